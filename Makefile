@@ -1,0 +1,91 @@
+# simbridge from a fresh clone: `make run` and `make test` make .venv, install what they need and go. `make help` lists
+# the rest. All take PYTHON=/path/to/python3.x (to make the environment with) and VENV=directory (where to make it).
+
+VENV ?= .venv
+PYTHON ?=
+CANDIDATES := $(or $(PYTHON),python3.12 python3.11 python3.10 python3 python)
+PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check --no-input
+
+# A sourced ROS workspace puts its packages and pytest plugins on PYTHONPATH, ahead of the environment's own.
+unexport PYTHONPATH PYTHONHOME
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run test lint clean reinstall
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
+
+run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulation
+	$(VENV)/bin/simbridge run square_tracking
+
+test: $(VENV)/.installed-test ## run the tests
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/.installed-dev ## check style, formatting and types
+	$(VENV)/bin/python -m ruff check .
+	$(VENV)/bin/python -m ruff format --check .
+	$(VENV)/bin/python -m mypy
+
+clean: ## remove .venv and what tools left behind (never runs/)
+	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp an extra. pip before 21.3, which some Python 3.10 bring, cannot install a pyproject.toml editable.
+STAMPS := $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-dev
+$(VENV)/.installed-test: EXTRA := [test]
+$(VENV)/.installed-dev: EXTRA := [dev]
+
+$(STAMPS): pyproject.toml $(VENV)/bin/python
+	@echo "Installing simbridge$(EXTRA) and what it needs into $(VENV) (a minute or two the first time)"
+	@$(VENV)/bin/python -c 'import pip' 2>/dev/null || $(VENV)/bin/python -m ensurepip >/dev/null
+	@$(PIP) install 'pip>=22'
+	@$(PIP) install --editable '.$(EXTRA)'
+	@printf '%s\n' "$(CURDIR)" >$(VENV)/.installed-from
+	@rm -f $(VENV)/.unfinished
+	@touch $@
+
+# The install is editable: besides a change of pyproject.toml, only two things call for another. The environment's
+# Python has gone, or the checkout was moved or copied with its environment, which still points at the old place.
+ifneq ($(shell test -x $(VENV)/bin/python && cat $(VENV)/.installed-from 2>/dev/null),$(CURDIR))
+$(STAMPS): reinstall
+endif
+
+# An environment that was begun here and not finished is made afresh; one that someone else made is used as it is.
+ifneq ($(wildcard $(VENV)/.unfinished),)
+.PHONY: $(VENV)/bin/python
+endif
+
+$(VENV)/bin/python:
+	@if [ -n "$$(ls -A $(VENV) 2>/dev/null)" ] && [ ! -e $(VENV)/pyvenv.cfg ] && [ ! -e $(VENV)/.unfinished ]; then \
+		echo "$(VENV) exists and is not a Python environment: remove it, or name another with make VENV=directory." >&2; \
+		exit 1; \
+	fi; \
+	$(find_python); \
+	echo "Making the environment $(VENV) with $$python ($$version)"; \
+	rm -rf $(VENV) && mkdir -p $(VENV) && touch $(VENV)/.unfinished && "$$python" -m venv $(VENV)
+
+# Each candidate is run: a version manager may leave on PATH a python3.x that only prints an error. Debian's Python comes
+# without ensurepip, hence without a working venv, until python3.x-venv is installed.
+define find_python
+	seen=; lacking=; python=; \
+	for candidate in $(CANDIDATES); do \
+		version=$$("$$candidate" -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue; \
+		case $$version in \
+			3.10|3.11|3.12) ;; \
+			*) seen="$$seen$${seen:+, }$$candidate is Python $$version"; continue ;; \
+		esac; \
+		if "$$candidate" -c 'import ensurepip, venv' 2>/dev/null; then python=$$candidate; break; fi; \
+		lacking=$${lacking:-$$version}; \
+	done; \
+	if [ -z "$$python" ] && [ -n "$$lacking" ]; then \
+		echo "simbridge found Python $$lacking, but without its venv module, which makes the environment." \
+			"On Debian and Ubuntu: sudo apt install python$$lacking-venv" >&2; \
+		exit 1; \
+	elif [ -z "$$python" ]; then \
+		echo "simbridge needs Python 3.10, 3.11 or 3.12, and none of these runs as one: $(CANDIDATES)." \
+			"$${seen:+Found: $$seen. }Install one (Ubuntu 24.04: sudo apt install python3.12 python3.12-venv)," \
+			"or name yours: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; \
+		exit 1; \
+	fi
+endef

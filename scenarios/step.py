@@ -1,0 +1,21 @@
+"""Experiment B of the paper: one far step of the target, from home by (-0.25, -0.75, 0.35) m."""
+
+from simbridge import ForwardDynamicsParameters, Robot, Scenario, run_as_script
+from simbridge.kinematics import tool_path
+from simbridge.trajectory import step
+
+
+def scenario(robot: Robot) -> Scenario:
+    home = tool_path(robot, robot.home[None])[0]
+    return Scenario(
+        trajectory=step(home, offset=(-0.25, -0.75, 0.35), at=0.5, duration=4.0),
+        description="A step of the target by (-0.25, -0.75, 0.35) m",
+        hold="zero-order",
+        on_limits="limit",
+        # One iteration a period, so that the solver's own convergence can be seen.
+        solver=ForwardDynamicsParameters(dt=1.0, iterations=1, kp=(1.0,), error_clamp=(float("inf"), float("inf"))),
+    )
+
+
+if __name__ == "__main__":
+    run_as_script(__file__)

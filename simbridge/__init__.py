@@ -1,0 +1,80 @@
+"""simbridge: how well does an arm track a sampled motion, and who is to blame for the rest?
+
+    import simbridge
+    run = simbridge.run("square_tracking")
+    print(run.summary["tracking_error"]["position_m"]["rms"])
+
+Names are imported when they are first used, so that `import simbridge` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from simbridge.cli import run_as_script
+    from simbridge.errors import SimbridgeError
+    from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+    from simbridge.ik.solver import Solution, Solver
+    from simbridge.ik.parameters import ForwardDynamicsParameters
+    from simbridge.live import LiveArm, connect
+    from simbridge.robot import Robot, load_robot
+    from simbridge.runner import Options, Run, run
+    from simbridge.scenario import Scenario, load_scenario
+    from simbridge.trajectory import Trajectory, read_trajectory
+
+_HOMES = {
+    "ForwardDynamics": "ik.forward_dynamics",
+    "ForwardDynamicsParameters": "ik.parameters",
+    "LiveArm": "live",
+    "Options": "runner",
+    "Robot": "robot",
+    "Run": "runner",
+    "Scenario": "scenario",
+    "SimbridgeError": "errors",
+    "Solution": "ik.solver",
+    "Solver": "ik.solver",
+    "Trajectory": "trajectory",
+    "Twin": "ik.forward_dynamics",
+    "connect": "live",
+    "load_robot": "robot",
+    "load_scenario": "scenario",
+    "read_trajectory": "trajectory",
+    "run": "runner",
+    "run_as_script": "cli",
+}
+
+__all__ = [
+    "ForwardDynamics",
+    "ForwardDynamicsParameters",
+    "LiveArm",
+    "Options",
+    "Robot",
+    "Run",
+    "Scenario",
+    "SimbridgeError",
+    "Solution",
+    "Solver",
+    "Trajectory",
+    "Twin",
+    "__version__",
+    "connect",
+    "load_robot",
+    "load_scenario",
+    "read_trajectory",
+    "run",
+    "run_as_script",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'simbridge' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"simbridge.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

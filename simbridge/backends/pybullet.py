@@ -1,0 +1,217 @@
+"""PyBullet as a backend: rigid-body dynamics under gravity, with torque-controlled joints.
+
+The simulated controller is a computed-torque servo. It interpolates between setpoints over the control period and asks
+the arm's nominal model for the torques that gravity, velocity and a critically damped pull towards the setpoint need.
+Torques saturate at the robot's limits. What the nominal model does not know (an unmodelled payload) stays as error.
+
+Physics runs at 1 kHz in simulated time, without friction, elasticity or contact: the plan check has ruled out contact,
+and UR publishes neither of the other two. The servo is a plain stiff one, not a model of UR's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.approach import plan_approach
+from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
+from simbridge.errors import InvalidParameter, MissingPackage
+from simbridge.guard import Guard
+from simbridge.robot import Robot
+
+PHYSICS_STEP = 0.001  # s
+# Bandwidth of the servo: fast against the motion, slow against the physics step.
+SERVO_FREQUENCY = 12.0  # Hz
+APPROACH_JOINT_SPEED = 1.0  # rad/s
+APPROACH_TOOL_SPEED = 1.0  # m/s
+
+
+def _import_pybullet() -> Any:
+    """Import pybullet without the banner that it prints from C."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    try:
+        with open(os.devnull, "wb") as null:
+            os.dup2(null.fileno(), 2)
+        import pybullet
+    except ImportError:
+        raise MissingPackage("pybullet", "The simulation") from None
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+    return pybullet
+
+
+class PyBulletBackend(Backend):
+    """A simulated arm that stands at home when it is entered.
+
+    Args:
+        robot: Its nominal model is what the servo knows; `robot.payload` is part of it.
+        period: Control period, s; the robot's own by default.
+        unmodelled_payload: kg at the TCP that the simulated arm carries and the servo does not know.
+        realtime: Pace simulated time by the wall clock.
+        gui: Open PyBullet's window.
+        floor: Height of the floor in base_link for the approach's check, m; None for no floor.
+    """
+
+    capabilities = Capabilities(simulated_time=True, effort_unit="N m")
+
+    def __init__(
+        self,
+        robot: Robot,
+        *,
+        period: float | None = None,
+        unmodelled_payload: float = 0.0,
+        realtime: bool = False,
+        gui: bool = False,
+        floor: float | None = 0.0,
+    ) -> None:
+        self.robot = robot
+        self.period = robot.period if period is None else period
+        self._steps = round(self.period / PHYSICS_STEP)
+        if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
+            raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
+        self._real = robot.with_payload(robot.payload + unmodelled_payload)
+        self._realtime, self._gui, self._floor = realtime, gui, floor
+        self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
+        self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
+        self._model, self._data = robot.model, robot.model.createData()
+        self._guard = Guard(robot, self.period)
+        self._bullet: Any = None
+
+    def __enter__(self) -> PyBulletBackend:
+        self._bullet = _import_pybullet()
+        self._client = self._bullet.connect(self._bullet.GUI if self._gui else self._bullet.DIRECT)
+        self._body = self._load()
+        self._joints = list(range(self.robot.n))
+        self._sequence = 0
+        self._count = 0
+        self._effort = np.zeros(self.robot.n)
+        self._reference = self.robot.home.copy()
+        for joint, position in enumerate(self._reference):
+            self._bullet.resetJointState(self._body, joint, position, physicsClientId=self._client)
+        self._q, self._qd = self._measured()
+        self._guard.reset(self._q)
+        self._epoch = time.monotonic()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        with contextlib.suppress(self._bullet.error):
+            self._bullet.disconnect(physicsClientId=self._client)
+
+    def _load(self) -> int:
+        b, client = self._bullet, self._client
+        b.setGravity(0.0, 0.0, -9.81, physicsClientId=client)
+        b.setPhysicsEngineParameter(
+            fixedTimeStep=PHYSICS_STEP, numSubSteps=0, deterministicOverlappingPairs=1, physicsClientId=client
+        )
+        with tempfile.TemporaryDirectory() as directory:
+            path = os.path.join(directory, "robot.urdf")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(self._real.urdf)
+            # Without this flag PyBullet makes up inertias from the shapes.
+            flags = b.URDF_USE_INERTIA_FROM_FILE
+            body = b.loadURDF(path, useFixedBase=True, flags=flags, physicsClientId=client)
+        for link in range(-1, b.getNumJoints(body, physicsClientId=client)):
+            b.changeDynamics(
+                body, link, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0, physicsClientId=client
+            )
+        # A velocity motor holds every joint until it is told not to.
+        joints = list(range(self.robot.n))
+        b.setJointMotorControlArray(body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client)
+        return body
+
+    def _measured(self) -> tuple[Array, Array]:
+        states = self._bullet.getJointStates(self._body, self._joints, physicsClientId=self._client)
+        return np.array([s[0] for s in states]), np.array([s[1] for s in states])
+
+    def _advance(self, setpoint: Array) -> None:
+        """One control period: from the last setpoint to this one."""
+        b = self._bullet
+        velocity = (setpoint - self._reference) / self.period
+        limit = self.robot.max_effort
+        for step in range(self._steps):
+            # The pull belongs to the instant of the measurement, so that a steady motion is followed without lead or lag.
+            wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
+            pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
+            torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)
+            self._effort = np.minimum(np.maximum(torque, -limit), limit)
+            b.setJointMotorControlArray(
+                self._body, self._joints, b.TORQUE_CONTROL, forces=self._effort, physicsClientId=self._client
+            )
+            b.stepSimulation(physicsClientId=self._client)
+            self._q, self._qd = self._measured()
+        self._reference = setpoint.copy()
+        self._count += 1
+        if self._realtime or self._gui:
+            time.sleep(max(0.0, self._epoch + self._count * self.period - time.monotonic()))
+
+    @property
+    def _timestamp(self) -> float:
+        return self._count * self.period
+
+    def read(self) -> ArmState:
+        return self._state(0.0)
+
+    def _state(self, plan_time: float) -> ArmState:
+        return ArmState(
+            sequence=self._sequence,
+            host_monotonic=time.monotonic(),
+            timestamp=self._timestamp,
+            plan_time=plan_time,
+            q=self._q,
+            qd=self._qd,
+            effort=self._effort,
+            controller_target=self._reference,
+            setpoint=self._reference,
+        )
+
+    def move_to(self, q: Array) -> None:
+        way = plan_approach(
+            self.robot,
+            self._q,
+            np.asarray(q, dtype=float),
+            self.period,
+            max_joint_speed=APPROACH_JOINT_SPEED,
+            max_tool_speed=APPROACH_TOOL_SPEED,
+            floor=self._floor,
+        )
+        for setpoint in way:
+            self._advance(setpoint)
+        self._settle(way[-1])
+        self._guard.reset(way[-1])
+
+    def _settle(self, q: Array) -> None:
+        """Wait until the arm has stopped moving, at most a simulated second."""
+        for _ in range(int(1.0 / self.period)):
+            self._advance(q)
+            if np.abs(self._qd).max() < 1e-6:
+                return
+
+    def stream(self, setpoints: Iterable[Array]) -> Iterator[ArmState]:
+        begin = self._count
+        self._epoch = time.monotonic() - begin * self.period
+        try:
+            for index, setpoint in enumerate(setpoints):
+                self._advance(self._guard.check(setpoint, self._q))
+                self._sequence += 1
+                yield self._state(index * self.period)
+        finally:
+            self.stop()
+
+    def stop(self) -> None:
+        """Hold the last setpoint until the arm rests."""
+        self._settle(self._reference)
+
+    def recover(self) -> None:
+        self._settle(self._q.copy())
+        self._guard.reset(self._reference)

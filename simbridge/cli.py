@@ -1,0 +1,258 @@
+"""The command line: flags in, a command's function called, errors told in one paragraph.
+
+Only what is needed to read flags is imported here; each command imports its own tools when it is called.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+import warnings
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+from tyro.conf import Positional, arg, subcommand
+
+from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
+
+if TYPE_CHECKING:
+    from simbridge.runner import Options
+
+def _given(metavar: str, otherwise: str) -> Any:
+    """A flag's value as the help shows it, and what holds without the flag."""
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
+
+
+Six = tuple[float, float, float, float, float, float]
+
+
+@dataclass
+class _Planned:
+    scenario: Positional[str]
+    """A name in scenarios/, a script (./mine.py), or a file of samples (TUM or CSV)."""
+    robot: str = "ur10"
+    """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    solver: Annotated[str, _given("NAME", "the scenario's")] = ""
+    """Inverse-kinematics solver; its own settings are --solver.NAME."""
+    speed_scale: float = 1.0
+    """0.2 plays the trajectory at a fifth of its speed."""
+    tcp: Annotated[Six | None, _given("X Y Z RX RY RZ", "tool0")] = None
+    """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
+    payload: float = 0.0
+    """Mass at the TCP that the controller is told of, kg."""
+    frame: Literal["base_link", "base"] = "base_link"
+    """Frame of the poses: base_link (x forward, ROS) or base (as the pendant shows)."""
+    hold: Annotated[Literal["linear", "zero-order"] | None, _given("linear|zero-order", "the scenario's")] = None
+    """The target between two samples: interpolated, or the last one held."""
+    on_limits: Annotated[Literal["refuse", "limit"] | None, _given("refuse|limit", "the scenario's")] = None
+    """Setpoints past velocity, acceleration or tool speed: refuse the plan, or limit them."""
+    period: Annotated[float | None, _given("S", "the robot's")] = None
+    """Control period, s."""
+    home: Annotated[tuple[float, ...], _given("RAD ...", "the robot's")] = ()
+    """Joint positions from which the first target is solved, rad."""
+    floor: Annotated[str, _given("M|none", "0")] = "0"
+    """Height of the floor in base_link, m; none for no floor."""
+    max_tool_speed: Annotated[float | None, _given("M/S", "the robot's")] = None
+    """Largest speed of the TCP, m/s."""
+    plan: Annotated[str | None, _given("RUN", "solve anew")] = None
+    """A run directory whose plan is replayed instead of solving anew."""
+    json: bool = False
+    """Print the result as JSON, for machines."""
+    parameters: Annotated[ForwardDynamicsParameters, arg(name="solver")] = field(
+        default_factory=ForwardDynamicsParameters
+    )
+
+    def options(self) -> Options:
+        from simbridge.runner import Options
+
+        return Options(
+            tcp=self.tcp or (),
+            payload=self.payload,
+            frame=self.frame,
+            period=self.period,
+            hold=self.hold,
+            on_limits=self.on_limits,
+            speed_scale=self.speed_scale,
+            max_tool_speed=self.max_tool_speed,
+            floor=_floor(self.floor),
+            plan=self.plan,
+        )
+
+
+@dataclass
+class _Run(_Planned):
+    """Run a scenario and measure how well it was tracked."""
+
+    backend: str = "pybullet"
+    """What takes the setpoints: pybullet."""
+    unmodelled_payload: float = 0.0
+    """Mass at the TCP that the controller is not told of, kg (simulation only)."""
+    out: Annotated[str | None, _given("DIR", "one under runs/")] = None
+    """The run directory to make."""
+    realtime: bool = False
+    """Pace the simulation by the wall clock."""
+    gui: bool = False
+    """Open the simulator's window (paced by the wall clock)."""
+    tolerance: Annotated[tuple[float, float] | None, _given("MM DEG", "judge nothing")] = None
+    """Largest RMS of the tracking error, mm and degrees; beyond it the exit status is 1."""
+
+    def options(self) -> Options:
+        import math
+
+        judged = None if self.tolerance is None else (self.tolerance[0] * 1e-3, math.radians(self.tolerance[1]))
+        return replace(
+            super().options(),
+            unmodelled_payload=self.unmodelled_payload,
+            realtime=self.realtime,
+            gui=self.gui,
+            tolerance=judged,
+        )
+
+
+@dataclass
+class _Check(_Planned):
+    """Plan a scenario and check it; move nothing."""
+
+
+@dataclass
+class _Robots:
+    """List the robots."""
+
+
+@dataclass
+class _Scenarios:
+    """List the scenarios."""
+
+
+@dataclass
+class _Export:
+    """Write a run in a format for other tools, into its directory."""
+
+    run: Positional[str]
+    """The run directory."""
+    to: Literal["csv", "tum"]
+    """csv: samples.csv; tum: reference.tum, target.tum, setpoint.tum and attained.tum."""
+
+
+@dataclass
+class _Bench:
+    """Measure speed, each figure beside what it is compared to."""
+
+    what: Positional[Literal["all", "solvers", "run", "startup"]] = "all"
+    """Which part."""
+
+
+Command = (
+    Annotated[_Run, subcommand("run")]
+    | Annotated[_Check, subcommand("check")]
+    | Annotated[_Robots, subcommand("robots")]
+    | Annotated[_Scenarios, subcommand("scenarios")]
+    | Annotated[_Export, subcommand("export")]
+    | Annotated[_Bench, subcommand("bench")]
+)
+
+_DESCRIPTION = """How well does an arm track a sampled motion, and who is to blame for the rest?
+
+simbridge replays a Cartesian trajectory through an inverse-kinematics solver, sends the joint setpoints to an arm, and
+measures the tracking error. Begin with: simbridge run square_tracking"""
+
+
+def _floor(text: str) -> float | None:
+    if text.lower() == "none":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("floor", text, "a height in m, or none") from None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The program `simbridge`.
+
+    Returns:
+        The exit status: 0 when all went well, 1 when a run missed its tolerance, 2 for input that cannot be used, 130
+        after Ctrl-C.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    if given == ["--version"]:
+        from simbridge import __version__
+
+        print(f"simbridge {__version__}")
+        return 0
+    command = tyro.cli(
+        Command,  # type: ignore[arg-type]
+        args=given or ["--help"],
+        prog="simbridge",
+        description=_DESCRIPTION,
+        config=(tyro.conf.FlagCreatePairsOff,),
+    )
+    warnings.showwarning = _note
+    try:
+        return _dispatch(command, given)
+    except SimbridgeError as error:
+        return _told(error)
+    except KeyboardInterrupt:
+        _say("Interrupted before anything moved.")
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe (such as head) has gone: nothing more can be said, not even by the interpreter's exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _dispatch(command: object, given: list[str]) -> int:
+    from simbridge import commands
+
+    if isinstance(command, _Run):
+        return commands.run(command, solver_changes(command, given))
+    if isinstance(command, _Check):
+        return commands.check(command, solver_changes(command, given))
+    if isinstance(command, _Robots):
+        return commands.robots()
+    if isinstance(command, _Scenarios):
+        return commands.scenarios()
+    if isinstance(command, _Export):
+        return commands.export(Path(command.run), command.to)
+    assert isinstance(command, _Bench)
+    from simbridge.bench import bench
+
+    return bench(command.what)
+
+
+def solver_changes(command: _Planned, given: list[str]) -> dict[str, object]:
+    """The solver's settings that were given as flags; the others are the scenario's.
+
+    Raises:
+        UnknownName: There is no such solver.
+    """
+    if command.solver and command.solver not in SOLVERS:
+        raise UnknownName("solver", command.solver, SOLVERS)
+    prefix = "--solver."
+    flags = (word.partition("=")[0] for word in given if word.startswith(prefix))
+    names = [flag.removeprefix(prefix).replace("-", "_") for flag in flags]
+    return {name: getattr(command.parameters, name) for name in names}
+
+
+def _told(error: SimbridgeError) -> int:
+    _say(str(error))
+    if error.run_directory is not None:
+        _say(f"What was recorded until then is in {error.run_directory}")
+    return 130 if isinstance(error, KeyboardInterrupt) else 2
+
+
+def _say(text: str) -> None:
+    columns = min(os.get_terminal_size(2).columns if sys.stderr.isatty() else 100, 120)
+    print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+
+
+def _note(message: Warning | str, *_where: object, **_more: object) -> None:
+    _say(f"Note: {message}")
+
+
+def run_as_script(path: str) -> None:
+    """What a scenario script ends in: `python scenarios/NAME.py` takes the flags of `simbridge run`."""
+    sys.exit(main(["run", path, *sys.argv[1:]]))

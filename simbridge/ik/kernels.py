@@ -1,0 +1,377 @@
+"""The compiled inner loops: kinematics and forward dynamics of a serial chain.
+
+A chain is what `Robot.placements` and `Robot.prismatic` hold. Every joint's axis is the z axis of its own frame, so a
+joint costs one planar rotation and the rest of the chain is constant. Nothing here allocates inside a loop, calls
+numpy inside a loop, or holds the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+_compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+
+@_compiled
+def _rotation_of(pose, out):
+    """The rotation matrix (3, 3) of a pose [x y z qx qy qz qw]."""
+    x, y, z, w = pose[3], pose[4], pose[5], pose[6]
+    out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
+    out[0, 1] = 2.0 * (x * y - w * z)
+    out[0, 2] = 2.0 * (x * z + w * y)
+    out[1, 0] = 2.0 * (x * y + w * z)
+    out[1, 1] = 1.0 - 2.0 * (x * x + z * z)
+    out[1, 2] = 2.0 * (y * z - w * x)
+    out[2, 0] = 2.0 * (x * z - w * y)
+    out[2, 1] = 2.0 * (y * z + w * x)
+    out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
+
+
+@_compiled
+def _chain(placements, prismatic, q, origins, axes, tool):
+    """Joint origins and axes (n, 3) and the tool (3, 4), all in base_link."""
+    n = q.shape[0]
+    r00, r01, r02 = 1.0, 0.0, 0.0
+    r10, r11, r12 = 0.0, 1.0, 0.0
+    r20, r21, r22 = 0.0, 0.0, 1.0
+    x, y, z = 0.0, 0.0, 0.0
+    for i in range(n + 1):
+        a = placements[i]
+        x += r00 * a[0, 3] + r01 * a[1, 3] + r02 * a[2, 3]
+        y += r10 * a[0, 3] + r11 * a[1, 3] + r12 * a[2, 3]
+        z += r20 * a[0, 3] + r21 * a[1, 3] + r22 * a[2, 3]
+        s00 = r00 * a[0, 0] + r01 * a[1, 0] + r02 * a[2, 0]
+        s01 = r00 * a[0, 1] + r01 * a[1, 1] + r02 * a[2, 1]
+        s02 = r00 * a[0, 2] + r01 * a[1, 2] + r02 * a[2, 2]
+        s10 = r10 * a[0, 0] + r11 * a[1, 0] + r12 * a[2, 0]
+        s11 = r10 * a[0, 1] + r11 * a[1, 1] + r12 * a[2, 1]
+        s12 = r10 * a[0, 2] + r11 * a[1, 2] + r12 * a[2, 2]
+        s20 = r20 * a[0, 0] + r21 * a[1, 0] + r22 * a[2, 0]
+        s21 = r20 * a[0, 1] + r21 * a[1, 1] + r22 * a[2, 1]
+        s22 = r20 * a[0, 2] + r21 * a[1, 2] + r22 * a[2, 2]
+        c, s, slide = 1.0, 0.0, 0.0
+        if i < n:
+            origins[i, 0], origins[i, 1], origins[i, 2] = x, y, z
+            axes[i, 0], axes[i, 1], axes[i, 2] = s02, s12, s22
+            if prismatic[i]:
+                slide = q[i]
+            else:
+                c, s = math.cos(q[i]), math.sin(q[i])
+        r00, r01, r02 = c * s00 + s * s01, c * s01 - s * s00, s02
+        r10, r11, r12 = c * s10 + s * s11, c * s11 - s * s10, s12
+        r20, r21, r22 = c * s20 + s * s21, c * s21 - s * s20, s22
+        x += slide * s02
+        y += slide * s12
+        z += slide * s22
+    tool[0, 0], tool[0, 1], tool[0, 2], tool[0, 3] = r00, r01, r02, x
+    tool[1, 0], tool[1, 1], tool[1, 2], tool[1, 3] = r10, r11, r12, y
+    tool[2, 0], tool[2, 1], tool[2, 2], tool[2, 3] = r20, r21, r22, z
+
+
+@_compiled
+def _pose_error(target, rotation, tool, e):
+    """Target minus tool in base axes: translation, then the Rodrigues vector of R_target R_tool^T.
+
+    The logarithm is exact, with no dead band near zero and a branch of its own near pi.
+    """
+    e[0] = target[0] - tool[0, 3]
+    e[1] = target[1] - tool[1, 3]
+    e[2] = target[2] - tool[2, 3]
+    t, c = rotation, tool
+    d00 = t[0, 0] * c[0, 0] + t[0, 1] * c[0, 1] + t[0, 2] * c[0, 2]
+    d01 = t[0, 0] * c[1, 0] + t[0, 1] * c[1, 1] + t[0, 2] * c[1, 2]
+    d02 = t[0, 0] * c[2, 0] + t[0, 1] * c[2, 1] + t[0, 2] * c[2, 2]
+    d10 = t[1, 0] * c[0, 0] + t[1, 1] * c[0, 1] + t[1, 2] * c[0, 2]
+    d11 = t[1, 0] * c[1, 0] + t[1, 1] * c[1, 1] + t[1, 2] * c[1, 2]
+    d12 = t[1, 0] * c[2, 0] + t[1, 1] * c[2, 1] + t[1, 2] * c[2, 2]
+    d20 = t[2, 0] * c[0, 0] + t[2, 1] * c[0, 1] + t[2, 2] * c[0, 2]
+    d21 = t[2, 0] * c[1, 0] + t[2, 1] * c[1, 1] + t[2, 2] * c[1, 2]
+    d22 = t[2, 0] * c[2, 0] + t[2, 1] * c[2, 1] + t[2, 2] * c[2, 2]
+    # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
+    x, y, z = 0.5 * (d21 - d12), 0.5 * (d02 - d20), 0.5 * (d10 - d01)
+    sine = math.sqrt(x * x + y * y + z * z)
+    cosine = 0.5 * (d00 + d11 + d22 - 1.0)
+    angle = math.atan2(sine, cosine)
+    if cosine > -0.99:
+        scale = angle / sine if sine > 1e-12 else 1.0
+        e[3], e[4], e[5] = scale * x, scale * y, scale * z
+        return
+    # Near pi the sine vanishes and only the symmetric part still knows the axis (up to its sign).
+    k = 1.0 / (1.0 - cosine)
+    if d00 >= d11 and d00 >= d22:
+        ax = math.sqrt(max(0.0, (d00 - cosine) * k))
+        ay, az = 0.5 * (d01 + d10) * k / ax, 0.5 * (d02 + d20) * k / ax
+    elif d11 >= d22:
+        ay = math.sqrt(max(0.0, (d11 - cosine) * k))
+        ax, az = 0.5 * (d01 + d10) * k / ay, 0.5 * (d12 + d21) * k / ay
+    else:
+        az = math.sqrt(max(0.0, (d22 - cosine) * k))
+        ax, ay = 0.5 * (d02 + d20) * k / az, 0.5 * (d12 + d21) * k / az
+    if ax * x + ay * y + az * z < 0.0:
+        angle = -angle
+    scale = angle / math.sqrt(ax * ax + ay * ay + az * az)
+    e[3], e[4], e[5] = scale * ax, scale * ay, scale * az
+
+
+@_compiled
+def _mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass):
+    """The tool's Jacobian (n, 6), a row a joint, and the virtual twin's mass matrix (n, n), lower triangle.
+
+    `twin` is tool mass (kg), tool inertia (kg m^2), link mass, link inertia. Link i's mass sits at the origin of its own
+    joint. Composite rigid bodies, all moments about the tool's point.
+    """
+    n = origins.shape[0]
+    px, py, pz = tool[0, 3], tool[1, 3], tool[2, 3]
+    for j in range(n):
+        zx, zy, zz = axes[j, 0], axes[j, 1], axes[j, 2]
+        if prismatic[j]:
+            jacobian[j, 0], jacobian[j, 1], jacobian[j, 2] = zx, zy, zz
+            jacobian[j, 3], jacobian[j, 4], jacobian[j, 5] = 0.0, 0.0, 0.0
+        else:
+            rx, ry, rz = px - origins[j, 0], py - origins[j, 1], pz - origins[j, 2]
+            jacobian[j, 0] = zy * rz - zz * ry
+            jacobian[j, 1] = zz * rx - zx * rz
+            jacobian[j, 2] = zx * ry - zy * rx
+            jacobian[j, 3], jacobian[j, 4], jacobian[j, 5] = zx, zy, zz
+    # The composite body beyond joint j: mass, first moment h and inertia about the tool's point.
+    m0, i0 = twin[2], twin[3]
+    m = twin[0]
+    hx, hy, hz = 0.0, 0.0, 0.0
+    ixx = iyy = izz = twin[1]
+    ixy = ixz = iyz = 0.0
+    for j in range(n - 1, -1, -1):
+        rx, ry, rz = origins[j, 0] - px, origins[j, 1] - py, origins[j, 2] - pz
+        m += m0
+        hx += m0 * rx
+        hy += m0 * ry
+        hz += m0 * rz
+        ixx += i0 + m0 * (ry * ry + rz * rz)
+        iyy += i0 + m0 * (rx * rx + rz * rz)
+        izz += i0 + m0 * (rx * rx + ry * ry)
+        ixy -= m0 * rx * ry
+        ixz -= m0 * rx * rz
+        iyz -= m0 * ry * rz
+        vx, vy, vz = jacobian[j, 0], jacobian[j, 1], jacobian[j, 2]
+        wx, wy, wz = jacobian[j, 3], jacobian[j, 4], jacobian[j, 5]
+        # Force and torque that accelerate the composite body by joint j's unit motion.
+        fx = m * vx + wy * hz - wz * hy
+        fy = m * vy + wz * hx - wx * hz
+        fz = m * vz + wx * hy - wy * hx
+        tx = ixx * wx + ixy * wy + ixz * wz + hy * vz - hz * vy
+        ty = ixy * wx + iyy * wy + iyz * wz + hz * vx - hx * vz
+        tz = ixz * wx + iyz * wy + izz * wz + hx * vy - hy * vx
+        for i in range(j + 1):
+            mass[j, i] = (
+                jacobian[i, 0] * fx
+                + jacobian[i, 1] * fy
+                + jacobian[i, 2] * fz
+                + jacobian[i, 3] * tx
+                + jacobian[i, 4] * ty
+                + jacobian[i, 5] * tz
+            )
+
+
+@_compiled
+def _solve_symmetric(a, b):
+    """Solve a x = b in place of b, by L D L^T in place of a's lower triangle (a positive definite)."""
+    n = b.shape[0]
+    for j in range(n):
+        d = a[j, j]
+        for k in range(j):
+            d -= a[j, k] * a[j, k] * a[k, k]
+        a[j, j] = d
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k] * a[k, k]
+            a[i, j] = s / d
+    for i in range(n):
+        for k in range(i):
+            b[i] -= a[i, k] * b[k]
+    for i in range(n):
+        b[i] /= a[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            b[i] -= a[k, i] * b[k]
+
+
+@_compiled
+def _clamp_error(e, clamp):
+    """Shorten the translation to clamp[0] m and the rotation to clamp[1] rad, directions kept."""
+    for part in range(2):
+        o = 3 * part
+        norm = math.sqrt(e[o] * e[o] + e[o + 1] * e[o + 1] + e[o + 2] * e[o + 2])
+        if norm > clamp[part]:
+            scale = clamp[part] / norm
+            e[o] *= scale
+            e[o + 1] *= scale
+            e[o + 2] *= scale
+
+
+@_compiled
+def _advance(prismatic, origins, axes, tool, twin, force, scale, step_clamp, jacobian, mass, q):
+    """One iteration's motion: q += scale H^-1 J^T force, no joint further than step_clamp."""
+    n = q.shape[0]
+    _mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass)
+    motion = mass[n]
+    for i in range(n):
+        motion[i] = (
+            jacobian[i, 0] * force[0]
+            + jacobian[i, 1] * force[1]
+            + jacobian[i, 2] * force[2]
+            + jacobian[i, 3] * force[3]
+            + jacobian[i, 4] * force[4]
+            + jacobian[i, 5] * force[5]
+        )
+    _solve_symmetric(mass[:n], motion)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(scale * motion[i]))
+    if largest > step_clamp:
+        scale *= step_clamp / largest
+    for i in range(n):
+        q[i] += scale * motion[i]
+
+
+@_compiled
+def forward_dynamics_track(placements, prismatic, q0, poses, dt, iterations, kp, kd, twin, error_clamp, step_clamp):
+    """Algorithm 1 of the paper for a sequence of targets.
+
+    Args:
+        placements: Chain (n + 1, 4, 4).
+        prismatic: Which joints slide (n,).
+        q0: Start (n,), rad.
+        poses: Targets (T, 7).
+        dt: The virtual time step, s.
+        iterations: Iterations per target.
+        kp, kd: Diagonals (6,) of the gains, translation first.
+        twin: Tool mass, tool inertia, link mass, link inertia.
+        error_clamp: Largest translation (m) and rotation (rad) that act (2,); infinite for none.
+        step_clamp: Largest joint motion per iteration, rad; infinite for none.
+
+    Returns:
+        Joint positions (T, n) after each target's iterations.
+    """
+    n = q0.shape[0]
+    out = np.empty((poses.shape[0], n))
+    q = q0.copy()
+    origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
+    rotation, e, previous, force = np.empty((3, 3)), np.empty(6), np.empty(6), np.empty(6)
+    jacobian, mass = np.empty((n, 6)), np.empty((n + 1, n))
+    # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
+    scale = 0.25 * dt * dt
+    for t in range(poses.shape[0]):
+        _rotation_of(poses[t], rotation)
+        for iteration in range(iterations):
+            _chain(placements, prismatic, q, origins, axes, tool)
+            _pose_error(poses[t], rotation, tool, e)
+            _clamp_error(e, error_clamp)
+            for i in range(6):
+                # The error before the first is the first: a new target gives no derivative kick.
+                rate = (e[i] - previous[i]) / dt if iteration > 0 else 0.0
+                force[i] = kp[i] * e[i] + kd[i] * rate
+                previous[i] = e[i]
+            _advance(prismatic, origins, axes, tool, twin, force, scale, step_clamp, jacobian, mass, q)
+        out[t] = q
+    return out
+
+
+@_compiled
+def forward_dynamics_solve(
+    placements, prismatic, q0, starts, poses, gain, iterations, twin, error_clamp, step_clamp, tolerance, warm
+):
+    """Solve each target to a tolerance, first from q0 (or from the solution before, if `warm`), then from `starts`.
+
+    Args:
+        starts: Joint positions (R, n) tried in turn while none has converged.
+        gain: Factor (2,) on the error of translation and rotation in one iteration: a quarter of kappa times the twin's
+            tool mass or inertia.
+        iterations: The most per try.
+        tolerance: Translation (m) and rotation (rad) at which a try has converged (2,).
+
+    Returns:
+        Positions (T, n), residuals (T, 2) in m and rad, iterations (T,), tries (T,); residuals and positions are those
+        of the best try (smallest residual against the tolerance).
+    """
+    n, total = q0.shape[0], poses.shape[0]
+    out, residuals = np.empty((total, n)), np.empty((total, 2))
+    used, tries = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    q, first = q0.copy(), q0.copy()
+    origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
+    rotation, e, force = np.empty((3, 3)), np.empty(6), np.empty(6)
+    jacobian, mass = np.empty((n, 6)), np.empty((n + 1, n))
+    for t in range(total):
+        _rotation_of(poses[t], rotation)
+        best = np.inf
+        for attempt in range(starts.shape[0] + 1):
+            q[:] = first if attempt == 0 else starts[attempt - 1]
+            tries[t] = attempt + 1
+            for iteration in range(iterations + 1):
+                _chain(placements, prismatic, q, origins, axes, tool)
+                _pose_error(poses[t], rotation, tool, e)
+                distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+                angle = math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
+                miss = max(distance / tolerance[0], angle / tolerance[1])
+                if miss < best:
+                    best = miss
+                    out[t] = q
+                    residuals[t, 0], residuals[t, 1] = distance, angle
+                if miss <= 1.0 or iteration == iterations:
+                    break
+                used[t] += 1
+                _clamp_error(e, error_clamp)
+                for i in range(6):
+                    force[i] = gain[i // 3] * e[i]
+                _advance(prismatic, origins, axes, tool, twin, force, 1.0, step_clamp, jacobian, mass, q)
+            if best <= 1.0:
+                break
+        if warm and best <= 1.0:
+            first[:] = out[t]
+    return out, residuals, used, tries
+
+
+@_compiled
+def tool_poses(placements, prismatic, q):
+    """TCP poses (T, 7) in base_link at joint positions (T, n); quaternion signs continuous along the sequence."""
+    total, n = q.shape
+    out = np.empty((total, 7))
+    origins, axes, r = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
+    for t in range(total):
+        _chain(placements, prismatic, q[t], origins, axes, r)
+        # The largest component first, so that nothing is divided by a small number.
+        w2 = 1.0 + r[0, 0] + r[1, 1] + r[2, 2]
+        x2 = 1.0 + r[0, 0] - r[1, 1] - r[2, 2]
+        y2 = 1.0 - r[0, 0] + r[1, 1] - r[2, 2]
+        z2 = 1.0 - r[0, 0] - r[1, 1] + r[2, 2]
+        if w2 >= x2 and w2 >= y2 and w2 >= z2:
+            x, y, z, w = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], w2
+        elif x2 >= y2 and x2 >= z2:
+            x, y, z, w = x2, r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]
+        elif y2 >= z2:
+            x, y, z, w = r[0, 1] + r[1, 0], y2, r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]
+        else:
+            x, y, z, w = r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], z2, r[1, 0] - r[0, 1]
+        norm = math.sqrt(x * x + y * y + z * z + w * w)
+        if t > 0:
+            p = out[t - 1]
+            if x * p[3] + y * p[4] + z * p[5] + w * p[6] < 0.0:
+                norm = -norm
+        elif w < 0.0:
+            norm = -norm
+        out[t, 0], out[t, 1], out[t, 2] = r[0, 3], r[1, 3], r[2, 3]
+        out[t, 3], out[t, 4], out[t, 5], out[t, 6] = x / norm, y / norm, z / norm, w / norm
+    return out
+
+
+@_compiled
+def tool_jacobian(placements, prismatic, q):
+    """The geometric Jacobian (6, n) of the TCP in base axes, translation first."""
+    n = q.shape[0]
+    origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
+    jacobian, mass = np.empty((n, 6)), np.empty((n, n))
+    _chain(placements, prismatic, q, origins, axes, tool)
+    _mass_matrix(prismatic, origins, axes, tool, np.zeros(4), jacobian, mass)
+    return jacobian.T.copy()

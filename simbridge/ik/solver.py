@@ -1,0 +1,180 @@
+"""What every solver offers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge import pose
+from simbridge.errors import InvalidParameter
+from simbridge.kinematics import tool_path
+from simbridge.robot import Robot
+
+Array = NDArray[np.float64]
+Target = pin.SE3 | Array | Sequence[float]
+
+
+def as_pose(target: Target) -> Array:
+    """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,)."""
+    if isinstance(target, pin.SE3):
+        return np.array(pin.SE3ToXYZQUAT(target), dtype=float)
+    array = np.asarray(target, dtype=float)
+    if array.shape != (7,) or not np.all(np.isfinite(array)) or not np.any(array[3:]):
+        raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
+    return np.concatenate([array[:3], pose.normalized(array[3:])])
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The outcome of `Solver.solve`.
+
+    Attributes:
+        q: Joint positions (n,), rad: those of the best try, whether it converged or not.
+        converged: Whether they meet the tolerance within the joint limits.
+        distance: What is left of the translation, m.
+        angle: What is left of the rotation, rad.
+        iterations: Iterations over all tries.
+        restarts: Tries after the first.
+    """
+
+    q: Array
+    converged: bool
+    distance: float
+    angle: float
+    iterations: int
+    restarts: int
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """The state of a solver after a step, each figure computed when it is asked for.
+
+    Attributes:
+        robot: The arm.
+        q: Joint positions (n,), rad.
+        target: The target (7,) of the last step.
+        iterations: Iterations spent on it.
+    """
+
+    robot: Robot
+    q: Array
+    target: Array
+    iterations: int
+
+    @cached_property
+    def residual(self) -> tuple[float, float]:
+        """What is left of the translation (m) and of the rotation (rad)."""
+        attained = tool_path(self.robot, self.q[None])[0]
+        translation, rotation = pose.error(self.target, attained)
+        return float(np.linalg.norm(translation)), float(np.linalg.norm(rotation))
+
+    @cached_property
+    def manipulability(self) -> float:
+        """sqrt(det(J J^T)) (Yoshikawa 1985); with fewer than six joints sqrt(det(J^T J))."""
+        from simbridge.ik.kernels import tool_jacobian
+
+        jacobian = tool_jacobian(self.robot.placements, self.robot.prismatic, self.q)
+        return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
+
+    @cached_property
+    def nearest_limit(self) -> tuple[str, float]:
+        """The joint closest to one of its position limits, and the distance in rad (negative: beyond it)."""
+        room = np.minimum(self.q - self.robot.position_min, self.robot.position_max - self.q)
+        joint = int(np.argmin(room))
+        return self.robot.joint_names[joint], float(room[joint])
+
+
+class Solver(ABC):
+    """Turns target poses into joint positions, one target a step, from its own last joint positions.
+
+    Attributes:
+        name: As given to `--solver`.
+        robot: The arm it solves for.
+    """
+
+    name: str
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot = robot
+        self._q: Array = robot.home.copy()
+        self._last: Diagnosis | None = None
+
+    @property
+    def q(self) -> Array:
+        """The present joint positions (n,), rad."""
+        return self._q.copy()
+
+    @property
+    def last(self) -> Diagnosis | None:
+        """Residual, iterations, manipulability and nearest limit after the last step; None before the first."""
+        return self._last
+
+    @property
+    @abstractmethod
+    def iterations(self) -> int:
+        """Iterations per step."""
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """All settings, under the names of their `--solver.NAME` flags: what settings.toml records."""
+
+    def reset(self, q: Array | Sequence[float]) -> None:
+        """Begin at joint positions q (n,), rad."""
+        positions = np.array(q, dtype=float)
+        if positions.shape != (self.robot.n,) or not np.all(np.isfinite(positions)):
+            raise InvalidParameter("joint positions", q, f"{self.robot.n} finite numbers")
+        self._q = positions
+        self._last = None
+
+    def step(self, target: Target) -> Array:
+        """One control period towards a target: joint positions (n,), rad."""
+        goal = as_pose(target)
+        self._q = self.track(goal[None], self._q)[0]
+        self._last = Diagnosis(self.robot, self._q, goal, self.iterations)
+        return self._q.copy()
+
+    @abstractmethod
+    def track(self, poses: Array, q0: Array) -> Array:
+        """A step for each target in turn, in one compiled call.
+
+        Args:
+            poses: Targets (T, 7).
+            q0: Start (n,), rad.
+
+        Returns:
+            Joint positions (T, n), rad. Equal to T calls of `step` to the last bit; the solver's own state is left
+            alone.
+        """
+
+    @abstractmethod
+    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        """Find joint positions for one target, to a tolerance, with restarts; says whether it converged.
+
+        Args:
+            target: The pose.
+            q0: Where to begin (n,), rad; the robot's home by default.
+        """
+
+    @abstractmethod
+    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """Solve many targets (T, 7), each from the solution of the one before.
+
+        Returns:
+            Joint positions (T, n), residuals (T, 2) in m and rad, and which converged (T,).
+        """
+
+    def lag(self, period: float) -> float | None:
+        """How long the solution trails a target that moves at constant speed, s; None when no formula is known.
+
+        Args:
+            period: Time between two steps, s.
+        """
+        return None

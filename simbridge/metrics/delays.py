@@ -1,0 +1,197 @@
+"""By how much one motion lags another: the shift in time that brings them closest.
+
+The delay d minimises the mean squared distance between desired(t - d) and attained(t). It is found in two steps: the
+cross-correlation of the velocities says roughly where (that of the positions does not: a path is always near its own
+middle, and the answer is off by tens of milliseconds), and a least-squares shift, from there downhill, says exactly.
+
+Translation and rotation count together, as they would for a point ROTATION_LENGTH away from the tool centre point:
+distance^2 = |translation|^2 + (ROTATION_LENGTH angle)^2. A motion that only turns is thus measured by its turning, one
+that only travels by its travel, and one that does both by each as far as it moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simbridge import pose
+from simbridge.metrics.budget import PoseError
+from simbridge.metrics.minimum import minimum
+from simbridge.metrics.samples import rows, stamps
+
+Array = NDArray[np.float64]
+Motion = Callable[[Array], Array]
+"""Poses (K, 7) at any instants (K,) in s."""
+
+ROTATION_LENGTH = 0.1
+"""Metres that a radian weighs: about the reach of a tool, so that 1 mm and 10 mrad count alike."""
+
+LONGEST = 2.0
+"""The longest delay looked for, in s, unless told otherwise; never more than half of the recorded time."""
+
+LEAST_MOTION = 1e-4
+"""How far, in m (0.1 mm, or 1 mrad over ROTATION_LENGTH), a motion must go from its first pose to tell a delay."""
+
+LEAST_AGREEMENT = 0.5
+"""The least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
+
+FEWEST_SAMPLES = 10
+"""A delay is not read from fewer samples that can be compared."""
+
+VELOCITY_SPAN = 0.02
+"""Velocities are differences over about this many seconds, so that measurement noise does not drown them."""
+
+MOST_COMPARED = 20_000
+"""Longer recordings are compared at evenly spaced samples: more of them no longer change the answer."""
+
+RESOLUTION = 1e-6
+"""How finely, in s, the best shift is located."""
+
+
+def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
+    """The motion through samples: positions linear, rotations by slerp; the first and last pose hold outside.
+
+    Args:
+        times: Strictly increasing instants (T,) in s.
+        poses: Poses (T, 7) at those instants.
+
+    Raises:
+        UnusableSamples: If they are not.
+    """
+    t = stamps("times", times)
+    p = rows("sampled poses", poses, 7, len(t))
+    return lambda at: pose.interpolate(t, p, at)
+
+
+def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: float = LONGEST) -> float | None:
+    """Seconds by which an attained motion lags a desired one; negative if it leads.
+
+    On motions that differ by nothing but a delay it is right to 0.03 ms. If the shape differs too, as after a
+    first-order lag, it is the shift that leaves the least error: a constant offset along a path that never turns back
+    counts as delay, and of a motion that repeats itself it is the shift that leaves the most to compare.
+
+    Args:
+        times: Strictly increasing stamps (T,) in s.
+        desired: The desired motion, a function of the same clock; asked only within the range of the times.
+        attained: Poses (T, 7) at the stamps.
+        longest: The longest delay, either way, to look for, in s. Half of the recorded time is always a bound.
+
+    Returns:
+        The delay in s, or None when the samples do not tell one: either motion stays within 0.1 mm and 1 mrad of its
+        first pose; fewer than 10 samples are left to compare; the error still falls at the longest delay; or the
+        motions correlate by less than 0.5 even at the best shift, so that the attained one follows something else.
+
+    Raises:
+        UnusableSamples: If times or poses are not finite or do not belong together.
+    """
+    t = stamps("times", times)
+    poses = rows("attained poses", attained, 7, len(t))
+    if len(t) < FEWEST_SAMPLES:
+        return None
+    grid = np.linspace(t[0], t[-1], len(t))
+    period = (t[-1] - t[0]) / (len(t) - 1)
+    wanted = rows("desired poses", desired(grid), 7, len(t))
+    if min(_extent(wanted), _extent(poses)) < LEAST_MOTION:
+        return None
+    even = pose.interpolate(t, poses, grid)
+    stride = -(-len(t) // MOST_COMPARED)
+    t, poses = t[::stride], poses[::stride]
+    limit = min(longest, 0.5 * (t[-1] - t[0]))
+
+    def mean_squared_distance(shift: float, inside: NDArray[np.bool_] | None = None) -> float:
+        inside = _inside(t, shift, shift) if inside is None else inside
+        return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside]) ** 2, axis=-1)))
+
+    seed = _velocity_lag(wanted, even, period, limit)
+    bracket = _downhill(mean_squared_distance, seed, period, limit)
+    if bracket is None:
+        return None
+    low, start, high = bracket
+    # One and the same set of samples for every shift: otherwise the mean jumps when a sample comes or goes.
+    inside = _inside(t, low, high)
+    if np.count_nonzero(inside) < FEWEST_SAMPLES:
+        return None
+    best = minimum(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
+    agree = _correlation(desired(t[inside] - best), poses[inside]) >= LEAST_AGREEMENT
+    return float(best) if agree else None
+
+
+def delay_compensated(times: ArrayLike, desired: Motion, attained: ArrayLike, delay: float) -> PoseError:
+    """What is left of the tracking error once its delay is taken out: desired(t - delay) minus attained(t).
+
+    Args:
+        times: Strictly increasing stamps (T,) in s.
+        desired: The desired motion, a function of the same clock; asked only within the range of the times.
+        attained: Poses (T, 7) at the stamps.
+        delay: In s, as `delay` returns it.
+
+    Returns:
+        The error at the samples whose shifted time is within the range of the times: the others have nothing to be
+        compared with, and are left out.
+
+    Raises:
+        UnusableSamples: If times or poses are not finite or do not belong together.
+    """
+    t = stamps("times", times)
+    poses = rows("attained poses", attained, 7, len(t))
+    inside = _inside(t, delay, delay)
+    return PoseError.between(desired(t[inside] - delay), poses[inside])
+
+
+def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
+    """Which samples stay within the range of the times under every shift from low to high."""
+    return np.asarray((times - high >= times[0]) & (times - low <= times[-1]))
+
+
+def _extent(poses: Array) -> float:
+    """The largest distance, in m, from the first pose."""
+    return float(np.sqrt(np.max(np.sum(_displacements(poses, poses[0]) ** 2, axis=-1))))
+
+
+def _displacements(poses: Array, origin: Array) -> Array:
+    """Translations in m, and rotations scaled to m, (T, 6), to poses from one origin or from one each."""
+    translation, rotation = pose.error(poses, origin)
+    return np.concatenate([translation, ROTATION_LENGTH * rotation], axis=-1)
+
+
+def _correlation(desired: Array, attained: Array) -> float:
+    """The correlation coefficient of two motions: 1 when they are alike but for an offset and a positive scale."""
+    d, a = (_displacements(p, desired[0]) for p in (desired, attained))
+    d, a = d - d.mean(axis=0), a - a.mean(axis=0)
+    scale = np.sqrt(np.sum(d**2) * np.sum(a**2))
+    return float(np.sum(d * a) / scale) if scale > 0.0 else 0.0
+
+
+def _velocity_lag(desired: Array, attained: Array, period: float, limit: float) -> float:
+    """The shift in s, in whole periods, at which the velocities of two evenly sampled motions agree best."""
+    span = min(max(1, round(VELOCITY_SPAN / period)), len(desired) // 4)
+    v, w = (_displacements(p[span:], p[:-span]) for p in (desired, attained))
+    reach = int(limit / period)
+    # Padded with zeros the circular correlation is the plain one, which favours the lag with more in common.
+    size = 1 << (len(v) + reach).bit_length()
+    spectrum = np.conj(np.fft.rfft(v, size, axis=0)) * np.fft.rfft(w, size, axis=0)
+    lags = np.arange(-reach, reach + 1)
+    correlation = np.fft.irfft(spectrum.sum(axis=1), size)[lags]
+    return float(lags[np.argmax(correlation)] * period)
+
+
+def _downhill(
+    cost: Callable[[float], float], start: float, step: float, limit: float
+) -> tuple[float, float, float] | None:
+    """Three shifts, the middle one no worse than its neighbours; None if the cost still falls at the limit."""
+    left, right = max(start - step, -limit), min(start + step, limit)
+    at_left, at_start, at_right = cost(left), cost(start), cost(right)
+    if at_start <= min(at_left, at_right):
+        return (left, start, right) if abs(start) < limit else None
+    forward = 1.0 if at_right < at_left else -1.0
+    previous, here, at_here = (start, right, at_right) if at_right < at_left else (start, left, at_left)
+    while abs(here) < limit:
+        step *= 2.0
+        ahead = float(np.clip(here + forward * step, -limit, limit))
+        at_ahead = cost(ahead)
+        if at_ahead >= at_here:
+            return (previous, here, ahead) if forward > 0.0 else (ahead, here, previous)
+        previous, here, at_here = here, ahead, at_ahead
+    return None

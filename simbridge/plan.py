@@ -1,0 +1,185 @@
+"""A scenario becomes a plan: every setpoint solved, limited and checked before anything moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.check import Peaks, check_reach, check_setpoints
+from simbridge.collision import CollisionModel
+from simbridge.errors import TargetOutOfReach
+from simbridge.ik.solver import Solver
+from simbridge.limiter import limited, stretched_times, tool_speeds
+from simbridge.robot import Robot
+from simbridge.scenario import OnLimits, Scenario
+from simbridge.trajectory import Hold, Trajectory
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Setpoints at the control period, with all that is needed to measure how they were tracked.
+
+    Sample k belongs to the instant k * period: target, solution and setpoint alike.
+
+    Attributes:
+        checksum: Of the kinematics it was solved with (`Robot.checksum`).
+        period: Control period, s.
+        trajectory: The sampled path, speed scale applied.
+        hold: What the target is between samples.
+        trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
+            was stretched for tool speed.
+        solution: The solver's joint positions (T, n), rad.
+        setpoints: Joint positions to send (T, n), rad.
+        limited: Which setpoints the limiter changed (T,).
+    """
+
+    checksum: str
+    period: float
+    trajectory: Trajectory
+    hold: Hold
+    trajectory_times: Array
+    solution: Array
+    setpoints: Array
+    limited: NDArray[np.bool_]
+
+    def __post_init__(self) -> None:
+        for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
+            array.setflags(write=False)
+
+    @property
+    def samples(self) -> int:
+        return len(self.setpoints)
+
+    @property
+    def duration(self) -> float:
+        """From the first sample to the last, s."""
+        return (self.samples - 1) * self.period
+
+    @cached_property
+    def times(self) -> Array:
+        """When each sample is due (T,), s since the start."""
+        return np.arange(self.samples) * self.period
+
+    @cached_property
+    def targets(self) -> Array:
+        """The pose (T, 7) the solver was stepped towards at each sample."""
+        return self.trajectory.target(self.trajectory_times, self.hold)
+
+    def reference(self, times: Array) -> Array:
+        """The continuous path (K, 7) at instants of the plan's clock (K,), s."""
+        return self.trajectory.reference(np.interp(times, self.times, self.trajectory_times))
+
+
+def make_plan(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    *,
+    period: float | None = None,
+    hold: Hold | None = None,
+    speed_scale: float = 1.0,
+    on_limits: OnLimits | None = None,
+    max_tool_speed: float | None = None,
+    floor: float | None = 0.0,
+    replay: Plan | None = None,
+) -> tuple[Plan, Peaks]:
+    """Solve and check a scenario.
+
+    Args:
+        robot: The arm.
+        scenario: What to track.
+        solver: Made for the same arm.
+        period: Control period, s; the robot's own by default.
+        hold: What the target is between samples, in place of the scenario's.
+        speed_scale: Above 0; 0.2 plays the trajectory at a fifth of its speed.
+        on_limits: "refuse" or "limit" in place of the scenario's.
+        max_tool_speed: In m/s; the robot's by default.
+        floor: Height of the floor in base_link, m; None for no floor.
+        replay: An earlier plan for the same kinematics and period, checked again instead of solving anew.
+
+    Returns:
+        The plan, and the peaks that the check found on the way.
+
+    Raises:
+        PlanRefused: One of its subclasses says which rule, at which sample, by how much.
+    """
+    period = robot.period if period is None else period
+    max_tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
+    plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
+    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, floor))
+    return plan, peaks
+
+
+def _solved(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    period: float,
+    hold: Hold | None,
+    speed_scale: float,
+    on_limits: OnLimits | None,
+    max_tool_speed: float,
+) -> Plan:
+    trajectory = scenario.trajectory.slowed(speed_scale)
+    hold = hold or scenario.hold
+    start = _start(robot, trajectory, solver)
+    # The last sample may lie past the trajectory's end by less than a period: it belongs to the end.
+    count = int(np.ceil(trajectory.duration / period - 1e-9)) + 1
+    times = np.minimum(np.arange(count) * period, trajectory.duration)
+    targets = trajectory.target(times, hold)
+    check_reach(solver, trajectory, times, targets, start)
+    solution = solver.track(targets, start)
+    setpoints, changed = solution, np.zeros(count, dtype=bool)
+    if (on_limits or scenario.on_limits) == "limit":
+        setpoints, changed = limited(robot, solution, period)
+        solution, setpoints, changed, times = _stretched(
+            robot, solution, setpoints, changed, times, period, max_tool_speed
+        )
+    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed)
+
+
+def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
+    """The plan's first joints: solved from home, never from the measured arm, so that a plan is the same everywhere."""
+    solution = solver.solve(trajectory.start, robot.home)
+    if not solution.converged:
+        # The reach check words the refusal, with what it knows of the other targets.
+        times = np.zeros(1)
+        check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
+        raise TargetOutOfReach(
+            "The plan was refused: the first target can only be attained outside of the joint limits. Move the trajectory, "
+            "or begin from another posture (--home).",
+            sample=0,
+            time=0.0,
+            distance=solution.distance,
+            angle=solution.angle,
+        )
+    return solution.q
+
+
+def _stretched(
+    robot: Robot,
+    solution: Array,
+    setpoints: Array,
+    changed: NDArray[np.bool_],
+    times: Array,
+    period: float,
+    max_tool_speed: float,
+) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+    """The same joint path with its time stretched wherever the tool would be too fast."""
+    for _ in range(10):
+        if len(setpoints) < 2 or tool_speeds(robot, setpoints, period).max() <= max_tool_speed:
+            break
+        due = stretched_times(robot, setpoints, period, max_tool_speed)
+        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
+        clock = np.minimum(np.arange(count) * period, due[-1])
+        solution, setpoints = (
+            np.stack([np.interp(clock, due, joint) for joint in joints.T], axis=1) for joints in (solution, setpoints)
+        )
+        changed = np.interp(clock, due, changed.astype(float)) > 0.0
+        times = np.interp(clock, due, times)
+    return solution, setpoints, changed, times

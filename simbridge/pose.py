@@ -1,0 +1,114 @@
+"""Poses as arrays, and the difference between two of them.
+
+A pose is `[x y z qx qy qz qw]`: metres, and a unit quaternion with the scalar last. Every function takes arrays of
+shape (..., 7) or (..., 4) and works on all leading axes at once. Rotations are compared as "desired relative to
+attained", in the axes of the frame in which both poses are given (base_link).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+IDENTITY.setflags(write=False)
+
+
+def normalized(quaternions: ArrayLike) -> Array:
+    """Unit quaternions (..., 4) in the direction of the given ones."""
+    q = np.asarray(quaternions, dtype=float)
+    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+
+
+def multiply(a: ArrayLike, b: ArrayLike) -> Array:
+    """Hamilton product a b of quaternions (..., 4): the rotation b, followed by the rotation a."""
+    ax, ay, az, aw = np.moveaxis(np.asarray(a, dtype=float), -1, 0)
+    bx, by, bz, bw = np.moveaxis(np.asarray(b, dtype=float), -1, 0)
+    return np.stack(
+        [
+            aw * bx + ax * bw + ay * bz - az * by,
+            aw * by - ax * bz + ay * bw + az * bx,
+            aw * bz + ax * by - ay * bx + az * bw,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=-1,
+    )
+
+
+def conjugate(quaternions: ArrayLike) -> Array:
+    """The inverse rotations of unit quaternions (..., 4)."""
+    return np.asarray(quaternions, dtype=float) * np.array([-1.0, -1.0, -1.0, 1.0])
+
+
+def rotate(quaternions: ArrayLike, vectors: ArrayLike) -> Array:
+    """Vectors (..., 3), each turned by its unit quaternion (..., 4)."""
+    q = np.asarray(quaternions, dtype=float)
+    v = np.asarray(vectors, dtype=float)
+    axis, scalar = q[..., :3], q[..., 3:]
+    twice = 2.0 * np.cross(axis, v)
+    return v + scalar * twice + np.cross(axis, twice)
+
+
+def rotation_vectors(quaternions: ArrayLike) -> Array:
+    """Rodrigues vectors (..., 3) in rad of unit quaternions (..., 4); the angle is at most pi."""
+    q = np.asarray(quaternions, dtype=float)
+    q = np.where(q[..., 3:] < 0.0, -q, q)
+    sine = np.linalg.norm(q[..., :3], axis=-1, keepdims=True)
+    angle = 2.0 * np.arctan2(sine, q[..., 3:])
+    # For a vanishing angle the limit of angle / sin(angle / 2) is 2.
+    return q[..., :3] * np.where(sine > 0.0, angle / np.where(sine > 0.0, sine, 1.0), 2.0)
+
+
+def quaternions(vectors: ArrayLike) -> Array:
+    """Unit quaternions (..., 4) of Rodrigues vectors (..., 3) in rad."""
+    v = np.asarray(vectors, dtype=float)
+    angle = np.linalg.norm(v, axis=-1, keepdims=True)
+    # np.sinc is sin(pi x) / (pi x): exact at zero.
+    return np.concatenate([0.5 * v * np.sinc(angle / (2.0 * np.pi)), np.cos(0.5 * angle)], axis=-1)
+
+
+def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
+    """Desired minus attained, for poses (..., 7).
+
+    Returns:
+        The translation (..., 3) in m, and the rotation R_desired R_attained^T as Rodrigues vectors (..., 3) in rad.
+    """
+    d = np.asarray(desired, dtype=float)
+    a = np.asarray(attained, dtype=float)
+    return d[..., :3] - a[..., :3], rotation_vectors(multiply(d[..., 3:], conjugate(a[..., 3:])))
+
+
+def compose(a: ArrayLike, b: ArrayLike) -> Array:
+    """The poses (..., 7) a b: b expressed in a's frame, brought into the frame in which a is given."""
+    a = np.asarray(a, dtype=float)
+    b = np.asarray(b, dtype=float)
+    return np.concatenate([a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], axis=-1)
+
+
+def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
+    """Poses (K, 7) at the instants `at` (K,): positions linear, rotations by slerp along the shorter arc.
+
+    Args:
+        times: Strictly increasing instants (T,) in s.
+        poses: Poses (T, 7) at those instants.
+        at: Instants in s; outside of the given times the first or last pose holds.
+    """
+    t = np.asarray(times, dtype=float)
+    p = np.asarray(poses, dtype=float)
+    clipped = np.clip(np.asarray(at, dtype=float), t[0], t[-1])
+    if len(t) == 1:
+        return np.repeat(p, len(clipped), axis=0)
+    left = np.clip(np.searchsorted(t, clipped, side="right") - 1, 0, len(t) - 2)
+    fraction = ((clipped - t[left]) / (t[left + 1] - t[left]))[:, None]
+    turn = rotation_vectors(multiply(p[left + 1, 3:], conjugate(p[left, 3:])))
+    rotations = multiply(quaternions(fraction * turn), p[left, 3:])
+    # The samples themselves come back to the last bit, whatever the arithmetic between them rounds.
+    exact = fraction[:, 0] == 0.0
+    rotations[exact] = p[left[exact], 3:]
+    ends = fraction[:, 0] == 1.0
+    rotations[ends] = p[left[ends] + 1, 3:]
+    positions = p[left, :3] + fraction * (p[left + 1, :3] - p[left, :3])
+    positions[ends] = p[left[ends] + 1, :3]
+    return np.concatenate([positions, rotations], axis=1)

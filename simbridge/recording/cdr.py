@@ -1,0 +1,218 @@
+"""The ROS 2 messages of the run log, in the Common Data Representation (CDR).
+
+CDR is what ROS 2 sends and what Foxglove and PlotJuggler read. Source: OMG DDS-XTypes 1.3, section 7.4.3 (XCDR version
+1, PLAIN_CDR): four bytes of encapsulation header; then the fields in the order of the definition, each number aligned
+to its own size counted from behind the header; strings as a uint32 length that counts a closing NUL, then the bytes;
+sequences as a uint32 length, then the elements. An empty sequence has no padding behind its length.
+
+Within one run joint names and frame never change, so every message of a type has the same size and its numbers stand at
+the same places. `Layout` works those out once. After that a message is a template with numbers put in, and many
+messages are one numpy array.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
+
+HEADER = """\
+MSG: std_msgs/Header
+builtin_interfaces/Time stamp
+string frame_id
+"""
+TIME = """\
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+"""
+JOINT_STATE = """\
+std_msgs/Header header
+string[] name
+float64[] position
+float64[] velocity
+float64[] effort
+"""
+POSE_STAMPED = """\
+std_msgs/Header header
+geometry_msgs/Pose pose
+"""
+POSE = """\
+MSG: geometry_msgs/Pose
+geometry_msgs/Point position
+geometry_msgs/Quaternion orientation
+"""
+POINT = """\
+MSG: geometry_msgs/Point
+float64 x
+float64 y
+float64 z
+"""
+QUATERNION = """\
+MSG: geometry_msgs/Quaternion
+float64 x
+float64 y
+float64 z
+float64 w
+"""
+STATUS = """\
+std_msgs/Header header
+int64 index              # control period counter
+float64 stamp            # s, due instant by the controller's clock since the start of the run
+float64 plan_time        # s, time on the trajectory
+float64 speed_scaling    # the controller's, 0 to 1
+float64 host_monotonic   # s, the host's monotonic clock
+int32 robot_mode
+int32 safety_mode
+int32 runtime_state
+bool limited             # the limiter changed this setpoint
+"""
+SEPARATOR = "=" * 80 + "\n"
+
+# Name of each message type -> its definition and those of the types it uses, as MCAP's schema encoding "ros2msg".
+DEFINITIONS = {
+    "sensor_msgs/msg/JointState": SEPARATOR.join([JOINT_STATE, HEADER, TIME]),
+    "geometry_msgs/msg/PoseStamped": SEPARATOR.join([POSE_STAMPED, HEADER, TIME, POSE, POINT, QUATERNION]),
+    "simbridge_msgs/msg/Status": SEPARATOR.join([STATUS, HEADER, TIME]),
+}
+
+
+class Layout:
+    """The bytes of one message type whose strings and sequence lengths never change.
+
+    Built field by field, in the order of the message definition. Numbers that stand side by side form a group; `pack`
+    takes one iterable a group.
+
+    Attributes:
+        message_type: Its name, a key of `DEFINITIONS`.
+        size: Length of a message in bytes.
+    """
+
+    def __init__(self, message_type: str, frame_id: str) -> None:
+        """Starts with what all messages begin with: a std_msgs/Header, whose stamp is the group (sec, nanosec)."""
+        self.message_type = message_type
+        self._template = bytearray(LITTLE_ENDIAN_CDR)
+        self._groups: list[tuple[struct.Struct, int]] = []
+        self._columns: dict[str, tuple[np.dtype[Any], int]] = {}
+        self.scalars({"sec": "i", "nanosec": "I"})
+        self.string(frame_id)
+
+    @property
+    def size(self) -> int:
+        return len(self._template)
+
+    def _align(self, size: int) -> None:
+        self._template += bytes(-(len(self._template) - len(LITTLE_ENDIAN_CDR)) % size)
+
+    def _slot(self, name: str, kind: np.dtype[Any]) -> None:
+        self._columns[name] = (kind, self.size)
+        self._template += bytes(kind.itemsize)
+
+    def length(self, count: int) -> None:
+        """A uint32 that never changes: the length of a sequence or of a string."""
+        self._align(4)
+        self._template += struct.pack("<I", count)
+
+    def string(self, text: str) -> None:
+        """A string that never changes."""
+        encoded = text.encode() + b"\0"
+        self.length(len(encoded))
+        self._template += encoded
+
+    def vector(self, name: str, count: int) -> None:
+        """A group of `count` float64 under one name."""
+        self._align(8)
+        self._groups.append((struct.Struct(f"<{count}d"), self.size))
+        self._slot(name, np.dtype(("<f8", (count,))))
+
+    def sequence(self, name: str | None, count: int) -> None:
+        """A float64[] of `count` numbers; without a name, an empty one."""
+        self.length(count if name else 0)
+        if name:
+            self.vector(name, count)
+
+    def scalars(self, codes: Mapping[str, str]) -> None:
+        """A group of numbers, each under its own name with its code of the struct module."""
+        kinds = {name: np.dtype(f"<{code}") for name, code in codes.items()}
+        self._align(next(iter(kinds.values())).itemsize)
+        start, form = self.size, "<"
+        for name, kind in kinds.items():
+            end = self.size
+            self._align(kind.itemsize)
+            form += f"{self.size - end}x{codes[name]}"
+            self._slot(name, kind)
+        self._groups.append((struct.Struct(form), start))
+
+    def pack(self, *groups: Iterable[float]) -> bytes:
+        """One message with these numbers.
+
+        Raises:
+            struct.error: A group has another number of elements than its place, or an element does not fit.
+        """
+        for (packer, offset), numbers in zip(self._groups, groups, strict=True):
+            packer.pack_into(self._template, offset, *numbers)
+        return bytes(self._template)
+
+    def unpack(self, messages: Sequence[bytes]) -> dict[str, NDArray[Any]]:
+        """The numbers of T messages: under each name an array (T,), or (T, count) for a vector.
+
+        Raises:
+            ValueError: A message is not of this layout: its size, or a byte that never changes, is another.
+        """
+        if any(len(message) != self.size for message in messages):
+            raise ValueError(f"a message is not {self.size} bytes long")
+        kinds, offsets = zip(*self._columns.values(), strict=True)
+        record = np.dtype({"names": list(self._columns), "formats": kinds, "offsets": offsets, "itemsize": self.size})
+        joined = b"".join(messages)
+        fixed = np.ones(self.size, dtype=bool)
+        for packer, offset in self._groups:
+            fixed[offset : offset + packer.size] = False
+        found = np.frombuffer(joined, np.uint8).reshape(-1, self.size)[:, fixed]
+        if (found != np.frombuffer(self._template, np.uint8)[fixed]).any():
+            raise ValueError("a message has other names or lengths than the first")
+        rows = np.frombuffer(joined, record)
+        return {name: np.ascontiguousarray(rows[name]) for name in self._columns}
+
+
+def joint_state(
+    frame_id: str, joint_names: Sequence[str], position: str, velocity: str | None = None, effort: str | None = None
+) -> Layout:
+    """sensor_msgs/JointState: groups (sec, nanosec), position (n,), and velocity (n,) and effort (n,) where named."""
+    layout = Layout("sensor_msgs/msg/JointState", frame_id)
+    layout.length(len(joint_names))
+    for name in joint_names:
+        layout.string(name)
+    for column in (position, velocity, effort):
+        layout.sequence(column, len(joint_names))
+    return layout
+
+
+def pose_stamped(frame_id: str, pose: str) -> Layout:
+    """geometry_msgs/PoseStamped: groups (sec, nanosec), pose [x y z qx qy qz qw]."""
+    layout = Layout("geometry_msgs/msg/PoseStamped", frame_id)
+    layout.vector(pose, 7)
+    return layout
+
+
+def status(frame_id: str) -> Layout:
+    """simbridge_msgs/Status: groups (sec, nanosec), and all the other numbers in the order of the definition."""
+    layout = Layout("simbridge_msgs/msg/Status", frame_id)
+    layout.scalars(
+        {
+            "index": "q",
+            "stamp": "d",
+            "plan_time": "d",
+            "speed_scaling": "d",
+            "host_monotonic": "d",
+            "robot_mode": "i",
+            "safety_mode": "i",
+            "runtime_state": "i",
+            "limited": "?",
+        }
+    )
+    return layout

@@ -1,0 +1,98 @@
+"""The file under a log, and what can go wrong with it: a full disk while writing, a cut or damage while reading."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from mcap.exceptions import EndOfFile
+from mcap.records import McapRecord
+from mcap.stream_reader import StreamReader
+
+from simbridge.errors import LogWriteError
+
+
+class LogFile:
+    """What the MCAP writer writes to: an unbuffered file that counts its bytes and names its failures.
+
+    Attributes:
+        path: The file.
+        failure: The first failure; after it the file is of no more use.
+
+    Raises:
+        LogWriteError: The file cannot be opened, written or closed. After a failure `close` is silent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.failure: LogWriteError | None = None
+        self._stored = 0
+        try:
+            self._file = path.open("wb", buffering=0)
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def write(self, data: bytes) -> int:
+        """Hands all of the data to the system, and returns its length."""
+        # A nearly full disk takes a part, and says why only when it is asked again.
+        rest = memoryview(data)
+        while rest:
+            try:
+                count = self._file.write(rest)
+            except OSError as error:
+                raise self._failed(error) from error
+            self._stored += count
+            rest = rest[count:]
+        return len(data)
+
+    def tell(self) -> int:
+        """How many bytes the system has taken."""
+        return self._stored
+
+    def flush(self) -> None:
+        """Does nothing: nothing is held back here."""
+
+    def close(self) -> None:
+        """Closes the file; a second call does nothing."""
+        try:
+            self._file.close()
+        except OSError as error:
+            if self.failure is None:
+                raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> LogWriteError:
+        self.failure = LogWriteError(self.path, self._stored, error.errno or errno.EIO)
+        return self.failure
+
+
+def sound_records(file: IO[bytes]) -> Iterator[McapRecord]:
+    """The records of an MCAP file in file order, up to its end or the first that is incomplete or damaged.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    size = os.fstat(file.fileno()).st_size
+    reader = StreamReader(cast(IO[bytes], _WholeReads(file)), validate_crcs=True, record_size_limit=size)
+    try:
+        yield from reader.records
+    except OSError:
+        raise
+    except Exception:
+        # What damaged bytes lead to is up to the parser and the decompressors; behind them nothing can be trusted.
+        return
+
+
+class _WholeReads:
+    """A file that gives as many bytes as asked, or ends: the MCAP reader takes a short read for a short record."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) < size:
+            raise EndOfFile
+        return data

@@ -1,0 +1,200 @@
+"""The directory of one run: settings.toml, plan.npz, log.mcap, summary.json and report.html."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import tomli_w
+
+from simbridge.errors import InvalidParameter, NotARun, OutputDirectoryError
+from simbridge.plan import Plan
+from simbridge.recording.log import LogColumns, read_log
+from simbridge.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """Where everything about one run is.
+
+    Attributes:
+        path: The directory.
+    """
+
+    path: Path
+
+    @staticmethod
+    def create(out: str | Path | None, name: str) -> RunDirectory:
+        """Make a new directory: `out`, or one under runs/ named for now and for the scenario.
+
+        Raises:
+            OutputDirectoryError: It exists already, or cannot be made.
+        """
+        if out is not None:
+            return RunDirectory._made(Path(out))
+        stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
+        path = Path("runs") / f"{stamp}_{name}"
+        for count in range(2, 1000):
+            if not path.exists():
+                break
+            path = path.with_name(f"{stamp}_{name}_{count}")
+        return RunDirectory._made(path)
+
+    @staticmethod
+    def _made(path: Path) -> RunDirectory:
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            raise OutputDirectoryError(
+                path, "it exists already, and a run is never overwritten; choose another with --out, or remove it"
+            ) from None
+        except OSError as error:
+            raise OutputDirectoryError(path, f"{error.strerror or error}; choose another with --out") from None
+        return RunDirectory(path)
+
+    @staticmethod
+    def open(path: str | Path) -> RunDirectory:
+        """An existing run.
+
+        Raises:
+            NotARun: There is no such directory, or it has no settings.toml.
+        """
+        directory = RunDirectory(Path(path))
+        if not directory.path.is_dir():
+            raise NotARun(path, "the directory", "there is no such directory")
+        if not directory.settings_file.is_file():
+            raise NotARun(path, "settings.toml")
+        return directory
+
+    @property
+    def settings_file(self) -> Path:
+        return self.path / "settings.toml"
+
+    @property
+    def plan_file(self) -> Path:
+        return self.path / "plan.npz"
+
+    @property
+    def log_file(self) -> Path:
+        return self.path / "log.mcap"
+
+    @property
+    def summary_file(self) -> Path:
+        return self.path / "summary.json"
+
+    @property
+    def report_file(self) -> Path:
+        return self.path / "report.html"
+
+    def write_settings(self, settings: dict[str, Any]) -> None:
+        """Write settings.toml: all that was resolved, so that the run can be repeated and evaluated again."""
+        self._write(self.settings_file, tomli_w.dumps(settings).encode())
+
+    def settings(self) -> dict[str, Any]:
+        """Read settings.toml.
+
+        Raises:
+            NotARun: It is missing or broken.
+        """
+        try:
+            return msgspec.toml.decode(self.settings_file.read_bytes())
+        except (OSError, msgspec.DecodeError) as error:
+            raise NotARun(self.path, "settings.toml", str(error)) from None
+
+    def write_plan(self, plan: Plan) -> None:
+        """Write plan.npz."""
+        try:
+            np.savez(
+                self.plan_file,
+                checksum=plan.checksum,
+                period=plan.period,
+                hold=plan.hold,
+                trajectory_source=plan.trajectory.source,
+                trajectory_stamps=plan.trajectory.times,
+                trajectory_poses=plan.trajectory.poses,
+                trajectory_times=plan.trajectory_times,
+                solution=plan.solution,
+                setpoints=plan.setpoints,
+                limited=plan.limited,
+            )
+        except OSError as error:
+            raise OutputDirectoryError(self.path, f"plan.npz: {error.strerror or error}") from None
+
+    def plan(self) -> Plan:
+        """Read plan.npz.
+
+        Raises:
+            NotARun: It is missing or broken.
+        """
+        try:
+            with np.load(self.plan_file) as data:
+                trajectory = Trajectory(
+                    data["trajectory_stamps"], data["trajectory_poses"], source=str(data["trajectory_source"])
+                )
+                return Plan(
+                    checksum=str(data["checksum"]),
+                    period=float(data["period"]),
+                    trajectory=trajectory,
+                    hold="zero-order" if str(data["hold"]) == "zero-order" else "linear",
+                    trajectory_times=data["trajectory_times"],
+                    solution=data["solution"],
+                    setpoints=data["setpoints"],
+                    limited=data["limited"],
+                )
+        except FileNotFoundError:
+            raise NotARun(self.path, "plan.npz") from None
+        except (OSError, ValueError, KeyError) as error:
+            raise NotARun(self.path, "plan.npz", f"it cannot be read ({error})") from None
+
+    def log(self) -> LogColumns:
+        """Read log.mcap, as far as it was written.
+
+        Raises:
+            NotARun: There is none.
+            LogReadError: It is no log.
+        """
+        if not self.log_file.is_file():
+            raise NotARun(self.path, "log.mcap")
+        return read_log(self.log_file)
+
+    def write_summary(self, summary: dict[str, Any]) -> None:
+        """Write summary.json."""
+        self._write(self.summary_file, json.dumps(summary, indent=2, allow_nan=False).encode() + b"\n")
+
+    def summary(self) -> dict[str, Any]:
+        """Read summary.json.
+
+        Raises:
+            NotARun: It is missing or broken.
+        """
+        try:
+            return json.loads(self.summary_file.read_bytes())
+        except (OSError, ValueError) as error:
+            raise NotARun(self.path, "summary.json", str(error)) from None
+
+    def write_report(self, page: str) -> None:
+        """Write report.html."""
+        self._write(self.report_file, page.encode())
+
+    def _write(self, path: Path, content: bytes) -> None:
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            raise OutputDirectoryError(self.path, f"{path.name}: {error.strerror or error}") from None
+
+
+def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
+    """Refuse to replay a plan on another arm or at another period.
+
+    Raises:
+        InvalidParameter: The plan was made for other kinematics, or for another period.
+    """
+    if plan.checksum != checksum:
+        raise InvalidParameter("plan", plan.checksum[:12], f"made for this robot and TCP (kinematics {checksum[:12]})")
+    if abs(plan.period - period) > 1e-12:
+        raise InvalidParameter("plan's period", f"{plan.period} s", f"the run's, {period} s (--period)")

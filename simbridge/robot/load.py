@@ -1,0 +1,56 @@
+"""Find a robot by its name in robots/ or by the path of its TOML or URDF."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from simbridge.errors import InputFileError, UnknownName
+from simbridge.resources import robot_files
+from simbridge.robot.robot import Robot
+
+
+def read_text(path: Path) -> str:
+    """The text of a file the user named.
+
+    Raises:
+        InputFileError: The file is missing, a directory, unreadable or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputFileError(path, "there is no such file") from None
+    except IsADirectoryError:
+        raise InputFileError(path, "this is a directory, not a file") from None
+    except UnicodeDecodeError:
+        raise InputFileError(path, "this is not a text file (it is not UTF-8)") from None
+    except OSError as error:
+        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+
+
+def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = None) -> Robot:
+    """Load an arm.
+
+    Args:
+        robot: A name in robots/ ("ur10"), or the path of a robot TOML or of a URDF.
+        home: Joint positions (n,) in rad from which plans start, instead of the robot's own. A URDF has none: there,
+            the middle of each joint's range is taken unless given.
+
+    Raises:
+        UnknownName: There is no robot of that name.
+        InputFileError: The file cannot be read, or a field of it is missing or wrong; names field and line.
+    """
+    from simbridge.robot.toml_reader import read_toml
+    from simbridge.robot.urdf_reader import read_urdf
+
+    files = robot_files()
+    text = os.fspath(robot)
+    if text in files:
+        return read_toml(files[text], home=home)
+    path = Path(text)
+    if path.suffix == ".toml":
+        return read_toml(path, home=home)
+    if path.suffix in {".urdf", ".xml"} or os.sep in text:
+        return read_urdf(path, home=home)
+    raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")

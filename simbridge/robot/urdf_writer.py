@@ -1,0 +1,97 @@
+"""URDF text of a robot, as PyBullet and viewers load it."""
+
+from __future__ import annotations
+
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.robot.robot import Array, Robot, Shape
+
+# PyBullet takes a link without inertial data for one of 1 kg.
+_MASSLESS = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
+
+
+def _numbers(values: Array | tuple[float, ...]) -> str:
+    # repr of a double reads back to the same double.
+    return '"' + " ".join(repr(float(v)) for v in values) + '"'
+
+
+def _origin(placement: pin.SE3) -> str:
+    rpy = pin.rpy.matrixToRpy(placement.rotation)
+    return f"<origin xyz={_numbers(placement.translation)} rpy={_numbers(rpy)}/>"
+
+
+def _inertial(inertia: pin.Inertia) -> str:
+    # PyBullet keeps only a diagonal tensor: hand it the principal axes, so that it need not look for them itself.
+    moments, axes = np.linalg.eigh(inertia.inertia)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] *= -1.0
+    xx, yy, zz = (repr(float(m)) for m in moments)
+    return (
+        f"<inertial>{_origin(pin.SE3(axes, inertia.lever))}<mass value={_numbers((inertia.mass,))}/>"
+        f'<inertia ixx="{xx}" iyy="{yy}" izz="{zz}" ixy="0" ixz="0" iyz="0"/></inertial>'
+    )
+
+
+def axis_frame(shape: Shape) -> tuple[pin.SE3, float]:
+    """The frame at the middle of a shape with z along its axis, and the axis' length in m."""
+    start, end = np.array(shape.start), np.array(shape.end)
+    length = float(np.linalg.norm(end - start))
+    along = (end - start) / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
+    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), along)
+    return pin.SE3(turn.toRotationMatrix(), 0.5 * (start + end)), length
+
+
+def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[str]:
+    # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
+    parts = []
+    for number, shape in enumerate(shapes):
+        frame, length = axis_frame(shape)
+        material = f'<material name="{link}_{number}"><color rgba={_numbers((*shape.color, 1.0))}/></material>'
+        bodies = [(frame, f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>")]
+        if shape.kind == "capsule":
+            ball = f"<sphere radius={_numbers((shape.radius,))}/>"
+            bodies = bodies if length > 0.0 else []
+            bodies += [(pin.SE3(np.eye(3), np.array(end)), ball) for end in (shape.start, shape.end)]
+        for at, geometry in bodies:
+            parts.append(f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>")
+    return parts
+
+
+def _limit(low: float, high: float) -> str:
+    # A continuous joint is written with a range that no run can leave.
+    low, high = (max(low, -1e6), min(high, 1e6))
+    return f"lower={_numbers((low,))} upper={_numbers((high,))}"
+
+
+def urdf_text(robot: Robot) -> str:
+    """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
+
+    Shapes are visual only: the plan check has ruled out contact before anything moves.
+    """
+    lines = [f"<robot name={quoteattr(robot.name)}>", f'<link name="base_link">{_MASSLESS}']
+    lines += [*_visuals(robot.base_shapes, pin.SE3.Identity(), "base_link"), "</link>"]
+    parent = "base_link"
+    for joint, link, inertia in zip(robot.joints, robot.links, robot.link_inertias, strict=True):
+        lines += [
+            f"<link name={quoteattr(link.name)}>",
+            _inertial(inertia),
+            *_visuals(link.shapes, link.placement, link.name),
+            "</link>",
+            f'<joint name={quoteattr(joint.name)} type="{joint.kind}">',
+            f"<parent link={quoteattr(parent)}/><child link={quoteattr(link.name)}/>",
+            _origin(joint.placement),
+            '<axis xyz="0 0 1"/>',
+            f"<limit {_limit(joint.position_min, joint.position_max)}"
+            f" velocity={_numbers((joint.max_velocity,))} effort={_numbers((joint.max_effort,))}/>",
+            "</joint>",
+        ]
+        parent = link.name
+    for name, placement in (("tool0", robot.tool0), ("tcp", robot.tool0 * robot.tcp)):
+        lines += [
+            f'<link name="{name}">{_MASSLESS}</link><joint name="{name}_joint" type="fixed">',
+            f'<parent link={quoteattr(parent)}/><child link="{name}"/>{_origin(placement)}</joint>',
+        ]
+    return "\n".join([*lines, "</robot>", ""])

@@ -1,0 +1,305 @@
+"""Run a scenario: the one place where the parts meet."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.backends import ArmState, Backend
+from simbridge.check import Peaks
+from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, UnknownName
+from simbridge.evaluation import Evaluation
+from simbridge.ik.solver import Solver
+from simbridge.plan import Plan, make_plan
+from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.report import write_report
+from simbridge.robot import Robot, load_robot
+from simbridge.scenario import OnLimits, Scenario, load_scenario
+from simbridge.settings import resolved_settings
+from simbridge.trajectory import Hold
+
+BACKENDS = ("pybullet",)
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a scenario is run; every field is a flag of `simbridge run`.
+
+    Attributes:
+        tcp: Tool centre point in tool0: x y z (m) rx ry rz (rotation vector, rad).
+        payload: Mass at the TCP that the controller is told of, kg.
+        unmodelled_payload: Mass at the TCP that it is not told of, kg; simulation only.
+        frame: "base_link", or "base" for poses as the pendant gives them.
+        period: Control period, s; the robot's by default.
+        hold: In place of the scenario's.
+        on_limits: In place of the scenario's.
+        speed_scale: 0.2 plays the trajectory at a fifth of its speed.
+        max_tool_speed: m/s; the robot's by default.
+        floor: Height of the floor in base_link, m; None for no floor.
+        realtime: Pace simulated time by the wall clock.
+        gui: Open the simulator's window.
+        tolerance: Largest RMS of the tracking error: m and rad; None to judge nothing.
+        plan: A run whose plan is replayed instead of solving anew.
+    """
+
+    tcp: Sequence[float] = ()
+    payload: float = 0.0
+    unmodelled_payload: float = 0.0
+    frame: str = "base_link"
+    period: float | None = None
+    hold: Hold | None = None
+    on_limits: OnLimits | None = None
+    speed_scale: float = 1.0
+    max_tool_speed: float | None = None
+    floor: float | None = 0.0
+    realtime: bool = False
+    gui: bool = False
+    tolerance: tuple[float, float] | None = None
+    plan: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A run that has been planned and checked, and has not moved anything."""
+
+    robot: Robot
+    scenario: Scenario
+    solver: Solver
+    plan: Plan
+    peaks: Peaks
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        directory: Its files.
+        summary: What summary.json holds.
+    """
+
+    directory: Path
+    summary: dict[str, Any]
+
+    def evaluation(self) -> Evaluation:
+        """Its arrays, read back from the log."""
+        return Evaluation.of(RunDirectory.open(self.directory))
+
+
+Progress = Callable[[int, ArmState], None]
+
+
+def prepare(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    robot: Robot | str | os.PathLike[str] = "ur10",
+    solver: Solver | None = None,
+    solver_changes: Mapping[str, Any] | None = None,
+    options: Options | None = None,
+) -> Prepared:
+    """Everything up to the point where an arm would move: load, solve, limit, check.
+
+    Args:
+        scenario: A `Scenario`, a name, a script or a file.
+        robot: A `Robot`, a name or a file.
+        solver: Made for the robot; the scenario's settings by default.
+        solver_changes: Single settings in place of the scenario's, when no solver is given.
+        options: See `Options`.
+
+    Raises:
+        SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
+    """
+    options = options or Options()
+    arm = robot if isinstance(robot, Robot) else load_robot(robot)
+    arm = solver.robot if solver is not None else equipped(arm, options)
+    if not isinstance(scenario, Scenario):
+        scenario = load_scenario(scenario, arm, frame=options.frame)
+    solver = solver or replace(scenario.solver, **(solver_changes or {})).build(arm)
+    plan, peaks = make_plan(
+        arm,
+        scenario,
+        solver,
+        period=options.period,
+        hold=options.hold,
+        speed_scale=options.speed_scale,
+        on_limits=options.on_limits,
+        max_tool_speed=options.max_tool_speed,
+        floor=options.floor,
+        replay=None if options.plan is None else _earlier_plan(options, arm),
+    )
+    return Prepared(arm, scenario, solver, plan, peaks, options)
+
+
+def equipped(robot: Robot, options: Options) -> Robot:
+    """The arm with the TCP and the known payload of the options."""
+    if options.tcp:
+        if len(options.tcp) != 6:
+            raise InvalidParameter("TCP", list(options.tcp), "six numbers: x y z in m, rx ry rz in rad")
+        x, y, z, *turn = (float(v) for v in options.tcp)
+        robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(turn)), np.array([x, y, z])))
+    return robot.with_payload(options.payload) if options.payload else robot
+
+
+def _earlier_plan(options: Options, robot: Robot) -> Plan:
+    assert options.plan is not None
+    plan = RunDirectory.open(options.plan).plan()
+    check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
+    return plan
+
+
+def open_backend(name: str, robot: Robot, options: Options) -> Backend:
+    """The backend of that name, not yet entered.
+
+    Raises:
+        UnknownName: There is no such backend.
+    """
+    if name == "pybullet":
+        from simbridge.backends.pybullet import PyBulletBackend
+
+        return PyBulletBackend(
+            robot,
+            period=options.period,
+            unmodelled_payload=options.unmodelled_payload,
+            realtime=options.realtime,
+            gui=options.gui,
+            floor=options.floor,
+        )
+    raise UnknownName("backend", name, BACKENDS)
+
+
+def run(
+    scenario: Scenario | str | os.PathLike[str],
+    *,
+    robot: Robot | str | os.PathLike[str] = "ur10",
+    solver: Solver | None = None,
+    backend: str = "pybullet",
+    out: str | os.PathLike[str] | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Plan a scenario, execute it, record it, measure it.
+
+    Args:
+        scenario, robot, solver, options: As for `prepare`.
+        backend: "pybullet".
+        out: The run directory to make; one under runs/ by default.
+        progress: Called with the sample's number and the arm's state, once a period.
+
+    Raises:
+        SimbridgeError: One of its subclasses. What was logged until then stays readable.
+    """
+    prepared = prepare(scenario, robot=robot, solver=solver, options=options)
+    return execute(prepared, backend=backend, out=out, progress=progress)
+
+
+def execute(
+    prepared: Prepared,
+    *,
+    backend: str = "pybullet",
+    out: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Run:
+    """Execute what `prepare` made. See `run`."""
+    plan, robot = prepared.plan, prepared.robot
+    arm = open_backend(backend, robot, prepared.options)
+    directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
+    settings = resolved_settings(prepared, backend, arm)
+    directory.write_settings(settings)
+    directory.write_plan(plan)
+    try:
+        # The log opens after all else and closes before the arm is let go: it holds whatever the arm did.
+        with arm, _log(directory, prepared, settings) as log:
+            arm.move_to(plan.setpoints[0])
+            for index, state in enumerate(arm.stream(plan.setpoints)):
+                log.write(sample_of(plan, index, state))
+                if progress is not None:
+                    progress(index, state)
+    except (Exception, KeyboardInterrupt) as error:
+        raise _ended_early(error, directory, prepared.options.tolerance) from error
+    return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance))
+
+
+def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) -> LogWriter:
+    return LogWriter(
+        directory.log_file,
+        joint_names=prepared.robot.joint_names,
+        period=prepared.plan.period,
+        metadata=log_facts(settings),
+    )
+
+
+def _ended_early(
+    error: BaseException, directory: RunDirectory, tolerance: tuple[float, float] | None
+) -> Exception | KeyboardInterrupt:
+    """Measure what there is of a run, and the error to raise, which knows where that is."""
+    interrupted = isinstance(error, KeyboardInterrupt)
+    # The disk that stopped the log may have no room for a summary either: the first error is the one to tell.
+    with contextlib.suppress(SimbridgeError, OSError):
+        conclude(directory, "interrupted" if interrupted else f"{type(error).__name__}: {error}", tolerance)
+    told = Interrupted("The run was interrupted and the arm stopped.") if interrupted else error
+    if isinstance(told, SimbridgeError):
+        told.run_directory = directory.path
+    return told
+
+
+def conclude(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> dict[str, Any]:
+    """Measure a run from its log, write summary.json and report.html."""
+    evaluation = Evaluation.of(directory)
+    summary = evaluation.summary(outcome)
+    summary["tolerance"] = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
+    summary["passed"] = passed(summary)
+    directory.write_summary(summary)
+    if summary["samples"]:
+        write_report(evaluation, summary)
+    return summary
+
+
+def passed(summary: dict[str, Any]) -> bool | None:
+    """Whether the RMS of the tracking error keeps the tolerance; None when there is nothing to judge."""
+    tolerance = summary["tolerance"]
+    if tolerance is None or "tracking_error" not in summary:
+        return None
+    error = summary["tracking_error"]
+    return all(error[part]["rms"] <= tolerance[part] for part in ("position_m", "rotation_rad"))
+
+
+def log_facts(settings: dict[str, Any]) -> dict[str, str]:
+    """What the log itself says about the run, so that it can be told apart without its directory."""
+    return {
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
+        "simbridge": settings["versions"]["simbridge"],
+    }
+
+
+def sample_of(plan: Plan, index: int, state: ArmState) -> Sample:
+    """The log's line for one state: what was wanted from the plan, what happened from the arm."""
+    return Sample(
+        index=index,
+        stamp=index * plan.period,
+        plan_time=float(plan.trajectory_times[index]),
+        target=plan.targets[index],
+        solution=plan.solution[index],
+        setpoint=state.setpoint,
+        position=state.q,
+        velocity=state.qd,
+        effort=state.effort,
+        controller_target=state.controller_target,
+        speed_scaling=state.speed_scaling,
+        robot_mode=state.robot_mode,
+        safety_mode=state.safety_mode,
+        runtime_state=state.runtime_state,
+        limited=bool(plan.limited[index]),
+        host_monotonic=state.host_monotonic,
+    )

@@ -1,0 +1,110 @@
+"""Scenarios: a trajectory with the settings it is meant to be run with, from a script, by name, or from a file."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import traceback
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+from simbridge.errors import ScenarioError, UnknownName
+from simbridge.ik.parameters import ForwardDynamicsParameters
+from simbridge.resources import scenario_files
+from simbridge.robot import Robot
+from simbridge.trajectory import Hold, Trajectory, read_trajectory
+
+OnLimits = Literal["refuse", "limit"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to track, and how.
+
+    Attributes:
+        trajectory: The sampled path of the TCP in base_link.
+        description: One line for people.
+        hold: What the target is between samples: "linear" (a replay knows the next sample) or "zero-order" (a live,
+            low-rate source does not).
+        on_limits: Past velocity, acceleration or tool speed: "refuse" the plan, or "limit" the setpoints.
+        solver: The solver's settings, unless the command line gives others.
+        name: The script's or file's name if left empty.
+    """
+
+    trajectory: Trajectory
+    description: str = ""
+    hold: Hold = "linear"
+    on_limits: OnLimits = "refuse"
+    solver: ForwardDynamicsParameters = field(default_factory=ForwardDynamicsParameters)
+    name: str = ""
+
+
+def load_scenario(given: str | os.PathLike[str], robot: Robot, *, frame: str = "base_link") -> Scenario:
+    """Find a scenario by its name, or make it from a script or from a file of samples.
+
+    Args:
+        given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV).
+        robot: The arm it will run on.
+        frame: "base_link", or "base" (the pendant's) for poses given there.
+
+    Raises:
+        UnknownName: There is no such scenario; the nearest is named.
+        ScenarioError: The script fails, or does not define `scenario(robot)`.
+        InputFileError: The file cannot be read; names the line.
+    """
+    files = scenario_files()
+    text = os.fspath(given)
+    path = files.get(text) or Path(text)
+    if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
+        raise UnknownName("scenario", text, files, "A script or file of your own is given by its path: ./mine.py.")
+    if path.suffix == ".py":
+        scenario = _from_script(path, robot)
+        if frame == "base":
+            scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
+    else:
+        trajectory = read_trajectory(path, frame="base" if frame == "base" else "base_link")
+        scenario = Scenario(trajectory, description=f"Samples of {path.name}")
+    return scenario if scenario.name else replace(scenario, name=path.stem)
+
+
+def describe(path: Path) -> str:
+    """The first line of a scenario script's docstring, read without running it."""
+    import ast
+
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def _from_script(path: Path, robot: Robot) -> Scenario:
+    module = _imported(path)
+    build = getattr(module, "scenario", None)
+    if not callable(build):
+        raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
+    try:
+        made = build(robot)
+    except Exception as error:
+        raise _script_error(path, error) from error
+    if not isinstance(made, Scenario):
+        raise ScenarioError(path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario")
+    return made
+
+
+def _imported(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise ScenarioError(path, "there is no such file")
+    spec = importlib.util.spec_from_file_location(f"simbridge_scenario_{path.stem}", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _script_error(path, error) from error
+    return module
+
+
+def _script_error(path: Path, error: BaseException) -> ScenarioError:
+    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    line = inside[-1].lineno if inside else error.lineno if isinstance(error, SyntaxError) else None
+    return ScenarioError(path, f"{type(error).__name__}: {error}", line=line)

@@ -1,0 +1,81 @@
+"""settings.toml: everything a run was resolved to, enough to repeat it and to evaluate it again."""
+
+from __future__ import annotations
+
+import platform
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from simbridge.backends import Backend
+
+if TYPE_CHECKING:
+    from simbridge.runner import Prepared
+
+_PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a result depends on."""
+    found = {"python": platform.python_version()}
+    for package in (*_PACKAGES, "pybullet", "pybullet-arm64"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    found.setdefault("simbridge", "unknown")
+    return found
+
+
+def resolved_settings(prepared: Prepared, backend: str, arm: Backend) -> dict[str, Any]:
+    """The content of settings.toml (SI units)."""
+    robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
+    lag = prepared.solver.lag(plan.period)
+    settings: dict[str, Any] = {
+        "scenario": {
+            "name": scenario.name,
+            "description": scenario.description,
+            "source": plan.trajectory.source,
+            "hold": plan.hold,
+            "on_limits": options.on_limits or scenario.on_limits,
+            "speed_scale": options.speed_scale,
+            "frame": options.frame,
+        },
+        "robot": {
+            "name": robot.name,
+            "title": robot.title,
+            "source": "" if robot.source is None else str(robot.source),
+            "joint_names": list(robot.joint_names),
+            "home": robot.home.tolist(),
+            "position_min": robot.position_min.tolist(),
+            "position_max": robot.position_max.tolist(),
+            "max_velocity": robot.max_velocity.tolist(),
+            "max_effort": robot.max_effort.tolist(),
+            "max_velocity_jump": robot.max_velocity_jump,
+            "max_acceleration": robot.max_acceleration,
+            "max_tool_speed": options.max_tool_speed or robot.max_tool_speed,
+            "tcp": list(options.tcp) or [0.0] * 6,
+            "payload": robot.payload,
+        },
+        "kinematics": {
+            "checksum": robot.checksum,
+            "placements": robot.placements.reshape(-1, 16).tolist(),
+            "prismatic": robot.prismatic.tolist(),
+        },
+        "solver": {"name": prepared.solver.name, "parameters": prepared.solver.parameters},
+        "backend": {
+            "name": backend,
+            "period": plan.period,
+            "simulated_time": arm.capabilities.simulated_time,
+            "effort_unit": arm.capabilities.effort_unit,
+            "unmodelled_payload": options.unmodelled_payload,
+            "realtime": options.realtime,
+        },
+        "versions": versions(),
+    }
+    if lag is not None:
+        settings["solver"]["predicted_lag_s"] = lag
+    if options.floor is not None:
+        settings["scenario"]["floor"] = options.floor
+    if options.plan is not None:
+        settings["scenario"]["plan"] = str(options.plan)
+    return settings

@@ -1,0 +1,203 @@
+"""What people see in the terminal: progress, tables, results. Degrees and millimetres are for here only."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from simbridge.backends import ArmState
+    from simbridge.plan import Plan
+    from simbridge.robot import Robot
+    from simbridge.runner import Prepared, Run
+
+_LINES = {
+    "sampling_error": "sampling",
+    "solver_error": "solver",
+    "limiter_error": "limiter",
+    "plant_error": "plant",
+    "tracking_error": "tracking",
+    "delay_compensated": "tracking, delay removed",
+}
+
+
+def millimetres(metres: float) -> str:
+    """Three significant digits, never an exponent."""
+    return _digits(metres * 1e3)
+
+
+def degrees(radians: float) -> str:
+    """Three significant digits, never an exponent."""
+    return _digits(math.degrees(radians))
+
+
+def _digits(value: float) -> str:
+    if value == 0.0 or abs(value) < 1e-6:
+        return "0"
+    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(decimals, 6)}f}"
+
+
+@contextmanager
+def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[int, ArmState], None] | None]:
+    """A live line while a plan runs: how far, how long, and how far the arm is off its setpoint."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:.1f} of {task.total:.1f} s"),
+        TextColumn("joints off by {task.fields[off]} degrees"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        task = bar.add_task("Approaching", total=max(plan.duration, plan.period), off="0")
+        shown = 0.0
+
+        def update(index: int, state: ArmState) -> None:
+            nonlocal shown
+            now = time.monotonic()
+            if now - shown < 0.1 and index + 1 < plan.samples:
+                return
+            shown = now
+            off = degrees(float(np.abs(state.setpoint - state.q).max()))
+            bar.update(task, completed=index * plan.period, off=off, description="Tracking", refresh=True)
+
+        bar.refresh()
+        yield update
+
+
+def show_run(run: Run) -> None:
+    """The answer first, then where it comes from, then where to look."""
+    console = Console(highlight=False)
+    summary = run.summary
+    if not summary["samples"]:
+        console.print(f"No sample was recorded. The run is in {run.directory}")
+        return
+    error = summary["tracking_error"]
+    console.print(
+        f"[bold]{summary['robot']} tracked {summary['scenario']} to {millimetres(error['position_m']['rms'])} mm and "
+        f"{degrees(error['rotation_rad']['rms'])} degrees RMS[/bold] "
+        f"(at most {millimetres(error['position_m']['max'])} mm, {degrees(error['rotation_rad']['max'])} degrees)."
+    )
+    console.print(_budget_table(summary))
+    _print_delays(console, summary)
+    if summary["limited_samples"]:
+        console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
+    if summary["saturated_samples"]:
+        console.print(f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples.")
+    if summary["passed"] is not None:
+        console.print("[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]")
+    console.print(f"Run:    {run.directory}", soft_wrap=True)
+    console.print(f"Report: {run.directory / 'report.html'}", soft_wrap=True)
+
+
+def _budget_table(summary: Mapping[str, Any]) -> Table:
+    table = Table(title=None, box=None, pad_edge=False)
+    table.add_column("error")
+    for column in ("RMS mm", "p95 mm", "max mm", "RMS deg", "max deg"):
+        table.add_column(column, justify="right")
+    for key, name in _LINES.items():
+        if summary[key] is None:
+            continue
+        position, rotation = summary[key]["position_m"], summary[key]["rotation_rad"]
+        table.add_row(
+            name,
+            *(millimetres(position[k]) for k in ("rms", "p95", "max")),
+            *(degrees(rotation[k]) for k in ("rms", "max")),
+            style="bold" if key == "tracking_error" else None,
+        )
+    return table
+
+
+def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
+    names = {"delay_s": "total", "solver_delay_s": "solver", "plant_delay_s": "plant", "predicted_lag_s": "predicted lag"}
+    known = [f"{name} {summary[key] * 1e3:.2f} ms" for key, name in names.items() if summary[key] is not None]
+    if known:
+        console.print(f"Delay: {', '.join(known)}.")
+
+
+def check_facts(prepared: Prepared) -> dict[str, Any]:
+    """What `simbridge check --json` prints (SI units)."""
+    plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
+    clearance = peaks.clearance
+    return {
+        "scenario": prepared.scenario.name,
+        "robot": robot.name,
+        "solver": prepared.solver.name,
+        "period_s": plan.period,
+        "samples": plan.samples,
+        "duration_s": plan.duration,
+        "limited_samples": int(plan.limited.sum()),
+        "predicted_lag_s": prepared.solver.lag(plan.period),
+        "peak_joint_velocity": peaks.velocity.tolist(),
+        "peak_velocity_jump": peaks.velocity_jump.tolist(),
+        "peak_tool_speed": peaks.tool_speed,
+        "clearance": None if clearance is None else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+    }
+
+
+def show_check(prepared: Prepared) -> None:
+    """How close to its limits a plan comes."""
+    console = Console(highlight=False)
+    plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
+    console.print(
+        f"[bold]The plan passed[/bold]: {prepared.scenario.name} on {robot.name}, {plan.samples} samples of "
+        f"{plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
+    )
+    table = Table(box=None, pad_edge=False)
+    for name in ("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"):
+        table.add_column(name, justify="left" if name == "joint" else "right")
+    for i, name in enumerate(robot.joint_names):
+        table.add_row(
+            name,
+            f"{math.degrees(plan.setpoints[:, i].min()):.1f}",
+            f"{math.degrees(plan.setpoints[:, i].max()):.1f}",
+            f"{math.degrees(peaks.velocity[i]):.1f}",
+            f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
+            f"{math.degrees(peaks.velocity_jump[i]):.1f}",
+        )
+    console.print(table)
+    console.print(f"Tool speed: at most {peaks.tool_speed:.3f} m/s.")
+    if peaks.clearance is None:
+        console.print("Clearance: not checked, for this robot has no shapes.")
+    else:
+        first, second = peaks.clearance.bodies
+        console.print(f"Clearance: {peaks.clearance.distance * 1e3:.0f} mm at the least seen, {first} to {second}.")
+    lag = prepared.solver.lag(plan.period)
+    if lag is not None:
+        console.print(f"Predicted lag of the solver: {lag * 1e3:.3g} ms.")
+    if plan.limited.any():
+        console.print(f"The limiter changed {int(plan.limited.sum())} setpoints.")
+
+
+def show_robots(robots: Sequence[Robot]) -> None:
+    """A line a robot."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("robot", "title", "joints", "controller", "period", "reach"):
+        table.add_column(name, justify="left" if name in {"robot", "title", "controller"} else "right")
+    for robot in robots:
+        table.add_row(
+            robot.name, robot.title, str(robot.n), robot.series, f"{robot.period * 1e3:g} ms", f"{robot.reach:.2f} m"
+        )
+    Console(highlight=False).print(table)
+
+
+def show_scenarios(descriptions: Mapping[str, str]) -> None:
+    """A line a scenario."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("scenario", no_wrap=True)
+    table.add_column("what it does")
+    for name, description in descriptions.items():
+        table.add_row(name, description)
+    Console(highlight=False).print(table)

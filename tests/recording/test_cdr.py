@@ -1,0 +1,133 @@
+"""The messages of the log, compared with rosbags: an implementation of CDR and of the ROS 2 messages of its own."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from simbridge.recording.cdr import DEFINITIONS, joint_state, pose_stamped, status
+
+JOINT_STATE, POSE_STAMPED, STATUS = DEFINITIONS
+# A CDR string ends at its first NUL.
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
+SECONDS = st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 10**9 - 1))
+NAMES = st.lists(TEXTS, min_size=1, max_size=12)
+
+
+def vectors(shape):
+    return arrays(np.float64, shape, elements=st.floats(allow_nan=True, allow_infinity=True))
+
+
+@pytest.fixture(scope="module")
+def ros():
+    """A store that knows only what our own definitions say."""
+    store = get_typestore(Stores.EMPTY)
+    for name, text in DEFINITIONS.items():
+        store.register(get_types_from_msg(text, name))
+    return store
+
+
+def header(ros, seconds, frame_id):
+    stamp = ros.types["builtin_interfaces/msg/Time"](sec=seconds[0], nanosec=seconds[1])
+    return ros.types["std_msgs/msg/Header"](stamp=stamp, frame_id=frame_id)
+
+
+def test_the_standard_messages_are_defined_as_in_ros_2(ros):
+    official = get_typestore(Stores.ROS2_JAZZY)
+    ours = {name: fields for name, fields in ros.fielddefs.items() if not name.startswith("simbridge_msgs/")}
+
+    assert {JOINT_STATE, POSE_STAMPED} < set(ours)
+    assert {name: fields[1] for name, fields in ours.items()} == {name: official.fielddefs[name][1] for name in ours}
+
+
+@given(st.data(), TEXTS, NAMES, SECONDS)
+def test_a_measured_joint_state_is_the_bytes_that_ros_writes(ros, data, frame_id, names, seconds):
+    position, velocity, effort = (data.draw(vectors(len(names))) for _ in range(3))
+    message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, position, velocity, effort)
+
+    packed = joint_state(frame_id, names, "q", "qd", "tau").pack(seconds, position, velocity, effort)
+
+    assert packed == bytes(ros.serialize_cdr(message, JOINT_STATE))
+
+
+@given(st.data(), TEXTS, NAMES, SECONDS)
+def test_a_joint_state_of_positions_alone_has_empty_velocities_and_efforts(ros, data, frame_id, names, seconds):
+    position = data.draw(vectors(len(names)))
+    message = ros.types[JOINT_STATE](header(ros, seconds, frame_id), names, position, np.empty(0), np.empty(0))
+
+    packed = joint_state(frame_id, names, "q").pack(seconds, position)
+
+    assert packed == bytes(ros.serialize_cdr(message, JOINT_STATE))
+
+
+@given(TEXTS, SECONDS, vectors(7))
+def test_a_pose_is_position_then_quaternion_with_the_scalar_last(ros, frame_id, seconds, pose):
+    read = ros.deserialize_cdr(pose_stamped(frame_id, "target").pack(seconds, pose), POSE_STAMPED)
+
+    p, q = read.pose.position, read.pose.orientation
+    assert np.array([p.x, p.y, p.z, q.x, q.y, q.z, q.w]).tobytes() == pose.tobytes()
+    assert (read.header.frame_id, read.header.stamp.sec, read.header.stamp.nanosec) == (frame_id, *seconds)
+
+
+@given(
+    TEXTS,
+    SECONDS,
+    st.integers(-(2**63), 2**63 - 1),
+    vectors(4),
+    st.tuples(*[st.integers(-(2**31), 2**31 - 1)] * 3),
+    st.booleans(),
+)
+def test_a_status_keeps_every_number(ros, frame_id, seconds, index, numbers, modes, limited):
+    packed = status(frame_id).pack(seconds, (index, *numbers.tolist(), *modes, limited))
+
+    read = ros.deserialize_cdr(packed, STATUS)
+    floats = np.array([read.stamp, read.plan_time, read.speed_scaling, read.host_monotonic])
+    assert floats.tobytes() == numbers.tobytes()
+    assert (read.index, read.limited) == (index, limited)
+    assert (read.robot_mode, read.safety_mode, read.runtime_state) == modes
+    assert packed == bytes(ros.serialize_cdr(read, STATUS))
+
+
+@given(st.data(), NAMES)
+def test_many_messages_of_ros_become_arrays_bit_for_bit(ros, data, names):
+    count = data.draw(st.integers(0, 5))
+    position, velocity, effort = (data.draw(vectors((count, len(names)))) for _ in range(3))
+    kind = ros.types[JOINT_STATE]
+    rows = zip(position, velocity, effort, strict=True)
+    messages = [kind(header(ros, (k, 8), "base_link"), names, *row) for k, row in enumerate(rows)]
+
+    columns = joint_state("base_link", names, "q", "qd", "tau").unpack(
+        [bytes(ros.serialize_cdr(message, JOINT_STATE)) for message in messages]
+    )
+
+    assert columns["sec"].tolist() == list(range(count))
+    for name, expected in {"q": position, "qd": velocity, "tau": effort}.items():
+        assert columns[name].shape == (count, len(names))
+        assert columns[name].tobytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("names", [["shoulder", "elbow_"], ["shoulder"], ["shoulder", "elbow", "wrist"]])
+def test_messages_of_other_joints_are_refused(names):
+    foreign = joint_state("base_link", names, "q").pack((0, 0), [0.0] * len(names))
+
+    with pytest.raises(ValueError, match="message"):
+        joint_state("base_link", ["shoulder", "elbow"], "q").unpack([foreign])
+
+
+def test_a_message_of_the_same_size_with_other_names_is_refused():
+    foreign = joint_state("base_link", ["elbow", "wrist"], "q").pack((0, 0), [1.0, 2.0])
+
+    with pytest.raises(ValueError, match="other names"):
+        joint_state("base_link", ["wrist", "elbow"], "q").unpack([foreign])
+
+
+@pytest.mark.parametrize("groups", [([1.0], [1.0, 2.0, 3.0]), ([1.0, 2.0], [[1.0], [2.0]]), ([1.0, 2.0], ["1", "2"])])
+def test_numbers_that_do_not_fit_their_place_are_refused(groups):
+    with pytest.raises(struct.error):
+        joint_state("base_link", ["shoulder", "elbow"], "q", "qd").pack((0, 0), *groups)

@@ -1,0 +1,103 @@
+"""What the built wheel carries, and what it asks for."""
+
+from __future__ import annotations
+
+import email
+import itertools
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from email.message import Message
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+import simbridge
+
+CHECKOUT = Path(__file__).parents[1]
+
+
+def build(kind: str, directory: Path) -> Path:
+    """Build this checkout with the declared back end, without the network, into `directory`."""
+    command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(directory)]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (wheel,) = directory.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    return zipfile.ZipFile(build("wheel", tmp_path_factory.mktemp("dist")))
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> Message:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return email.message_from_bytes(wheel.read(name))
+
+
+def test_the_wheel_carries_every_robot_and_scenario_unchanged(wheel: zipfile.ZipFile) -> None:
+    sources = [*CHECKOUT.glob("robots/*.toml"), *CHECKOUT.glob("scenarios/*.py")]
+    assert {"ur10.toml", "square_tracking.py"} <= {path.name for path in sources}
+    for path in sources:
+        assert wheel.read(f"simbridge/_data/{path.relative_to(CHECKOUT).as_posix()}") == path.read_bytes()
+
+
+def test_the_wheel_carries_every_module_and_the_typing_marker(wheel: zipfile.ZipFile) -> None:
+    modules = {path.relative_to(CHECKOUT).as_posix() for path in CHECKOUT.glob("simbridge/**/*.py")}
+    assert modules | {"simbridge/py.typed"} <= set(wheel.namelist())
+
+
+def test_the_wheel_puts_nothing_beside_the_package(wheel: zipfile.ZipFile) -> None:
+    top_level = {name.split("/")[0] for name in wheel.namelist()}
+    assert top_level == {"simbridge", f"simbridge-{simbridge.__version__}.dist-info"}
+
+
+def test_the_licence_travels_with_the_wheel(wheel: zipfile.ZipFile, metadata: Message) -> None:
+    assert metadata["License-Expression"] == "Apache-2.0"
+    (licence,) = (name for name in wheel.namelist() if name.endswith("/LICENSE"))
+    assert wheel.read(licence) == (CHECKOUT / "LICENSE").read_bytes()
+
+
+def test_an_unpacked_wheel_finds_its_robots_and_scenarios_from_anywhere(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    site_packages, elsewhere = tmp_path / "site-packages", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    wheel.extractall(site_packages)
+    program = (
+        "import json, simbridge.resources as r\n"
+        "print(json.dumps([str(path) for path in [*r.robot_files().values(), *r.scenario_files().values()]]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(site_packages)}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=elsewhere, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found = {Path(path) for path in json.loads(done.stdout)}
+    assert site_packages / "simbridge/_data/robots/ur10.toml" in found
+    assert site_packages / "simbridge/_data/scenarios/square_tracking.py" in found
+    assert all(path.is_relative_to(site_packages) for path in found)
+
+
+def test_an_editable_install_copies_nothing_that_could_go_stale(tmp_path: Path) -> None:
+    names = zipfile.ZipFile(build("wheel:editable", tmp_path)).namelist()
+    assert [name for name in names if ".dist-info/" not in name] == ["_simbridge.pth"]
+
+
+def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) -> None:
+    requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    pybullets = [requirement for requirement in requirements if requirement.name.startswith("pybullet")]
+    pythons, machines, platforms = ("3.10", "3.11", "3.12"), ("x86_64", "aarch64", "arm64"), ("linux", "darwin")
+    for python, machine, platform in itertools.product(pythons, machines, platforms):
+        environment = {
+            "python_version": python,
+            "platform_machine": machine,
+            "sys_platform": platform,
+            "extra": "",
+        }
+        chosen = [item.name for item in pybullets if item.marker is None or item.marker.evaluate(environment)]
+        with_own_wheel = python != "3.12" and machine == "x86_64" and platform == "linux"
+        assert chosen == (["pybullet"] if with_own_wheel else ["pybullet-arm64"]), environment

@@ -1,0 +1,170 @@
+"""The shapes are what their names say, to the last corner."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pinocchio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.errors import InvalidParameter, InvalidTrajectory
+from simbridge.trajectory import TOOL_DOWN, corners, square, step
+
+DATA = Path(__file__).parents[1] / "data"
+CORNERS = [[0.55, -0.036, 0.3], [0.95, -0.036, 0.3], [0.95, 0.364, 0.3], [0.55, 0.364, 0.3]]
+
+
+def test_tool_down_points_the_tool_at_the_floor() -> None:
+    x, y, z, w = TOOL_DOWN
+    rotation = pinocchio.Quaternion(w, x, y, z).toRotationMatrix()
+    np.testing.assert_allclose(rotation @ [0.0, 0.0, 1.0], [0.0, 0.0, -1.0], atol=1e-15)
+    with pytest.raises(ValueError, match="read-only"):
+        TOOL_DOWN[0] = 1.0
+
+
+def test_the_square_is_that_of_the_reference_run() -> None:
+    targets = np.array(json.loads((DATA / "square_kp5.json").read_text())["targets"])
+    lap = square()
+    assert len(lap.times) == len(targets) + 1
+    np.testing.assert_allclose(lap.poses[:-1, :3], targets[:, :3], atol=1e-15)
+    np.testing.assert_allclose(lap.poses[:-1, 3:], targets[:, 3:], atol=2e-6)
+    np.testing.assert_array_equal(lap.times, np.arange(801) / 100.0)
+
+
+def test_every_lap_meets_every_corner_exactly_and_ends_where_it_began() -> None:
+    trajectory = square(laps=3)
+    assert len(trajectory.times) == 2401
+    for k in range(13):
+        np.testing.assert_allclose(trajectory.poses[200 * k, :3], CORNERS[k % 4], atol=1e-16)
+        np.testing.assert_array_equal(trajectory.poses[200 * k], trajectory.poses[200 * (k % 4)])
+
+
+def test_the_square_is_run_at_constant_speed() -> None:
+    trajectory = square(speed=0.2, laps=2)
+    steps = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1)
+    np.testing.assert_allclose(steps / np.diff(trajectory.times), 0.2, rtol=1e-10)
+
+
+@given(
+    side=st.floats(0.01, 2.0),
+    speed=st.floats(0.01, 1.0),
+    rate=st.floats(100.0, 1000.0),
+    laps=st.integers(1, 2),
+)
+def test_any_square_keeps_its_rate_its_path_and_its_speed(side: float, speed: float, rate: float, laps: int) -> None:
+    trajectory = square(side, (0.0, 0.0, 0.0), speed, rate, laps)
+    t, points = trajectory.times, trajectory.poses[:, :3]
+    assert t[-1] == pytest.approx(4 * laps * side / speed, rel=1e-9)
+    np.testing.assert_array_equal(t[:-1], np.arange(len(t) - 1) / rate)
+    np.testing.assert_allclose(points[-1], [-side / 2, -side / 2, 0.0], atol=1e-12)
+    # On the outline, and as far along it as the speed says.
+    np.testing.assert_allclose(np.abs(points).max(axis=1), side / 2, rtol=1e-9)
+    along = (speed * t) % (4 * side)
+    edge = np.minimum(along // side, 3).astype(int)
+    starts = side * np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
+    directions = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]])
+    expected = starts[edge] + (along - edge * side)[:, None] * directions[edge]
+    np.testing.assert_allclose(points[:, :2], expected, atol=1e-8)
+
+
+def test_when_the_laps_end_between_two_samples_the_last_sample_is_due_early() -> None:
+    trajectory = square(side=0.1, speed=0.3, rate=10.0)
+    np.testing.assert_allclose(trajectory.times[-2:], [1.3, 4 / 3], rtol=1e-12)
+    np.testing.assert_array_equal(trajectory.poses[-1], trajectory.start)
+
+
+def test_every_corner_lasts_for_its_dwell_and_the_start_corner_comes_last() -> None:
+    trajectory = corners(dwell=2.0, laps=2)
+    np.testing.assert_array_equal(trajectory.times, 2.0 * np.arange(10))
+    held = trajectory.target(np.arange(9) * 2.0 + 1.9, "zero-order")
+    np.testing.assert_allclose(held[:, :3], list(itertools.islice(itertools.cycle(CORNERS), 9)), atol=1e-16)
+    np.testing.assert_array_equal(held[:, 3:], np.tile(TOOL_DOWN, (9, 1)))
+
+
+def test_corners_and_square_agree() -> None:
+    np.testing.assert_array_equal(corners().poses[:5], square().poses[::200])
+    # Here k speed / (rate side) misses whole numbers by a rounding error.
+    small = square(0.02, (0.0, 0.0, 0.0), speed=0.05, rate=30.0, laps=2)
+    np.testing.assert_array_equal(corners(0.02, (0.0, 0.0, 0.0), laps=2).poses[:9], small.poses[::12])
+
+
+START = np.array([0.6, 0.1, 0.4, *TOOL_DOWN])
+
+
+def test_a_step_holds_the_start_then_the_offset_pose() -> None:
+    trajectory = step(START, (-0.25, -0.75, 0.35), at=0.5, duration=4.0)
+    np.testing.assert_array_equal(trajectory.times, [0.0, 0.5, 4.0])
+    before, after, end = trajectory.target([0.499, 0.5, 4.0], "zero-order")
+    np.testing.assert_array_equal(before, START)
+    np.testing.assert_allclose(after, [0.35, -0.65, 0.75, *TOOL_DOWN], atol=1e-15)
+    np.testing.assert_array_equal(after, end)
+
+
+def test_a_step_turns_about_the_axes_of_the_base_and_not_the_position() -> None:
+    turn = np.array([0.3, -0.2, 1.0])
+    end = pinocchio.XYZQUATToSE3(step(START, (0.0, 0.0, 0.1), turn).poses[-1])
+    np.testing.assert_allclose(end.translation, [0.6, 0.1, 0.5], atol=1e-15)
+    np.testing.assert_allclose(end.rotation, pinocchio.exp3(turn) @ pinocchio.XYZQUATToSE3(START).rotation, atol=1e-15)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, math.nan, math.inf])
+@pytest.mark.parametrize(
+    ("shape", "name"),
+    [(square, "side"), (square, "speed"), (square, "rate"), (corners, "side"), (corners, "dwell")],
+)
+def test_a_parameter_that_is_not_positive_is_refused_by_name(shape, name: str, value: float) -> None:
+    with pytest.raises(InvalidParameter, match=f"The {name} is .* positive") as caught:
+        shape(**{name: value})
+    assert caught.value.name == name
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("name", ["at", "duration"])
+def test_a_step_needs_positive_instants(name: str) -> None:
+    with pytest.raises(InvalidParameter, match=f"The {name} is 0.* positive"):
+        step(START, (0.0, 0.0, 0.1), **{name: 0.0})
+
+
+@pytest.mark.parametrize("shape", [square, corners])
+@pytest.mark.parametrize("laps", [0, -1, 1.5, math.nan])
+def test_laps_are_whole_and_one_or_more(shape, laps: float) -> None:
+    with pytest.raises(InvalidParameter, match="whole number"):
+        shape(laps=laps)
+
+
+def test_a_rate_that_would_leave_an_edge_without_a_sample_is_refused_with_the_least_rate() -> None:
+    with pytest.raises(InvalidParameter, match="at least speed / side = 10 Hz"):
+        square(side=0.1, speed=1.0, rate=9.0)
+
+
+def test_a_step_after_the_end_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match=r"longer than the instant of the step, 4 s"):
+        step(START, (0.0, 0.0, 0.1), at=4.0, duration=4.0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: square(centre=(0.0, 0.0)), "centre.*3 finite numbers"),
+        (lambda: corners(centre=(0.0, 0.0, math.nan)), "centre.*3 finite numbers"),
+        (lambda: square(orientation=(0.0, 0.0, 1.0)), "orientation.*4 finite numbers"),
+        (lambda: step(START[:6], (0.0, 0.0, 0.0)), "start pose.*7 finite numbers"),
+        (lambda: step(START, (0.0, 0.0)), "offset.*3 finite numbers"),
+        (lambda: step(START, (0.0, 0.0, 0.0), (0.1,)), "rotation vector.*3 finite numbers"),
+    ],
+)
+def test_a_vector_of_another_length_or_not_finite_is_refused_by_name(call, message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        call()
+
+
+@pytest.mark.parametrize("shape", [square, corners])
+def test_an_orientation_that_is_no_rotation_is_refused(shape) -> None:
+    with pytest.raises(InvalidTrajectory, match=f"'{shape.__name__}', sample 0, quaternion.*norm 2"):
+        shape(orientation=(0.0, 0.0, 0.0, 2.0))
