@@ -136,7 +136,7 @@ class LogWriteError(SimbridgeError, OSError):
         kept = f"the {bytes_written} bytes before can be read" if bytes_written else "nothing was stored"
         super().__init__(
             f"The log {path} cannot be written: {os.strerror(reason)} ({errno.errorcode.get(reason, reason)}); {kept}. "
-            f"Look at the disk's free space, its quota and the folder's permissions, or choose another folder for the run."
+            f"Look at the disk's free space, its quota and the folder's permissions, or choose another folder."
         )
         self.errno = reason
 

@@ -39,7 +39,7 @@ class Limiter:
         self._input.max_velocity = self._max_velocity.tolist()
         self._input.max_acceleration = [robot.max_acceleration * _INSIDE] * n
         self._input.max_jerk = [np.inf] * n
-        self._input.synchronization = ruckig.Synchronization.No
+        self._input.synchronization = ruckig.Synchronization.Time
         self.reset(robot.home)
 
     def reset(self, q: Array) -> None:

@@ -12,14 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 
+# How far the norm of a unit quaternion may be off by rounding alone.
+ROUNDING = 8 * float(np.finfo(float).eps)
 IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 IDENTITY.setflags(write=False)
 
 
 def normalized(quaternions: ArrayLike) -> Array:
-    """Unit quaternions (..., 4) in the direction of the given ones."""
+    """Unit quaternions (..., 4) in the direction of the given ones; those as good as doubles get are kept bit for bit."""
     q = np.asarray(quaternions, dtype=float)
-    return q / np.linalg.norm(q, axis=-1, keepdims=True)
+    norm = np.linalg.norm(q, axis=-1, keepdims=True)
+    return np.where(np.abs(norm - 1.0) <= ROUNDING, q, q / norm)
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:

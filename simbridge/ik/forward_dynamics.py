@@ -102,7 +102,8 @@ class ForwardDynamics(Solver):
             raise InvalidParameter("solver's dt", dt, "a positive number of seconds")
         if self._iterations < 1:
             raise InvalidParameter("solver's iterations", iterations, "at least 1")
-        if min((*(self.error_clamp or (1.0,)), self.step_clamp or 1.0)) <= 0.0:
+        clamps = [*(self.error_clamp or ()), *(() if self.step_clamp is None else (self.step_clamp,))]
+        if not all(clamp > 0.0 for clamp in clamps):
             raise InvalidParameter("solver's clamp", (error_clamp, step_clamp), "positive, or infinite for none")
         self._check_stability()
 
@@ -154,7 +155,7 @@ class ForwardDynamics(Solver):
             np.array(self.kd),
             self._twin,
             np.array(self.error_clamp or (np.inf, np.inf)),
-            self.step_clamp or np.inf,
+            np.inf if self.step_clamp is None else self.step_clamp,
         )
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:

@@ -6,9 +6,8 @@ import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
-from mcap.exceptions import EndOfFile
 from mcap.records import McapRecord
 from mcap.stream_reader import StreamReader
 
@@ -75,7 +74,7 @@ def sound_records(file: IO[bytes]) -> Iterator[McapRecord]:
         OSError: The file cannot be read.
     """
     size = os.fstat(file.fileno()).st_size
-    reader = StreamReader(cast(IO[bytes], _WholeReads(file)), validate_crcs=True, record_size_limit=size)
+    reader = StreamReader(file, validate_crcs=True, record_size_limit=size)
     try:
         yield from reader.records
     except OSError:
@@ -83,16 +82,3 @@ def sound_records(file: IO[bytes]) -> Iterator[McapRecord]:
     except Exception:
         # What damaged bytes lead to is up to the parser and the decompressors; behind them nothing can be trusted.
         return
-
-
-class _WholeReads:
-    """A file that gives as many bytes as asked, or ends: the MCAP reader takes a short read for a short record."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-
-    def read(self, size: int) -> bytes:
-        data = self._file.read(size)
-        if len(data) < size:
-            raise EndOfFile
-        return data

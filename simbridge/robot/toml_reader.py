@@ -50,7 +50,7 @@ class _Shape(_Strict):
     end: Vector
     radius: float
     kind: Literal["capsule", "cylinder"] = "capsule"
-    color: Literal["silver", "blue", "dark"] = "silver"
+    color: Literal["silver", "grey", "blue", "dark"] = "silver"
     solid: bool = True
 
 
@@ -86,7 +86,12 @@ class _RobotFile(_Strict):
     base: _Base = _Base()
 
 
-_COLORS: dict[str, Vector] = {"silver": (0.72, 0.74, 0.77), "blue": (0.38, 0.62, 0.80), "dark": (0.24, 0.25, 0.27)}
+_COLORS: dict[str, Vector] = {
+    "silver": (0.80, 0.81, 0.83),
+    "grey": (0.48, 0.49, 0.52),
+    "blue": (0.38, 0.62, 0.80),
+    "dark": (0.16, 0.17, 0.18),
+}
 
 # Angles of pi/2 and pi in a table are meant exactly; a double cannot say so.
 _SNAP = 1e-9

@@ -18,8 +18,6 @@ Hold = Literal["linear", "zero-order"]
 
 # Three decimals, as many files have, leave a norm within this of one.
 UNIT_TOLERANCE = 1e-3
-# Quaternions this close to unit length are as good as doubles get: they are kept bit for bit.
-ROUNDING = 8 * np.finfo(float).eps
 # k * period may fall short of the stamp it stands for by a rounding error, in s.
 INSTANT_TOLERANCE = 1e-9
 # Half a turn about z: the pendant's "base" as seen from base_link.
@@ -197,4 +195,4 @@ class Trajectory:
                 sample,
                 "quaternion",
             )
-        return np.where((off > ROUNDING)[:, None], pose.normalized(quaternions), quaternions)
+        return pose.normalized(quaternions)

@@ -165,6 +165,14 @@ def test_it_says_of_itself_that_it_is_ros_2_in_cdr(finished):
     assert set(summary.statistics.channel_message_counts.values()) == {len(samples)}
 
 
+def test_stamps_of_whole_milliseconds_are_so_for_other_tools(run_of, write_log, tmp_path):
+    path = write_log(tmp_path / "log.mcap", run_of(3000, period=0.001), period=0.001)
+
+    with path.open("rb") as file:
+        times = [message.log_time for _, _, message in make_reader(file).iter_messages(topics="/target")]
+    assert times == [k * 10**6 for k in range(3000)]
+
+
 @pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 125), (0.008, 31), (0.01, 25), (0.3, 1)])
 def test_a_chunk_holds_whole_samples_of_at_most_a_quarter_second(run_of, write_log, tmp_path, period, in_a_chunk):
     path = write_log(tmp_path / "log.mcap", run_of(300, period), period=period)
@@ -267,3 +275,9 @@ def test_a_layout_that_is_not_ours_is_refused(tmp_path, layout, reason):
 def test_a_missing_log_is_a_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "log.mcap")
+
+
+def test_a_file_whose_reading_fails_is_not_taken_for_an_empty_one():
+    # Nothing is mapped at the address 0.
+    with pytest.raises(OSError, match="Input/output error"):
+        read_log("/proc/self/mem")

@@ -1,0 +1,130 @@
+"""Figures as SVG that sits in the page: sized in CSS pixels, lettered in the page's own font, the same every time."""
+
+from __future__ import annotations
+
+import html
+import io
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, Formatter, FuncFormatter, Locator, MaxNLocator
+
+from simbridge.report.palette import GRID, INK
+
+# One unit of an SVG is a point to matplotlib and a pixel to the page.
+_POINTS_PER_INCH = 72.0
+
+_STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "simbridge",
+    "font.family": ["DejaVu Sans"],
+    "font.size": 11.0,
+    "axes.labelsize": 11.0,
+    "axes.labelcolor": INK,
+    "axes.labelpad": 3.0,
+    "axes.edgecolor": "#9a9a9a",
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.autolimit_mode": "data",
+    "axes.xmargin": 0.0,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "text.color": INK,
+    "xtick.color": "#9a9a9a",
+    "ytick.color": "#9a9a9a",
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 11.0,
+    "ytick.labelsize": 11.0,
+    "lines.solid_joinstyle": "round",
+    "path.simplify": True,
+}
+
+# What matplotlib writes and a page does not need, or writes at greater length than a pixel is worth.
+_SHORTER = (
+    (re.compile(r"^.*?<svg[^>]*>", re.S), ""),
+    (re.compile(r"<metadata>.*?</metadata>\s*", re.S), ""),
+    (re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.S), ""),
+    (re.compile(r"font-family: 'DejaVu Sans';? ?"), ""),
+    (re.compile(r' transform="rotate\(-0 [^)]*\)"'), ""),
+    (re.compile(r'<g id="[a-z_.A-Z]+\d*(?:_\d+)?">'), "<g>"),
+    (re.compile(r"(\.\d\d)\d+"), r"\1"),
+    (re.compile(r"\s*\n\s*"), " "),
+)
+
+
+def drawing_style() -> AbstractContextManager[None]:
+    """The look of the page's figures, whatever the user's own matplotlib settings are."""
+    defaults = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith("backend")}
+    return matplotlib.rc_context({**defaults, **_STYLE})
+
+
+class Drawing:
+    """A figure of so many CSS pixels.
+
+    Args:
+        width, height: In pixels; the page may scale it down.
+    """
+
+    def __init__(self, width: float, height: float) -> None:
+        self.width, self.height = width, height
+        self._figure = Figure(figsize=(width / _POINTS_PER_INCH, height / _POINTS_PER_INCH), dpi=_POINTS_PER_INCH)
+        self._figure.patch.set_visible(False)
+        FigureCanvasSVG(self._figure)
+
+    def axes(self, left: float, bottom: float, right: float, top: float, **more: Any) -> Axes:
+        """Axes between four margins, in pixels from the figure's left, bottom, right and top edge."""
+        width, height = self.width - left - right, self.height - bottom - top
+        place = (left / self.width, bottom / self.height, width / self.width, height / self.height)
+        axes = self._figure.add_axes(place, **more)
+        axes.patch.set_visible(False)
+        return axes
+
+    def svg(self, name: str, label: str) -> str:
+        """The figure as an element of the page.
+
+        Args:
+            name: Its own on the page: identifiers inside begin with it.
+            label: What it shows, for those who cannot see it.
+        """
+        buffer = io.StringIO()
+        self._figure.savefig(buffer, format="svg", metadata={"Date": None})
+        text = buffer.getvalue()
+        for pattern, shorter in _SHORTER:
+            text = pattern.sub(shorter, text)
+        text = text.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
+        text = text.replace('xlink:href="#', f'href="#{name}-')
+        return (
+            f'<svg class="figure" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
+            f'aria-label="{html.escape(label)}" style="max-width:{self.width:g}px">{text.strip()}'
+        )
+
+
+def few_ticks(most: int) -> Locator:
+    """At most so many ticks, at round numbers."""
+    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
+
+
+def ticks_at(places: Sequence[float]) -> Locator:
+    """Ticks at these places."""
+    return FixedLocator(places)
+
+
+def plain_numbers() -> Formatter:
+    """Tick labels without exponents and without an offset to be added in the head."""
+
+    def written(value: float, _position: object = None) -> str:
+        text = f"{value:.6f}".rstrip("0").rstrip(".")
+        return text.replace("-", "\u2212") if text != "-0" else "0"
+
+    return FuncFormatter(written)
+

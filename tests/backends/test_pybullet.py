@@ -1,0 +1,175 @@
+"""PyBullet as an arm: how it tracks, what it does not hide, and that it does the same every time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
+from simbridge.errors import GuardViolation, InvalidParameter, PlanRefused
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.kinematics import tool_path
+from simbridge.plan import make_plan
+from simbridge.robot import load_robot
+from simbridge.scenario import Scenario
+from simbridge.trajectory import square
+
+UR10 = load_robot("ur10")
+
+
+@pytest.fixture(scope="module")
+def plan():
+    made, _ = make_plan(UR10, Scenario(square(speed=0.2, laps=1)), ForwardDynamics(UR10))
+    return made
+
+
+def tracked(plan, robot=UR10, **settings):
+    with PyBulletBackend(robot, **settings) as arm:
+        arm.move_to(plan.setpoints[0])
+        return list(arm.stream(plan.setpoints))
+
+
+def plant_error(plan, states):
+    """Distance of the tool from where its setpoints put it (T,), mm."""
+    attained = tool_path(UR10, np.array([s.q for s in states]))
+    return np.linalg.norm(tool_path(UR10, plan.setpoints)[:, :3] - attained[:, :3], axis=1) * 1e3
+
+
+def rms(values):
+    return float(np.sqrt(np.mean(values**2)))
+
+
+@pytest.fixture(scope="module")
+def states(plan):
+    return tracked(plan)
+
+
+def test_the_square_is_tracked_to_a_millimetre_rms_at_the_controllers_own_period(plan, states):
+    assert plan.period == 0.008
+    assert rms(plant_error(plan, states)) <= 1.0
+
+
+def test_an_unmodelled_payload_makes_the_error_visibly_larger(plan, states):
+    loaded = tracked(plan, unmodelled_payload=5.0)
+    assert rms(plant_error(plan, loaded)) > 5.0 * rms(plant_error(plan, states))
+    # 5 kg pull the tool down: the error is where gravity points.
+    heights = tool_path(UR10, np.array([s.q for s in loaded]))[:, 2] - tool_path(UR10, plan.setpoints)[:, 2]
+    assert heights.mean() < -1e-3
+
+
+def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
+    known = tracked(plan, robot=UR10.with_payload(5.0))
+    assert rms(plant_error(plan, known)) < 2.0 * rms(plant_error(plan, states))
+
+
+def test_torques_at_rest_are_those_of_gravity(plan):
+    """The logged torque is the physics', not the controller's wish: at rest it equals pinocchio's gravity term."""
+    for payload in (0.0, 4.0):
+        carrying = UR10.with_payload(payload)
+        with PyBulletBackend(UR10, unmodelled_payload=payload) as arm:
+            arm.move_to(plan.setpoints[0])
+            state = arm.read()
+        gravity = pin.computeGeneralizedGravity(carrying.model, carrying.model.createData(), state.q)
+        assert np.allclose(state.effort, gravity, atol=0.05)
+
+
+def test_a_torque_beyond_the_limit_saturates():
+    """30 kg far out are more than half of the torque limits can hold: no more is given, and the arm sags."""
+    from dataclasses import replace
+
+    weak = replace(UR10, joints=tuple(replace(joint, max_effort=0.5 * joint.max_effort) for joint in UR10.joints))
+    stretched = np.array([0.0, -0.3, 0.3, -1.5, -1.57, 0.0])
+    with PyBulletBackend(replace(weak, home=stretched), unmodelled_payload=30.0) as arm:
+        peak = np.max([np.abs(s.effort) for s in arm.stream(np.tile(stretched, (10, 1)))], axis=0)
+        sagged = arm.read().q
+    assert peak[1] == weak.max_effort[1]
+    assert (peak <= weak.max_effort).all()
+    assert np.abs(sagged - stretched).max() > 0.005
+
+
+def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
+    again = tracked(plan)
+    for name in ("timestamp", "plan_time", "q", "qd", "effort", "controller_target", "setpoint"):
+        first, second = (np.array([getattr(s, name) for s in run]) for run in (states, again))
+        assert np.array_equal(first, second), name
+
+
+def test_there_is_one_state_a_setpoint_at_its_due_instant(plan, states):
+    assert [s.sequence for s in states] == list(range(1, plan.samples + 1))
+    stamps = np.array([s.timestamp for s in states])
+    assert np.allclose(np.diff(stamps), 0.008, atol=1e-12)
+    assert np.allclose([s.plan_time for s in states], plan.times, atol=1e-12)
+    assert np.array_equal(np.array([s.setpoint for s in states]), plan.setpoints)
+
+
+def test_a_steady_motion_is_followed_without_lead_or_lag():
+    """At constant joint velocity, setpoint and measured position belong to the same instant."""
+    speed = 0.3
+    setpoints = UR10.home + np.outer(np.arange(250) * 0.008 * speed, np.eye(6)[0])
+    with PyBulletBackend(UR10) as arm:
+        late = list(arm.stream(setpoints))[-1]
+    assert abs(late.q[0] - setpoints[-1, 0]) < 0.0005 * speed
+
+
+def test_the_dynamics_are_pinocchios():
+    """Free fall with zero torque: PyBullet's first acceleration is that of pinocchio's articulated-body algorithm."""
+    q = np.array([0.3, -1.0, 1.2, -0.7, 0.9, 0.4])
+    with PyBulletBackend(UR10) as arm:
+        b, body, client = arm._bullet, arm._body, arm._client
+        for joint in range(6):
+            b.resetJointState(body, joint, q[joint], physicsClientId=client)
+        b.setJointMotorControlArray(body, range(6), b.TORQUE_CONTROL, forces=[0.0] * 6, physicsClientId=client)
+        b.stepSimulation(physicsClientId=client)
+        velocity = np.array([s[1] for s in b.getJointStates(body, range(6), physicsClientId=client)])
+    expected = pin.aba(UR10.model, UR10.model.createData(), q, np.zeros(6), np.zeros(6))
+    assert np.allclose(velocity / PHYSICS_STEP, expected, rtol=1e-3, atol=1e-3)
+
+
+def test_the_guard_stops_the_stream_and_recover_lets_it_go_on():
+    far = UR10.home + 1.0
+    with PyBulletBackend(UR10) as arm:
+        with pytest.raises(GuardViolation):
+            list(arm.stream([UR10.home, far]))
+        resting = arm.read().q
+        assert np.abs(resting - UR10.home).max() < 1e-3
+        with pytest.raises(GuardViolation, match="recover"):
+            list(arm.stream([UR10.home]))
+        arm.recover()
+        assert len(list(arm.stream([arm.read().setpoint] * 3))) == 3
+
+
+def test_closing_the_stream_stops_the_arm(plan):
+    with PyBulletBackend(UR10) as arm:
+        arm.move_to(plan.setpoints[0])
+        stream = arm.stream(plan.setpoints)
+        for _ in range(200):
+            next(stream)
+        stream.close()
+        assert np.abs(arm.read().qd).max() < 1e-4
+
+
+def test_the_approach_is_checked_before_it_moves():
+    with PyBulletBackend(UR10) as arm:
+        before = arm.read().q
+        with pytest.raises(PlanRefused):
+            arm.move_to(np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0]))
+        assert np.array_equal(arm.read().q, before)
+
+
+@pytest.mark.parametrize("period", [0.0005, 0.0085, 0.0])
+def test_a_period_that_the_physics_cannot_make_is_refused(period):
+    with pytest.raises(InvalidParameter, match="period"):
+        PyBulletBackend(UR10, period=period)
+
+
+def test_the_e_series_arm_runs_at_its_own_2_ms():
+    robot = load_robot("ur10e")
+    made, _ = make_plan(robot, Scenario(square(side=0.1, speed=0.2)), ForwardDynamics(robot))
+    states = tracked(made, robot=robot)
+    assert made.period == 0.002
+    attained = tool_path(robot, np.array([s.q for s in states]))
+    error = np.linalg.norm(tool_path(robot, made.setpoints)[:, :3] - attained[:, :3], axis=1)
+    assert math.sqrt(np.mean(error**2)) < 1e-3

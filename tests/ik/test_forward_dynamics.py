@@ -1,0 +1,307 @@
+"""The forward-dynamics solver against independent trajectories, published figures, closed forms and pinocchio."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from simbridge import pose
+from simbridge.bench import _with_pinocchio
+from simbridge.errors import InvalidParameter, UnstableSolver
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.parameters import ForwardDynamicsParameters
+from simbridge.kinematics import tool_path
+from simbridge.robot import load_robot
+from simbridge.trajectory import square
+
+DATA = Path(__file__).parents[1] / "data"
+REFERENCES = ["square_kp5", "square_kp50", "square_kp10_kd", "step_translation", "step_translation_rotation"]
+UR10 = load_robot("ur10")
+
+
+def plain(robot=UR10, **settings):
+    """The paper's plain algorithm: no clamps."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ForwardDynamics(robot, **{"error_clamp": None, "step_clamp": None, **settings})
+
+
+def reference(name):
+    data = json.loads((DATA / f"{name}.json").read_text())
+    s = data["settings"]
+    twin = Twin(tool_mass=s["m"], tool_inertia=s["I"], link_mass=s["m0"], link_inertia=s["i0"])
+    solver = plain(dt=s["dt"], iterations=s["N"], kp=s["kp"], kd=s["kd"], twin=twin)
+    return solver, np.array(data["targets"]), np.array(data["q0"]), np.array(data["joint_positions"])
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_track_equals_the_independent_implementation(name):
+    solver, targets, q0, expected = reference(name)
+    assert np.abs(solver.track(targets, q0) - expected).max() < 1e-9
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_stepping_equals_tracking_to_the_last_bit(name):
+    solver, targets, q0, _ = reference(name)
+    solver.reset(q0)
+    stepped = np.array([solver.step(target) for target in targets[:100]])
+    assert np.array_equal(stepped, solver.track(targets[:100], q0))
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_default_clamps_leave_ordinary_tracking_alone(name):
+    """Steps of metres are clamped on purpose; what moves at 0.2 m/s never meets a clamp."""
+    solver, targets, q0, expected = reference(name)
+    clamped = ForwardDynamics(UR10, **{**_settings(solver), "error_clamp": (0.2, 0.5), "step_clamp": 0.1})
+    difference = np.abs(clamped.track(targets, q0) - expected).max()
+    assert difference < 1e-9 if name.startswith("square") else difference > 1e-3
+
+
+def _settings(solver):
+    return {"dt": solver.dt, "iterations": solver.iterations, "kp": solver.kp, "kd": solver.kd, "twin": solver.twin}
+
+
+def test_it_equals_the_same_algorithm_on_pinocchio():
+    solver = plain(kp=20.0)
+    poses = square().poses[:6]
+    start = solver.solve(poses[0]).q
+    assert np.abs(solver.track(poses, start)[-1] - _with_pinocchio(UR10, solver, poses, start)).max() < 1e-9
+
+
+@pytest.mark.parametrize(
+    ("kp", "rms_mm", "max_mm", "formula_tolerance"),
+    [(5.0, 2.285, 2.297, 0.02), (10.0, 0.789, 0.791, 0.02), (20.0, 0.168, 0.169, 0.02), (50.0, 0.0026, 0.0026, 0.04)],
+)
+def test_experiment_d_second_lap(kp, rms_mm, max_mm, formula_tolerance):
+    """Table D: the square at 0.2 m/s, stepped at 100 Hz; and its closed formula v T rho/(1 - rho)."""
+    solver = plain(kp=kp)
+    trajectory = square(speed=0.2, rate=100.0, laps=2)
+    joints = solver.track(trajectory.poses, solver.solve(trajectory.start).q)
+    off = np.linalg.norm(trajectory.poses[:, :3] - tool_path(UR10, joints)[:, :3], axis=1)[801:] * 1e3
+    rms = math.sqrt(np.mean(off**2))
+    # The table has two to four digits: half a unit of its last one on top.
+    assert rms == pytest.approx(rms_mm, rel=0.02, abs=0.00005 if kp == 50.0 else 0.0005)
+    assert off.max() == pytest.approx(max_mm, rel=0.03, abs=0.0005)
+    lag = solver.lag(0.01)
+    assert lag is not None
+    assert rms == pytest.approx(0.2 * lag * 1e3, rel=formula_tolerance)
+
+
+def test_experiment_b_converges_without_overshoot_or_rotation():
+    home = np.array([0.0, -1.3, 1.9, -2.1708, -math.pi / 2, 0.0])
+    solver = plain(dt=1.0, iterations=1, kp=1.0)
+    target = tool_path(UR10, home[None])[0]
+    target[:3] += [-0.25, -0.75, 0.35]
+    path = tool_path(UR10, solver.track(np.tile(target, (150, 1)), home))
+    translation, rotation = pose.error(np.tile(target, (150, 1)), path)
+    assert int(np.argmax(np.linalg.norm(translation, axis=1) < 0.010)) + 1 == 16
+    assert np.linalg.norm(rotation, axis=1).max() == pytest.approx(0.0002, abs=0.00005)
+    offset = np.array([-0.25, -0.75, 0.35])
+    assert (translation * np.sign(offset) > -1e-4).all()
+
+
+def test_experiment_c_goes_straight():
+    corners = square().poses[[0, 200, 400, 600]]
+    solver = plain(dt=0.1, iterations=1, kp=1.0)
+    for begin, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        q = solver.solve(begin).q
+        path = tool_path(UR10, solver.track(np.tile(end, (2500, 1)), q))[:, :3]
+        along = (end - begin)[:3] / 0.4
+        aside = (path - begin[:3]) - np.outer((path - begin[:3]) @ along, along)
+        assert 0.03e-3 < np.linalg.norm(aside, axis=1).max() < 0.13e-3
+        reached = int(np.argmax(np.linalg.norm(end[:3] - path, axis=1) < 1e-3)) + 1
+        assert reached == pytest.approx(2400, rel=0.02)
+
+
+@given(st.floats(0.05, 7.9), st.integers(0, 2**32 - 1))
+def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
+    """Near the target, away from singularities: e+ = (1 - kappa/4) e for translation along each axis."""
+    rng = np.random.default_rng(seed)
+    q = UR10.home + rng.uniform(-0.3, 0.3, 6)
+    solver = plain(dt=1.0, iterations=1, kp=(kappa,) * 6, twin=Twin(link_mass=1e-9, link_inertia=1e-12))
+    start = tool_path(UR10, q[None])[0]
+    target = start.copy()
+    target[:3] += 1e-5 * rng.uniform(-1.0, 1.0, 3)
+    after = tool_path(UR10, solver.track(target[None], q))[0]
+    before = target[:3] - start[:3]
+    assert np.allclose(target[:3] - after[:3], (1.0 - kappa / 4.0) * before, atol=2e-8)
+
+
+@pytest.mark.parametrize(("kappa", "converges"), [(7.9, True), (8.1, False)])
+def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
+    """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the error."""
+    from simbridge.ik.kernels import forward_dynamics_track
+
+    target = tool_path(UR10, UR10.home[None])
+    target[0, :3] += 1e-4
+    joints = forward_dynamics_track(
+        UR10.placements, UR10.prismatic, UR10.home.copy(), np.repeat(target, 200, axis=0), 1.0, 1,
+        np.full(6, kappa), np.zeros(6), np.array([1.0, 1.0, 1e-9, 1e-12]), np.full(2, np.inf), np.inf,
+    )  # fmt: skip
+    left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
+    assert (left < 1e-4) == converges
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"dt": 1.0, "kp": 8.0},
+        {"dt": 0.1, "kp": 800.0},
+        {"dt": 1.0, "kp": 1.0, "kd": 3.5},
+        {"dt": 1.0, "kp": 0.0, "kd": 4.0},
+        {"dt": 1.0, "kp": (1, 1, 1, 9, 1, 1)},
+        {"dt": 1.0, "kp": 1.0, "twin": Twin(tool_mass=0.1)},
+    ],
+)
+def test_settings_past_the_stability_bound_are_refused_and_the_bound_is_named(settings):
+    with pytest.raises(UnstableSolver, match="must stay below 8") as caught:
+        ForwardDynamics(UR10, **settings)
+    assert caught.value.kappa + 2.0 * caught.value.damping >= 8.0 or caught.value.damping >= 4.0
+
+
+def test_overshooting_settings_are_noted_and_calm_ones_are_not():
+    with pytest.warns(UserWarning, match="kappa"):
+        ForwardDynamics(UR10, dt=1.0, kp=5.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ForwardDynamics(UR10, dt=1.0, kp=4.0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"dt": 0.0}, {"dt": math.nan}, {"iterations": 0}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
+     {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
+)  # fmt: skip
+def test_settings_that_make_no_sense_are_refused(settings):
+    with pytest.raises(InvalidParameter):
+        ForwardDynamics(UR10, **settings)
+
+
+def test_a_twin_without_mass_is_refused():
+    with pytest.raises(InvalidParameter, match="link_mass"):
+        Twin(link_mass=0.0)
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_solve_finds_reachable_poses_from_anywhere(seed):
+    rng = np.random.default_rng(seed)
+    goal, start = rng.uniform(-math.pi, math.pi, (2, 6))
+    target = tool_path(UR10, goal[None])[0]
+    solution = ForwardDynamics(UR10).solve(target, start)
+    # At a singular goal no first-order method attains 1e-10; there it must say so.
+    jacobian = pin.computeFrameJacobian(UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp"))
+    assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.03)
+    assert solution.converged
+    translation, rotation = pose.error(target, tool_path(UR10, solution.q[None])[0])
+    assert np.linalg.norm(translation) < 1e-9
+    assert np.linalg.norm(rotation) < 1e-9
+    assert (solution.q >= UR10.position_min).all()
+    assert (solution.q <= UR10.position_max).all()
+
+
+@given(st.floats(1.5, 50.0), st.floats(0.0, 2.0 * math.pi))
+def test_solve_says_how_far_an_unreachable_target_stays_away(distance, bearing):
+    target = np.array([distance * math.cos(bearing), distance * math.sin(bearing), 0.3, *square().start[3:]])
+    solution = ForwardDynamics(UR10).solve(target)
+    assume(distance > UR10.reach)
+    assert not solution.converged
+    left, turned = pose.error(target, tool_path(UR10, solution.q[None])[0])
+    assert solution.distance == pytest.approx(np.linalg.norm(left), abs=1e-9)
+    assert solution.angle == pytest.approx(np.linalg.norm(turned), abs=1e-9)
+    assert solution.restarts > 0
+
+
+def test_solve_is_the_same_every_time():
+    target = np.array([-0.4, 0.5, 0.6, 0.0, 1.0, 0.0, 0.0])
+    first, second = (ForwardDynamics(UR10).solve(target, np.full(6, 2.0)) for _ in range(2))
+    assert np.array_equal(first.q, second.q)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1.5, 5.0))
+def test_with_clamps_an_unreachable_target_leaves_at_most_a_small_chatter(seed, distance):
+    """The plain algorithm throws joints about by radians; with clamps, rare goals leave the stretched elbow chattering."""
+    rng = np.random.default_rng(seed)
+    direction = rng.normal(size=3)
+    target = np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
+    assume(distance > UR10.reach)
+    solver = ForwardDynamics(UR10, dt=0.1, iterations=50, kp=50.0)
+    joints = solver.track(np.tile(target, (600, 1)), UR10.home)
+    assert np.abs(np.diff(joints[-20:], axis=0)).max() < 0.2
+    assert np.median(np.abs(np.diff(joints[-20:], axis=0))) < 0.01
+
+
+def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
+    """The kernel's logarithm against pinocchio's, through a solver whose only job is to remove a rotation."""
+    from simbridge.ik import kernels
+
+    rng = np.random.default_rng(0)
+    tool = np.zeros((3, 4))
+    for angle in [1e-12, 1e-9, 1e-7, 1e-4, 0.1, 1.0, 3.0, math.pi - 1e-4, math.pi - 1e-7, math.pi - 1e-10]:
+        for _ in range(50):
+            axis = rng.normal(size=3)
+            axis /= np.linalg.norm(axis)
+            current = pin.exp3(rng.uniform(-2.0, 2.0, 3))
+            wanted = pin.exp3(angle * axis) @ current
+            tool[:, :3] = current
+            error = np.empty(6)
+            kernels._pose_error(np.zeros(7), wanted, tool, error)
+            assert np.abs(error[3:] - angle * axis).max() < 2e-9 * max(1.0, 1.0 / (math.pi - angle) ** 0.5 * 1e-2) + 1e-14
+
+
+def test_diagnosis_of_the_last_step_agrees_with_pinocchio():
+    solver = ForwardDynamics(UR10)
+    assert solver.last is None
+    target = square().start
+    solver.step(target)
+    last = solver.last
+    data, frame = UR10.model.createData(), UR10.model.getFrameId("tcp")
+    jacobian = pin.computeFrameJacobian(UR10.model, data, solver.q, frame, pin.LOCAL_WORLD_ALIGNED)
+    assert last.manipulability == pytest.approx(math.sqrt(np.linalg.det(jacobian @ jacobian.T)), rel=1e-9)
+    assert last.iterations == 50
+    pin.framesForwardKinematics(UR10.model, data, solver.q)
+    assert last.residual[0] == pytest.approx(np.linalg.norm(target[:3] - data.oMf[frame].translation), abs=1e-12)
+    joint, room = last.nearest_limit
+    limits = np.minimum(solver.q - UR10.position_min, UR10.position_max - solver.q)
+    assert joint == UR10.joint_names[int(np.argmin(limits))]
+    assert room == pytest.approx(limits.min())
+
+
+def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
+    solver = ForwardDynamics(UR10)
+    array = square().start
+    solver.reset(UR10.home)
+    from_array = solver.step(array)
+    solver.reset(UR10.home)
+    assert np.allclose(solver.step(pin.XYZQUATToSE3(array)), from_array, atol=1e-12)
+    for wrong in ([1.0, 2.0], [math.nan] * 7, [0.5, 0.0, 0.5, 0.0, 0.0, 0.0, 0.0]):
+        with pytest.raises(InvalidParameter):
+            solver.step(wrong)
+    with pytest.raises(InvalidParameter):
+        solver.reset([0.0] * 5)
+
+
+def test_the_tcp_is_what_is_brought_to_the_target():
+    robot = UR10.with_tcp(pin.SE3(pin.exp3(np.array([0.1, -0.2, 0.3])), np.array([0.02, 0.0, 0.15])))
+    target = square().start
+    q = ForwardDynamics(robot).solve(target).q
+    data = UR10.model.createData()
+    pin.framesForwardKinematics(UR10.model, data, q)
+    attained = data.oMf[UR10.model.getFrameId("tool0")] * robot.tcp
+    assert np.abs(attained.homogeneous - pin.XYZQUATToSE3(target).homogeneous).max() < 1e-9
+
+
+def test_parameters_name_every_setting_and_rebuild_the_solver():
+    solver = ForwardDynamics(UR10, dt=0.2, iterations=7, kp=3.0, kd=0.1, error_clamp=None, step_clamp=None)
+    settings = dict(solver.parameters)
+    settings["error_clamp"] = tuple(settings["error_clamp"]) or (math.inf, math.inf)
+    again = ForwardDynamicsParameters(**settings).build(UR10)
+    poses = square().poses[:20]
+    assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
