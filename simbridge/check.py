@@ -75,7 +75,7 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
 
 
 def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> None:
-    sample = trajectory.sample_at(time)
+    sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
     first = f"the first is sample {sample} at {time:.3f} s, which stays {distance * 1e3:.1f} mm and {np.degrees(angle):.2f} degrees away"
     few = np.linspace(0, len(trajectory.poses) - 1, 25).astype(int)

@@ -63,7 +63,7 @@ class Plan:
     @cached_property
     def times(self) -> Array:
         """When each sample is due (T,), s since the start."""
-        return np.arange(self.samples) * self.period
+        return np.arange(self.samples, dtype=float) * self.period
 
     @cached_property
     def targets(self) -> Array:

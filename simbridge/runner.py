@@ -151,7 +151,7 @@ def equipped(robot: Robot, options: Options) -> Robot:
 
 def _earlier_plan(options: Options, robot: Robot) -> Plan:
     assert options.plan is not None
-    plan = RunDirectory.open(options.plan).plan()
+    plan = RunDirectory.open(Path(options.plan)).plan()
     check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
     return plan
 
@@ -245,7 +245,9 @@ def _ended_early(
     # The disk that stopped the log may have no room for a summary either: the first error is the one to tell.
     with contextlib.suppress(SimbridgeError, OSError):
         conclude(directory, "interrupted" if interrupted else f"{type(error).__name__}: {error}", tolerance)
-    told = Interrupted("The run was interrupted and the arm stopped.") if interrupted else error
+    told: Exception | KeyboardInterrupt = error
+    if interrupted:
+        told = Interrupted("The run was interrupted and the arm stopped.")
     if isinstance(told, SimbridgeError):
         told.run_directory = directory.path
     return told

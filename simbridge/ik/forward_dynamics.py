@@ -25,6 +25,8 @@ from simbridge.ik.parameters import expand_gain
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.robot import Robot
 
+Counts = NDArray[np.int64]
+
 
 @dataclass(frozen=True)
 class Twin:
@@ -173,7 +175,7 @@ class ForwardDynamics(Solver):
         q, residuals, _, _ = self._solve(np.ascontiguousarray(poses, dtype=float), q0, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> tuple[Array, Array, Array, Array]:
+    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> tuple[Array, Array, Counts, Counts]:
         from simbridge.ik.kernels import forward_dynamics_solve
 
         twin = self._twin

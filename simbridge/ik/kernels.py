@@ -11,12 +11,16 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 _compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 
 @_compiled
-def _rotation_of(pose, out):
+def _rotation_of(pose: Array, out: Array) -> None:
     """The rotation matrix (3, 3) of a pose [x y z qx qy qz qw]."""
     x, y, z, w = pose[3], pose[4], pose[5], pose[6]
     out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
@@ -31,7 +35,7 @@ def _rotation_of(pose, out):
 
 
 @_compiled
-def _chain(placements, prismatic, q, origins, axes, tool):
+def _chain(placements: Array, prismatic: NDArray[np.bool_], q: Array, origins: Array, axes: Array, tool: Array) -> None:
     """Joint origins and axes (n, 3) and the tool (3, 4), all in base_link."""
     n = q.shape[0]
     r00, r01, r02 = 1.0, 0.0, 0.0
@@ -72,7 +76,7 @@ def _chain(placements, prismatic, q, origins, axes, tool):
 
 
 @_compiled
-def _pose_error(target, rotation, tool, e):
+def _pose_error(target: Array, rotation: Array, tool: Array, e: Array) -> None:
     """Target minus tool in base axes: translation, then the Rodrigues vector of R_target R_tool^T.
 
     The logarithm is exact, with no dead band near zero and a branch of its own near pi.
@@ -117,7 +121,15 @@ def _pose_error(target, rotation, tool, e):
 
 
 @_compiled
-def _mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass):
+def _mass_matrix(
+    prismatic: NDArray[np.bool_],
+    origins: Array,
+    axes: Array,
+    tool: Array,
+    twin: Array,
+    jacobian: Array,
+    mass: Array,
+) -> None:
     """The tool's Jacobian (n, 6), a row a joint, and the virtual twin's mass matrix (n, n), lower triangle.
 
     `twin` is tool mass (kg), tool inertia (kg m^2), link mass, link inertia. Link i's mass sits at the origin of its own
@@ -175,7 +187,7 @@ def _mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass):
 
 
 @_compiled
-def _solve_symmetric(a, b):
+def _solve_symmetric(a: Array, b: Array) -> None:
     """Solve a x = b in place of b, by L D L^T in place of a's lower triangle (a positive definite)."""
     n = b.shape[0]
     for j in range(n):
@@ -199,7 +211,7 @@ def _solve_symmetric(a, b):
 
 
 @_compiled
-def _clamp_error(e, clamp):
+def _clamp_error(e: Array, clamp: Array) -> None:
     """Shorten the translation to clamp[0] m and the rotation to clamp[1] rad, directions kept."""
     for part in range(2):
         o = 3 * part
@@ -212,7 +224,19 @@ def _clamp_error(e, clamp):
 
 
 @_compiled
-def _advance(prismatic, origins, axes, tool, twin, force, scale, step_clamp, jacobian, mass, q):
+def _advance(
+    prismatic: NDArray[np.bool_],
+    origins: Array,
+    axes: Array,
+    tool: Array,
+    twin: Array,
+    force: Array,
+    scale: float,
+    step_clamp: float,
+    jacobian: Array,
+    mass: Array,
+    q: Array,
+) -> None:
     """One iteration's motion: q += scale H^-1 J^T force, no joint further than step_clamp."""
     n = q.shape[0]
     _mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass)
@@ -237,7 +261,19 @@ def _advance(prismatic, origins, axes, tool, twin, force, scale, step_clamp, jac
 
 
 @_compiled
-def forward_dynamics_track(placements, prismatic, q0, poses, dt, iterations, kp, kd, twin, error_clamp, step_clamp):
+def forward_dynamics_track(
+    placements: Array,
+    prismatic: NDArray[np.bool_],
+    q0: Array,
+    poses: Array,
+    dt: float,
+    iterations: int,
+    kp: Array,
+    kd: Array,
+    twin: Array,
+    error_clamp: Array,
+    step_clamp: float,
+) -> Array:
     """Algorithm 1 of the paper for a sequence of targets.
 
     Args:
@@ -281,8 +317,19 @@ def forward_dynamics_track(placements, prismatic, q0, poses, dt, iterations, kp,
 
 @_compiled
 def forward_dynamics_solve(
-    placements, prismatic, q0, starts, poses, gain, iterations, twin, error_clamp, step_clamp, tolerance, warm
-):
+    placements: Array,
+    prismatic: NDArray[np.bool_],
+    q0: Array,
+    starts: Array,
+    poses: Array,
+    gain: Array,
+    iterations: int,
+    twin: Array,
+    error_clamp: Array,
+    step_clamp: float,
+    tolerance: Array,
+    warm: bool,
+) -> tuple[Array, Array, Counts, Counts]:
     """Solve each target to a tolerance, first from q0 (or from the solution before, if `warm`), then from `starts`.
 
     Args:
@@ -334,7 +381,7 @@ def forward_dynamics_solve(
 
 
 @_compiled
-def tool_poses(placements, prismatic, q):
+def tool_poses(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> Array:
     """TCP poses (T, 7) in base_link at joint positions (T, n); quaternion signs continuous along the sequence."""
     total, n = q.shape
     out = np.empty((total, 7))
@@ -367,7 +414,7 @@ def tool_poses(placements, prismatic, q):
 
 
 @_compiled
-def tool_jacobian(placements, prismatic, q):
+def tool_jacobian(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> Array:
     """The geometric Jacobian (6, n) of the TCP in base axes, translation first."""
     n = q.shape[0]
     origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))

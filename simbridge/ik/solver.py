@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,7 @@ from simbridge.kinematics import tool_path
 from simbridge.robot import Robot
 
 Array = NDArray[np.float64]
-Target = pin.SE3 | Array | Sequence[float]
+Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
 
 def as_pose(target: Target) -> Array:

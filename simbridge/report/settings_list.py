@@ -1,0 +1,101 @@
+"""What the run was made with: the few settings that matter most, all of them, and how to repeat it."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simbridge.report.numbers import NO_BREAK, counted, milliseconds, plain
+from simbridge.report.tables import facts_table
+from simbridge.resources import robot_files, scenario_files
+
+_COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
+
+
+def important_settings(settings: Mapping[str, Any], samples: int) -> str:
+    """The short list, as a table."""
+    scenario, robot, solver, backend = (settings[key] for key in ("scenario", "robot", "solver", "backend"))
+    held = {"linear": "interpolated between samples", "zero-order": "the last sample, held (zero-order)"}
+    past = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
+    rows = [
+        ("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}"),
+        ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
+        ("Backend", f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time"),
+        ("Control period", f"{milliseconds(backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
+        ("Target", held.get(scenario["hold"], scenario["hold"])),
+        ("Past the limits", past.get(scenario["on_limits"], scenario["on_limits"])),
+        ("Speed scale", plain(scenario["speed_scale"])),
+        ("TCP in tool0", _tcp(robot["tcp"])),
+        ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg told to the controller, {_unmodelled(backend)}"),
+        ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
+    ]
+    if scenario.get("plan"):
+        rows.insert(2, ("Plan", f"replayed from {scenario['plan']}"))
+    return facts_table("Settings that matter most", rows)
+
+
+def _parameters(parameters: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {_value(value)}" for name, value in parameters.items()) or "no parameters"
+
+
+def _tcp(tcp: Sequence[float]) -> str:
+    if not any(tcp):
+        return "none: the TCP is tool0"
+    place = ", ".join(plain(float(f"{v * 1e3:.6g}")) for v in tcp[:3])
+    turn = ", ".join(plain(float(f"{math.degrees(v):.6g}")) for v in tcp[3:])
+    return f"({place}){NO_BREAK}mm, rotation vector ({turn})°"
+
+
+def _unmodelled(backend: Mapping[str, Any]) -> str:
+    mass = backend.get("unmodelled_payload", 0.0)
+    return f"{plain(mass)}{NO_BREAK}kg not told" if mass else "none beside"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return f"{value:.10g}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_value(v) for v in value)}]"
+    return str(value)
+
+
+def all_settings(settings: Mapping[str, Any]) -> str:
+    """Every setting in the words of settings.toml: SI units, radians."""
+    return "".join(
+        f"<h3>{table[0]}</h3>{table[1]}" if table[0] else table[1]
+        for table in ((name, facts_table(name, rows)) for name, rows in _flattened(settings))
+    )
+
+
+def _flattened(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
+    own = [(key, _value(value)) for key, value in settings.items() if not isinstance(value, Mapping)]
+    found = [(name, own)] if own else []
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            found += _flattened(value, f"{name}.{key}" if name else key)
+    return found
+
+
+def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
+    """The command that sends the same setpoints again; None when the scenario or the robot cannot be named for sure.
+
+    The plan is replayed, so the solver's settings need not be repeated.
+    """
+    scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
+    if scenario["name"] not in scenario_files() or robot["name"] not in robot_files():
+        return None
+    words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
+    words += ["--robot", robot["name"], "--period", repr(backend["period"])]
+    words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
+    if any(robot["tcp"]):
+        words += ["--tcp", *(repr(v) for v in robot["tcp"])]
+    if robot["payload"]:
+        words += ["--payload", repr(robot["payload"])]
+    if backend.get("unmodelled_payload"):
+        words += ["--unmodelled-payload", repr(backend["unmodelled_payload"])]
+    return shlex.join(words)
