@@ -223,8 +223,16 @@ def execute(
                 log.write(sample_of(plan, index, state))
                 if progress is not None:
                     progress(index, state)
-    except (Exception, KeyboardInterrupt) as error:
-        raise _ended_early(error, directory, prepared.options.tolerance) from error
+    except KeyboardInterrupt:
+        _conclude_early(directory, "interrupted", prepared.options.tolerance)
+        interrupted = Interrupted("The run was interrupted and the arm stopped.")
+        interrupted.run_directory = directory.path
+        raise interrupted from None
+    except Exception as error:
+        _conclude_early(directory, f"{type(error).__name__}: {error}", prepared.options.tolerance)
+        if isinstance(error, SimbridgeError):
+            error.run_directory = directory.path
+        raise
     return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance))
 
 
@@ -237,20 +245,11 @@ def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) 
     )
 
 
-def _ended_early(
-    error: BaseException, directory: RunDirectory, tolerance: tuple[float, float] | None
-) -> Exception | KeyboardInterrupt:
-    """Measure what there is of a run, and the error to raise, which knows where that is."""
-    interrupted = isinstance(error, KeyboardInterrupt)
+def _conclude_early(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> None:
+    """Measure what there is of a run that ended early."""
     # The disk that stopped the log may have no room for a summary either: the first error is the one to tell.
     with contextlib.suppress(SimbridgeError, OSError):
-        conclude(directory, "interrupted" if interrupted else f"{type(error).__name__}: {error}", tolerance)
-    told: Exception | KeyboardInterrupt = error
-    if interrupted:
-        told = Interrupted("The run was interrupted and the arm stopped.")
-    if isinstance(told, SimbridgeError):
-        told.run_directory = directory.path
-    return told
+        conclude(directory, outcome, tolerance)
 
 
 def conclude(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> dict[str, Any]:

@@ -138,4 +138,5 @@ def facts_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
 
 
 def _header(names: Sequence[str]) -> str:
-    return f"<tr>{''.join(f'<th scope="col">{name}</th>' for name in names)}</tr>"
+    cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+    return f"<tr>{cells}</tr>"
