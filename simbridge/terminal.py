@@ -87,8 +87,12 @@ def show_run(run: Run) -> None:
     error = summary["tracking_error"]
     console.print(
         f"[bold]{summary['robot']} tracked {summary['scenario']} to {millimetres(error['position_m']['rms'])} mm and "
-        f"{degrees(error['rotation_rad']['rms'])} degrees RMS[/bold] "
-        f"(at most {millimetres(error['position_m']['max'])} mm, {degrees(error['rotation_rad']['max'])} degrees)."
+        f"{degrees(error['rotation_rad']['rms'])} degrees RMS[/bold]",
+        soft_wrap=True,
+    )
+    console.print(
+        f"at most {millimetres(error['position_m']['max'])} mm and {degrees(error['rotation_rad']['max'])} degrees\n",
+        soft_wrap=True,
     )
     console.print(_budget_table(summary))
     _print_delays(console, summary)
@@ -124,7 +128,7 @@ def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
     names = {"delay_s": "total", "solver_delay_s": "solver", "plant_delay_s": "plant", "predicted_lag_s": "predicted lag"}
     known = [f"{name} {summary[key] * 1e3:.2f} ms" for key, name in names.items() if summary[key] is not None]
     if known:
-        console.print(f"Delay: {', '.join(known)}.")
+        console.print(f"\nDelay: {', '.join(known)}.")
 
 
 def check_facts(prepared: Prepared) -> dict[str, Any]:
