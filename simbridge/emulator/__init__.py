@@ -1,0 +1,1 @@
+"""A UR controller for tests: real servers, a real URScript, an arm that moves by documented models."""
