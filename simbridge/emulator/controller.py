@@ -1,0 +1,368 @@
+"""The controller itself: a clock, a state machine, a program and an arm. No sockets, no threads: `tick` is called."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+
+from simbridge.emulator.arm import Arm
+from simbridge.emulator.motion import Hold, Motion, Servo
+from simbridge.emulator.power import Power
+from simbridge.emulator.profile import Profile
+from simbridge.emulator.state import Array, ControllerState, RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import SimbridgeError
+from simbridge.robot import Robot
+
+DhTable: TypeAlias = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+UNLOCK_DELAY = 5.0  # s after a protective stop before it can be unlocked
+BRAKE_RELEASE_TIME = 0.3  # s
+SLIDER_RATE = 2.0  # the speed scaling follows the slider by at most this much a second
+PAUSE_RATE = 4.0  # a paused motion comes to rest along its path within a quarter second
+STOP_RATE = 10.0  # and one stopped by the safety system within a tenth
+STOP_ACCELERATION = 30.0  # rad/s^2, of a servoed arm that is stopped
+RECORD_LENGTH = 200_000
+# Rounding must not look like a joint that is too fast.
+_SLACK = 1.0 + 1e-6
+
+_MODELS = {
+    "ur3": ("UR3", 3), "ur5": ("UR5", 1), "ur10": ("UR10", 2), "ur16": ("UR16", 4), "ur20": ("UR20", 7), "ur30": ("UR30", 8),
+}  # fmt: skip
+
+
+class Program(Protocol):
+    """A program that runs a bit further every tick."""
+
+    running: bool
+
+    @property
+    def line(self) -> int: ...
+
+    def tick(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+@dataclass
+class Record:
+    """What happened, bounded: the oldest is dropped.
+
+    Attributes:
+        inputs: Every RTDE input package on arrival: tick, names, values.
+        ticks: Every tick: number, servoj setpoint in force (or None), target joints, actual joints.
+    """
+
+    inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = field(
+        default_factory=lambda: deque(maxlen=RECORD_LENGTH)
+    )
+    ticks: deque[tuple[int, Array | None, Array, Array]] = field(default_factory=lambda: deque(maxlen=RECORD_LENGTH))
+
+
+class Controller:
+    """A UR controller without its network. Nothing here waits: `tick` is called once a period.
+
+    Args:
+        robot: Which arm.
+        profile: Which software.
+        compile_program: Makes a program of a script's source and a callback for its fault (message, line).
+        boot_time: From power on to idle, s.
+        serial_number: Digits.
+        dh: theta, a, d, alpha of this very arm; the robot's nominal ones by default.
+        checksum: Of its calibration; all ones by default, as URSim.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        profile: Profile,
+        compile_program: Callable[[Controller, str, Callable[[str, int], None]], Program],
+        *,
+        boot_time: float = 0.5,
+        serial_number: str = "20261234567",
+        dh: DhTable | None = None,
+        checksum: tuple[int, ...] | None = None,
+    ) -> None:
+        self.robot, self.profile, self.boot_time = robot, profile, boot_time
+        self.serial_number, self.remote_control = serial_number, True
+        self.model_name, self.robot_type = _MODELS.get(robot.name.removesuffix("e"), ("UR10", 2))
+        self.dh = dh or nominal_dh(robot)
+        self.kinematics_checksum = checksum or (0xFFFFFFFF,) * 6
+        self.period = profile.period
+        self.state = ControllerState()
+        self.arm = Arm(robot)
+        self.record = Record()
+        self.on_message: Callable[[str, str, int], None] = lambda kind, text, line: None
+        self.popup_text = ""
+        self.motion: Motion = Hold()
+        self.program: Program | None = None
+        self.power = Power(self.state, boot_time)
+        self._compile = compile_program
+        self._rate = 1.0
+        self._stopped_at = -np.inf
+        self._watchdog: Watchdog | None = None
+        self._updated: dict[str, float] = {}
+        s = self.state
+        s.target_q, s.actual_q = robot.home.copy(), robot.home.copy()
+        s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(robot.home)
+
+    # The clock
+
+    def tick(self) -> None:
+        """One control period."""
+        s = self.state
+        s.tick += 1
+        s.timestamp = s.tick * self.period
+        self.power.tick(self.period)
+        step = SLIDER_RATE * self.period
+        s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
+        self._check_watchdog()
+        if s.runtime_state == RuntimeState.PLAYING and self.program is not None:
+            self.program.tick()
+            s.script_control_line = self.program.line
+            if not self.program.running:
+                self._end_program()
+        self._move()
+        setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
+        self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
+
+    def _halted(self) -> bool:
+        s = self.state
+        return s.safety_mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED) or s.runtime_state == RuntimeState.PAUSED
+
+    def _move(self) -> None:
+        s, dt = self.state, self.period
+        # The joints do in the next tick what they are asked in this one.
+        s.actual_q, s.actual_qd = s.target_q, s.target_qd
+        s.actual_tcp_pose, s.actual_tcp_speed = s.target_tcp_pose, s.target_tcp_speed
+        halted = self._halted()
+        rate = STOP_RATE if s.safety_mode != SafetyMode.NORMAL else PAUSE_RATE
+        self._rate = min(max(self._rate + (-rate if halted else rate) * dt, 0.0), 1.0)
+        if s.robot_mode != RobotMode.RUNNING:
+            self._set_target(s.target_q)
+            return
+        try:
+            wanted = self._next_target(halted)
+        except SimbridgeError as error:
+            self.protective_stop(f"{error}")
+            wanted = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+        reason = self._too_much(wanted)
+        if reason:
+            self.protective_stop(reason)
+            wanted = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+            # The brakes hold a joint at its limit, whatever its speed.
+            wanted = np.clip(wanted, self.robot.position_min, self.robot.position_max)
+        self._set_target(wanted)
+
+    def _next_target(self, halted: bool) -> Array:
+        s, dt = self.state, self.period
+        if isinstance(self.motion, Servo) and (halted or self._rate < 1.0):
+            rest = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+            self.motion.model.reset(rest, (rest - s.target_q) / dt)
+            return rest
+        return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
+
+    def _too_much(self, wanted: Array) -> str:
+        s, robot = self.state, self.robot
+        speed = np.abs(wanted - s.target_q) / self.period
+        if self.state.safety_mode == SafetyMode.NORMAL and (speed > robot.max_velocity * _SLACK).any():
+            i = int(np.argmax(speed / robot.max_velocity))
+            return f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
+        if (wanted < robot.position_min - 1e-9).any() or (wanted > robot.position_max + 1e-9).any():
+            i = int(np.argmax(np.maximum(robot.position_min - wanted, wanted - robot.position_max)))
+            return f"{robot.joint_names[i]} would leave its range, at {wanted[i]:.3f} rad"
+        return ""
+
+    def _set_target(self, q: Array) -> None:
+        s, dt = self.state, self.period
+        if q is s.target_q and not s.target_qd.any():
+            return
+        velocity = (q - s.target_q) / dt
+        s.target_qdd = (velocity - s.target_qd) / dt
+        s.target_q, s.target_qd = q, velocity
+        s.target_tcp_pose = self.arm.pose(q)
+        s.target_tcp_speed = self.arm.jacobian(q) @ velocity
+
+    # The program
+
+    def load_script(self, source: str) -> None:
+        """Stop what runs and run this program."""
+        self._end_program()
+        if self.state.robot_mode != RobotMode.RUNNING or self._halted():
+            self.on_message("error", "A program was received, but the robot is not running: it was not started.", 0)
+            return
+        try:
+            self.program = self._compile(self, source, self._fault)
+        except SimbridgeError as error:
+            self.on_message("error", str(error), getattr(error, "line", 0) or 0)
+            return
+        self.state.runtime_state = RuntimeState.PLAYING
+
+    def _fault(self, message: str, line: int) -> None:
+        self.on_message("error", message, line)
+
+    def _end_program(self) -> None:
+        if self.program is not None:
+            self.program.stop()
+            self.program = None
+            self.motion = Hold()
+        self._watchdog = None
+        self.state.runtime_state = RuntimeState.STOPPED
+        self.state.script_control_line = 0
+
+    def stop_program(self) -> bool:
+        """Stop the program; the arm comes to rest."""
+        self._end_program()
+        return True
+
+    def pause_program(self) -> bool:
+        """Pause the program; the arm comes to rest on its path."""
+        if self.state.runtime_state != RuntimeState.PLAYING:
+            return False
+        self.state.runtime_state = RuntimeState.PAUSED
+        return True
+
+    def play_program(self) -> bool:
+        """Go on with a paused program."""
+        s = self.state
+        ready = s.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED) and s.robot_mode == RobotMode.RUNNING
+        if s.runtime_state != RuntimeState.PAUSED or not ready:
+            return False
+        s.runtime_state = RuntimeState.PLAYING
+        return True
+
+    # Safety
+
+    def protective_stop(self, reason: str = "") -> None:
+        """As the safety system does: the program pauses, the arm stops."""
+        if self.state.safety_mode != SafetyMode.NORMAL:
+            return
+        self._safety_stop(SafetyMode.PROTECTIVE_STOP)
+        self.on_message("safety", f"Protective stop{': ' + reason if reason else ''}", 0)
+
+    def emergency_stop(self) -> None:
+        """As the button does: the program pauses, the arm stops and loses power."""
+        self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
+        self.power.off()
+
+    def safeguard_stop(self) -> None:
+        """As an opened safeguard does: the program pauses until it is closed and somebody resumes."""
+        self._safety_stop(SafetyMode.SAFEGUARD_STOP)
+
+    def _safety_stop(self, mode: SafetyMode) -> None:
+        s = self.state
+        s.safety_mode = mode
+        self._stopped_at = s.timestamp
+        if s.runtime_state == RuntimeState.PLAYING:
+            s.runtime_state = RuntimeState.PAUSED
+
+    def release_safety(self) -> None:
+        """The emergency button is pulled out, or the safeguard is closed."""
+        released = (SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.SAFEGUARD_STOP)
+        if self.state.safety_mode in released:
+            self.state.safety_mode = SafetyMode.NORMAL
+
+    def unlock_protective_stop(self) -> str:
+        """The dashboard's answer; refused for the first 5 s."""
+        s = self.state
+        if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
+            return "Protective stop releasing"
+        if s.timestamp - self._stopped_at < UNLOCK_DELAY:
+            return "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
+        s.safety_mode = SafetyMode.NORMAL
+        return "Protective stop releasing"
+
+    def restart_safety(self) -> str:
+        """After a fault or violation: the arm is off, and safety is as after a start."""
+        self.state.safety_mode = SafetyMode.NORMAL
+        self.power.off()
+        return "Restarting safety"
+
+    # What the dashboard and the programs set
+
+    def power_on(self) -> None:
+        self.power.on()
+
+    def power_off(self) -> None:
+        self._end_program()
+        self.power.off()
+
+    def brake_release(self) -> None:
+        self.power.release_brakes()
+
+    def set_speed_slider(self, fraction: float) -> None:
+        """0..1."""
+        self.state.speed_slider = min(max(float(fraction), 0.0), 1.0)
+
+    def popup(self, text: str) -> None:
+        self.popup_text = text
+
+    def close_popup(self) -> None:
+        self.popup_text = ""
+
+    def set_tcp(self, pose: Array) -> None:
+        """x y z rx ry rz (6,) in the flange."""
+        s = self.state
+        self.arm.set_tcp(pose)
+        s.tcp_offset = self.arm.tcp
+        s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(s.target_q)
+
+    def servo(self, setpoint: Array, lookahead: float, gain: float) -> None:
+        """servoj: aim the documented model at a setpoint (n,), rad."""
+        s = self.state
+        if not isinstance(self.motion, Servo):
+            self.motion = Servo(s.target_q, s.target_qd, self.period)
+        self.motion.aim(setpoint, lookahead, gain)
+
+    # Inputs and their watchdog
+
+    def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
+        """An RTDE input package has arrived."""
+        s = self.state
+        self.record.inputs.append((s.tick, names, values))
+        for name in names:
+            self._updated[name] = s.timestamp
+
+    def watch(self, variable: str, frequency: float, action: str) -> None:
+        """rtde_set_watchdog: act ("ignore", "pause", "stop") when the variable is updated less often."""
+        action = action.lower()
+        if action == "ignore" or frequency <= 0.0:
+            self._watchdog = None
+            return
+        self._watchdog = Watchdog(variable, 1.0 / frequency, action)
+        self._updated[variable] = self.state.timestamp
+
+    def _check_watchdog(self) -> None:
+        w, s = self._watchdog, self.state
+        if w is None or s.runtime_state != RuntimeState.PLAYING:
+            return
+        if s.timestamp - self._updated.get(w.variable, s.timestamp) > w.longest:
+            self.on_message("error", f"RTDE watchdog: {w.variable} was not updated in time", 0)
+            if w.action == "pause":
+                self.pause_program()
+            else:
+                self.stop_program()
+
+
+@dataclass(frozen=True)
+class Watchdog:
+    """An RTDE input that must be updated at least every `longest` s, or `action` follows."""
+
+    variable: str
+    longest: float
+    action: str
+
+
+def nominal_dh(robot: Robot) -> DhTable:
+    """theta, a, d, alpha (n,) of a robot's file, back from its chain of standard DH transforms."""
+    theta, a, d, alpha = [], [], [], []
+    chain = [*(joint.placement for joint in robot.joints[1:]), robot.tool0]
+    for placement in chain:
+        theta.append(0.0)
+        a.append(float(placement.translation[0]))
+        d.append(float(placement.translation[2]))
+        alpha.append(float(np.arctan2(placement.rotation[2, 1], placement.rotation[1, 1])))
+    return tuple(theta), tuple(a), tuple(d), tuple(alpha)
