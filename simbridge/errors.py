@@ -340,3 +340,38 @@ class NotARun(SimbridgeError, ValueError):
         self.path = Path(path)
         self.missing = missing
         super().__init__(f"{path} is not a run that can be read: {missing}: {reason}.")
+
+
+class ProtocolViolation(SimbridgeError, ValueError):
+    """A client of the emulated controller sent what its protocol does not allow. It is disconnected; nobody else is.
+
+    Attributes:
+        protocol: "RTDE", "dashboard" or "script".
+        reason: What is wrong, as a sentence.
+    """
+
+    def __init__(self, protocol: str, reason: str) -> None:
+        self.protocol = protocol
+        self.reason = reason
+        super().__init__(f"The {protocol} client was disconnected: {reason}.")
+
+
+class CannotListen(SimbridgeError, OSError):
+    """A port of the emulated controller cannot be opened.
+
+    Attributes:
+        host: The address.
+        port: The port.
+        reason: The system's error number (errno.EADDRINUSE, errno.EADDRNOTAVAIL, ...).
+    """
+
+    def __init__(self, host: str, port: int, reason: int) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
+        super().__init__(
+            f"The emulated controller cannot listen on {host}:{port}: {os.strerror(reason)} "
+            f"({errno.errorcode.get(reason, reason)}). The ports of a controller are fixed: stop the controller or URSim "
+            f"that uses them, or give this one another loopback address, such as --host 127.0.0.2."
+        )
+        self.errno = reason

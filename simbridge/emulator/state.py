@@ -58,6 +58,9 @@ class ControllerState:
         tcp_offset: Of the TCP in the flange (6,).
         speed_slider: As set, 0..1; `target_speed_fraction` in RTDE.
         speed_scaling: As in force now.
+        tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
+        digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        analog_outputs: The standard two, mA or V as the bits of `analog_output_types` say (0 current, 1 voltage).
         input_*, output_*: The general-purpose registers: 48 integers and doubles, 128 bits (0..127 by number) each way.
     """
 
@@ -84,9 +87,14 @@ class ControllerState:
     payload: float = 0.0
     payload_cog: Array = field(default_factory=lambda: np.zeros(3))
     payload_inertia: Array = field(default_factory=lambda: np.zeros(6))
+    gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, 9.82]))
     script_control_line: int = 0
     digital_inputs: int = 0
     digital_outputs: int = 0
+    analog_outputs: list[float] = field(default_factory=lambda: [4.0, 4.0])
+    analog_output_types: int = 0
+    tcp_force: Array = field(default_factory=lambda: np.zeros(6))
+    external_wrench: Array = field(default_factory=lambda: np.zeros(6))
     input_int: list[int] = field(default_factory=lambda: [0] * 48)
     input_double: list[float] = field(default_factory=lambda: [0.0] * 48)
     input_bit: list[bool] = field(default_factory=lambda: [False] * 128)

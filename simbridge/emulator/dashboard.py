@@ -1,0 +1,235 @@
+"""The dashboard server: one line in, one line out.
+
+Source: Universal Robots, "Dashboard Server, CB-Series" and "Dashboard Server, e-Series": the commands, their answers
+and the software that knows them first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simbridge.emulator.commands import Machine
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import ProtocolViolation
+
+GREETING = "Connected: Universal Robots Dashboard Server"
+NOT_ALLOWED = (
+    "Command is not allowed due to safety reasons, "
+    "please switch robot to Remote Control mode and reconnect to port 29999"
+)
+MAX_LINE = 4096
+MAX_LOG = 1000
+USER_ROLES = ("programmer", "operator", "none", "locked", "restricted")
+_NOT_ON_CB3 = (4, 0)
+_NOT_ON_E_SERIES = (6, 0)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    Attributes:
+        answer: Gets what follows the command's name.
+        since: First e-Series and first CB3 software that knows it.
+        acts: Whether it does something, which an e-Series controller allows in remote control only.
+    """
+
+    answer: Callable[[str], str]
+    since: tuple[tuple[int, int], tuple[int, int]] = ((5, 0), (3, 0))
+    acts: bool = False
+
+
+class Dashboard:
+    """What the dashboard answers; shared by all connections of a controller.
+
+    Args:
+        machine: The controller.
+
+    Attributes:
+        loaded_program: Path of the program that `load` named, or "".
+        log: What clients asked to be logged, the last 1000 lines.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.loaded_program = ""
+        self.user_role = "PROGRAMMER"
+        self.operational_mode = "NONE"
+        self.log: list[str] = []
+        self._commands = self._table()
+        # The longest name first: "close safety popup" before "close popup", "load installation" before "load".
+        self._names = sorted(self._commands, key=len, reverse=True)
+
+    def answer(self, line: str) -> str:
+        """The answer to a line, both without their newlines."""
+        line = line.strip()
+        lower = line.lower()
+        for name in self._names:
+            if lower == name or lower.startswith(name + " "):
+                command = self._commands[name]
+                if not self._machine.profile.at_least(*command.since):
+                    break
+                if command.acts and not self._allowed():
+                    return NOT_ALLOWED
+                return command.answer(line[len(name) :].strip())
+        return f"could not understand: '{line}'"
+
+    def _allowed(self) -> bool:
+        return self._machine.profile.series == "CB3" or self._machine.remote_control
+
+    def _table(self) -> dict[str, Command]:
+        m = self._machine
+        return {
+            "load": Command(self._load, acts=True),
+            "load installation": Command(self._load_installation, acts=True),
+            "play": Command(lambda _: _tried(m.play_program(), "Starting program", "play"), acts=True),
+            "stop": Command(lambda _: _tried(m.stop_program(), "Stopped", "stop"), acts=True),
+            "pause": Command(lambda _: _tried(m.pause_program(), "Pausing program", "pause"), acts=True),
+            "quit": Command(lambda _: "Disconnected"),
+            "shutdown": Command(lambda _: _done(m.power_off, "Shutting down"), acts=True),
+            "running": Command(lambda _: f"Program running: {_lower(m.state.runtime_state == RuntimeState.PLAYING)}"),
+            "robotmode": Command(lambda _: f"Robotmode: {RobotMode(m.state.robot_mode).name}"),
+            "get loaded program": Command(self._get_loaded_program),
+            "popup": Command(lambda text: _done(lambda: m.popup(text), "showing popup")),
+            "close popup": Command(lambda _: _done(m.close_popup, "closing popup")),
+            "addtolog": Command(self._add_to_log),
+            "isprogramsaved": Command(self._is_program_saved),
+            "programstate": Command(self._program_state),
+            "polyscopeversion": Command(self._polyscope_version),
+            "version": Command(lambda _: self._version(), ((5, 0), _NOT_ON_CB3)),
+            "setuserrole": Command(self._set_user_role, (_NOT_ON_E_SERIES, (3, 1))),
+            "getuserrole": Command(lambda _: self.user_role, (_NOT_ON_E_SERIES, (3, 1))),
+            "set operational mode": Command(self._set_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
+            "get operational mode": Command(lambda _: self.operational_mode, ((5, 6), _NOT_ON_CB3)),
+            "clear operational mode": Command(self._clear_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
+            "power on": Command(lambda _: _done(m.power_on, "Powering on"), acts=True),
+            "power off": Command(lambda _: _done(m.power_off, "Powering off"), acts=True),
+            "brake release": Command(lambda _: _done(m.brake_release, "Brake releasing"), acts=True),
+            "safetymode": Command(lambda _: f"Safetymode: {self._safety()}"),
+            "safetystatus": Command(lambda _: f"Safetystatus: {self._safety()}", ((5, 4), _NOT_ON_CB3)),
+            "unlock protective stop": Command(lambda _: m.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
+            "close safety popup": Command(lambda _: "closing safety popup", ((5, 0), (3, 1))),
+            "restart safety": Command(lambda _: m.restart_safety(), ((5, 1), (3, 7)), acts=True),
+            "is in remote control": Command(lambda _: _lower(m.remote_control), ((5, 6), _NOT_ON_CB3)),
+            "get serial number": Command(lambda _: m.serial_number, ((5, 6), (3, 12))),
+            "get robot model": Command(lambda _: m.model_name, ((5, 6), (3, 12))),
+            "generate flight report": Command(self._flight_report, ((5, 8), (3, 13))),
+            "generate support file": Command(lambda path: f"Completed successfully: {path}", ((5, 8), (3, 13))),
+            "savelog": Command(lambda _: "Log saved to disk", ((5, 8), (3, 13))),
+        }
+
+    def _get_loaded_program(self, _: str) -> str:
+        return f"Loaded program: {self.loaded_program}" if self.loaded_program else "No program loaded"
+
+    def _is_program_saved(self, _: str) -> str:
+        saved = _lower(bool(self.loaded_program))
+        # CB3 spells it as ur_rtde expects; the e-Series in lower case, which ur_rtde takes for "not saved".
+        return f"{saved.capitalize() if self._machine.profile.series == 'CB3' else saved} {self._program()}"
+
+    def _program(self) -> str:
+        return self.loaded_program.rpartition("/")[2] or "<unnamed>"
+
+    def _load(self, name: str) -> str:
+        if not name.endswith(".urp"):
+            return f"File not found: {name}"
+        self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
+        return f"Loading program: {self.loaded_program}"
+
+    def _load_installation(self, name: str) -> str:
+        return f"Loading installation: {name}" if name.endswith(".installation") else f"File not found: {name}"
+
+    def _add_to_log(self, text: str) -> str:
+        if not text:
+            return "No log message to add"
+        self.log = [*self.log[1 - MAX_LOG :], text]
+        return "Added log message"
+
+    def _program_state(self, _: str) -> str:
+        state = self._machine.state.runtime_state
+        name = {RuntimeState.STOPPED: "STOPPED", RuntimeState.STOPPING: "STOPPED", RuntimeState.PAUSED: "PAUSED"}
+        return f"{name.get(RuntimeState(state), 'PLAYING')} {self._program()}"
+
+    def _safety(self) -> str:
+        # Mode and status share their names as far as the emulator goes.
+        return SafetyMode(self._machine.state.safety_mode).name
+
+    def _version(self) -> str:
+        return ".".join(str(part) for part in self._machine.profile.version)
+
+    def _polyscope_version(self, _: str) -> str:
+        return f"URSoftware {self._version()} ({self._machine.profile.date})"
+
+    def _set_user_role(self, role: str) -> str:
+        if role.lower() not in USER_ROLES:
+            return f"Failed setting user role: {role}"
+        self.user_role = role.upper()
+        return f"Setting user role: {role}"
+
+    def _set_operational_mode(self, mode: str) -> str:
+        if mode.lower() not in ("manual", "automatic"):
+            return f"Failed setting operational mode: {mode}"
+        self.operational_mode = mode.upper()
+        return f"Operational mode {self.operational_mode} is set"
+
+    def _clear_operational_mode(self, _: str) -> str:
+        was, self.operational_mode = self.operational_mode, "NONE"
+        return f"No longer controlling the operational mode. Current operational mode: '{was}'."
+
+    def _flight_report(self, kind: str) -> str:
+        return f"Flight Report generated with id: {kind or 'system'}-{self._machine.state.tick}"
+
+
+class DashboardConnection:
+    """Lines of one connection.
+
+    Args:
+        dashboard: Shared by all connections.
+
+    Attributes:
+        finished: The client said `quit`: send what `receive` returned, then close.
+    """
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self._dashboard = dashboard
+        self._buffer = bytearray()
+        self.finished = False
+
+    def receive(self, data: bytes) -> bytes:
+        """The answers to the complete lines; an incomplete one waits for its rest.
+
+        Raises:
+            ProtocolViolation: A line is longer than 4096 bytes.
+        """
+        self._buffer += data
+        *lines, rest = bytes(self._buffer).split(b"\n")
+        self._buffer = bytearray(rest)
+        answers = []
+        for line in lines:
+            if self.finished:
+                break
+            if len(line) > MAX_LINE:
+                raise ProtocolViolation("dashboard", f"its line has {len(line)} bytes, at most {MAX_LINE} are read")
+            text = line.decode("utf-8", errors="replace").strip()
+            if text:
+                answers.append(self._dashboard.answer(text))
+                self.finished = text.lower() == "quit"
+        if len(rest) > MAX_LINE:
+            raise ProtocolViolation("dashboard", f"it sent {len(rest)} bytes without ending a line")
+        return "".join(answer + "\n" for answer in answers).encode()
+
+    def close(self) -> None:
+        """An unfinished line is forgotten."""
+
+
+def _done(action: Callable[[], None], answer: str) -> str:
+    action()
+    return answer
+
+
+def _tried(done: bool, answer: str, command: str) -> str:
+    return answer if done else f"Failed to execute: {command}"
+
+
+def _lower(truth: bool) -> str:
+    return "true" if truth else "false"

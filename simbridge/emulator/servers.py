@@ -1,0 +1,352 @@
+"""The five servers of a controller: sockets around the pure protocols, one thread for all that arrives."""
+
+from __future__ import annotations
+
+import errno
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from typing import cast
+
+from simbridge.emulator import primary
+from simbridge.emulator.commands import Machine
+from simbridge.emulator.connections import Client, Port, ScriptSession, Session
+from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
+from simbridge.emulator.primary_messages import version_message
+from simbridge.emulator.realtime import realtime_package
+from simbridge.emulator.rtde_protocol import RtdeConnection
+from simbridge.emulator.rtde_recipes import Registry
+from simbridge.errors import CannotListen, ProtocolViolation
+
+DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
+MAX_CLIENTS = 64  # a port
+# A chunk is handled with the lock held: small, so that no client can hold the control period up.
+CHUNK = 4096
+_SEND_BUFFER = 1 << 17  # a client that does not read gets no more than this of the past
+_KEEPALIVE = 30  # s of silence before a vanished peer is asked whether it is there
+_COMMAND_TIMEOUT = 5.0  # s
+
+
+class Servers:
+    """Dashboard, primary, secondary, real-time and RTDE server of one controller.
+
+    A thread accepts, reads and answers; it holds the lock only while a message is handled. Periodic packages are sent
+    by `tick`, straight from the controller's own thread. The fault methods (`drop`, `mute`, `refuse`, `delay`) take the
+    standard number of a port, are called without the lock, and have taken effect when they return.
+
+    Args:
+        machine: The controller.
+        lock: Held whenever the machine is touched.
+        host: The address to listen on.
+        ports: Other numbers to listen on, by the standard number; 0 is any free one.
+
+    Attributes:
+        ports: The number that is listened on, by the standard number.
+        fault: An error of the emulator itself that a client's message brought about (the client was disconnected).
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        lock: AbstractContextManager[object],
+        host: str = "127.0.0.1",
+        ports: Mapping[int, int] | None = None,
+    ) -> None:
+        self._machine, self._lock, self._host = machine, lock, host
+        numbers = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
+        self.ports = {number: (ports or {}).get(number, number) for number in numbers}
+        self.fault: Exception | None = None
+        self._registry = Registry(machine)
+        self._dashboard = Dashboard(machine)
+        connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
+            DASHBOARD: lambda: (DashboardConnection(self._dashboard), f"{GREETING}\n".encode()),
+            PRIMARY: lambda: (ScriptSession(machine), version_message(machine)),
+            SECONDARY: lambda: (ScriptSession(machine), version_message(machine)),
+            REALTIME: lambda: (ScriptSession(machine), b""),
+            RTDE: lambda: (RtdeConnection(machine, self._registry), b""),
+        }
+        self._ports = {number: Port(number, None, connect[number]) for number in numbers}
+        self._state_every = max(1, round(primary.PERIOD / machine.profile.period))
+        self._selector = selectors.DefaultSelector()
+        self._attention: set[Client] = set()
+        self._commands: deque[tuple[Callable[[], None], threading.Event]] = deque()
+        self._wake_in, self._wake_out = socket.socketpair()
+        self._awake = False
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
+
+    # Life
+
+    def start(self) -> None:
+        """Listen, and answer from now on.
+
+        Raises:
+            CannotListen: A port is in use, or the address is not this machine's.
+        """
+        try:
+            for port in self._ports.values():
+                self._listen(port)
+        except CannotListen:
+            for port in self._ports.values():
+                if port.listener is not None:
+                    port.listener.close()
+            raise
+        for end in (self._wake_in, self._wake_out):
+            end.setblocking(False)
+        self._selector.register(self._wake_in, selectors.EVENT_READ)
+        for port in self._ports.values():
+            self._watch_port(port)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close everything. Called without the lock.
+
+        Raises:
+            Exception: `fault`, when there is one.
+        """
+        if self._thread.is_alive():
+            self._stopping = True
+            self._wake()
+            self._thread.join()
+        self._wake_in.close()
+        self._wake_out.close()
+        self._selector.close()
+        if self.fault is not None:
+            raise self.fault
+
+    # What the controller's thread calls, with the lock held
+
+    def tick(self, tick: int) -> None:
+        """Send what is due in this tick, right after it. The lock is held."""
+        for client in self._ports[RTDE].clients:
+            package = cast(RtdeConnection, client.session).output(tick)
+            if package:
+                client.offer(package)
+        if self._ports[REALTIME].clients:
+            self._offer(REALTIME, realtime_package(self._machine))
+        if tick % self._state_every == 0 and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
+            state = primary.robot_state(self._machine)
+            self._offer(PRIMARY, state)
+            self._offer(SECONDARY, state)
+
+    def broadcast_message(self, message: bytes) -> None:
+        """Send a message (primary_messages) to the primary interface's clients. The lock is held."""
+        for client in self._ports[PRIMARY].clients:
+            client.send(message)
+
+    def _offer(self, number: int, package: bytes) -> None:
+        for client in self._ports[number].clients:
+            client.offer(package)
+
+    # Faults, called without the lock
+
+    def clients(self, number: int) -> int:
+        """How many are connected to a port."""
+        with self._lock:
+            return len(self._ports[number].clients)
+
+    def drop(self, number: int) -> None:
+        """Cut every connection of a port."""
+
+        def act() -> None:
+            for client in list(self._ports[number].clients):
+                self._close(client)
+
+        self._command(act)
+
+    def mute(self, number: int, muted: bool = True) -> None:
+        """Accept connections, but read and send nothing; what comes in meanwhile is answered afterwards."""
+
+        def act() -> None:
+            port = self._ports[number]
+            port.muted = muted
+            self._attention.update(port.clients)
+
+        self._command(act)
+
+    def refuse(self, number: int, refused: bool = True) -> None:
+        """Refuse new connections; those that exist stay.
+
+        Raises:
+            CannotListen: The port was taken by another program meanwhile.
+        """
+        port = self._ports[number]
+
+        def close() -> None:
+            if port.listener is not None:
+                self._selector.unregister(port.listener)
+                port.listener.close()
+                port.listener = None
+
+        if refused:
+            self._command(close)
+        elif port.listener is None:
+            self._listen(port)
+            self._command(lambda: self._watch_port(port))
+
+    def delay(self, number: int, seconds: float, jitter: float = 0.0) -> None:
+        """Send everything of a port this many seconds late, give or take `jitter`; the order is kept."""
+
+        def act() -> None:
+            self._ports[number].delay, self._ports[number].jitter = seconds, jitter
+
+        self._command(act)
+
+    def _command(self, act: Callable[[], None]) -> None:
+        """Have the I/O thread do it, and wait until it is done."""
+        done = threading.Event()
+        self._commands.append((act, done))
+        self._wake()
+        done.wait(_COMMAND_TIMEOUT)
+
+    # The I/O thread
+
+    def _listen(self, port: Port) -> None:
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.bind((self._host, self.ports[port.number]))
+            sock.listen(128)
+        except OSError as error:
+            sock.close()
+            reason = errno.EADDRNOTAVAIL if isinstance(error, socket.gaierror) else error.errno or errno.EINVAL
+            raise CannotListen(self._host, self.ports[port.number], reason) from None
+        sock.setblocking(False)
+        port.listener = sock
+        self.ports[port.number] = sock.getsockname()[1]
+
+    def _watch_port(self, port: Port) -> None:
+        if port.listener is not None:
+            self._selector.register(port.listener, selectors.EVENT_READ, port)
+
+    def _wake(self) -> None:
+        if not self._awake:
+            self._awake = True
+            try:
+                self._wake_out.send(b"\x00")
+            except OSError:  # the pipe is full, and so the thread awake; or the servers have stopped
+                return
+
+    def _attend(self, client: Client) -> None:
+        self._attention.add(client)
+        self._wake()
+
+    def _run(self) -> None:
+        while not self._stopping:
+            for key, events in self._selector.select(self._timeout()):
+                if key.fileobj is self._wake_in:
+                    # In this order: a wake-up between the two finds the thread awake, and its cause is seen below.
+                    self._wake_in.recv(CHUNK)
+                    self._awake = False
+                elif isinstance(key.data, Port):
+                    self._accept(key.data)
+                else:
+                    if events & selectors.EVENT_READ:
+                        self._read(key.data)
+                    if events & selectors.EVENT_WRITE:
+                        self._attention.add(key.data)
+            with self._lock:
+                while self._commands:
+                    act, done = self._commands.popleft()
+                    act()
+                    done.set()
+                for client in list(self._attention):
+                    self._serve(client)
+        with self._lock:
+            for port in self._ports.values():
+                for client in list(port.clients):
+                    self._close(client)
+                if port.listener is not None:
+                    port.listener.close()
+
+    def _timeout(self) -> float | None:
+        with self._lock:
+            due = [client.due for client in self._attention if client.due is not None and not client.port.muted]
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _accept(self, port: Port) -> None:
+        if port.listener is None:
+            return
+        try:
+            sock, _ = port.listener.accept()
+        except OSError:
+            return
+        if len(port.clients) >= MAX_CLIENTS:
+            sock.close()
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE)
+        with self._lock:
+            session, greeting = port.connect()
+            client = Client(sock, port, session, self._attend)
+            port.clients.append(client)
+            self._selector.register(sock, selectors.EVENT_READ, client)
+            client.send(greeting)
+            self._attention.add(client)
+
+    def _read(self, client: Client) -> None:
+        if client.sock.fileno() < 0:
+            return
+        try:
+            data = client.sock.recv(CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        with self._lock:
+            if not data or client.dead:
+                self._close(client)
+                return
+            try:
+                client.send(client.session.receive(data))
+            except ProtocolViolation:
+                self._close(client)
+            except Exception as error:
+                # The emulator's own mistake must not end the other clients' connections; `stop` tells.
+                self.fault = self.fault or error
+                self._close(client)
+            else:
+                if client.session.finished:
+                    self._attention.add(client)
+
+    def _serve(self, client: Client) -> None:
+        """Do what a client needs besides answers: send what waits, listen or not, close it."""
+        if client not in client.port.clients:
+            self._attention.discard(client)
+            return
+        client.release(time.monotonic())
+        if client.dead or (client.session.finished and not client.waiting):
+            self._close(client)
+            return
+        events = 0 if client.port.muted or client.session.finished else selectors.EVENT_READ
+        if client.outgoing and not client.port.muted:
+            events |= selectors.EVENT_WRITE
+        self._watch(client, events)
+        if client.due is None:
+            self._attention.discard(client)
+
+    def _watch(self, client: Client, events: int) -> None:
+        registered = client.sock in self._selector.get_map()
+        if not events:
+            if registered:
+                self._selector.unregister(client.sock)
+        elif not registered:
+            self._selector.register(client.sock, events, client)
+        elif self._selector.get_key(client.sock).events != events:
+            self._selector.modify(client.sock, events, client)
+
+    def _close(self, client: Client) -> None:
+        if client not in client.port.clients:
+            return
+        client.port.clients.remove(client)
+        self._attention.discard(client)
+        self._watch(client, 0)
+        client.session.close()
+        client.sock.close()

@@ -1,0 +1,146 @@
+"""A controller that does nothing but count its ticks and write down what it is asked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import numpy as np
+
+from simbridge.emulator.profile import profile
+from simbridge.emulator.servers import Servers
+from simbridge.emulator.state import ControllerState, RobotMode, RuntimeState
+from simbridge.robot import Robot, load_robot
+
+UR10_D = (0.1273, 0.0, 0.0, 0.163941, 0.1157, 0.0922)
+UR10_A = (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)
+UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
+
+
+class FakeMachine:
+    """See simbridge.emulator.commands.Machine; `calls` is what was asked, in order."""
+
+    robot: Robot = load_robot("ur10")
+
+    def __init__(self, polyscope: str = "5.12") -> None:
+        self.state = ControllerState(robot_mode=RobotMode.RUNNING)
+        self.state.actual_q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
+        self.profile = profile(polyscope)
+        self.model_name, self.robot_type, self.serial_number = "UR10", 2, "20261234567"
+        self.remote_control = True
+        self.kinematics_checksum: tuple[int, ...] = (0xFFFFFFFF,) * 6
+        self.dh = ((0.0,) * 6, UR10_A, UR10_D, UR10_ALPHA)
+        self.calls: list[tuple[object, ...]] = []
+        self.inputs: list[tuple[tuple[str, ...], tuple[object, ...]]] = []
+
+    def tick(self) -> int:
+        self.state.tick += 1
+        self.state.timestamp = self.state.tick * self.profile.period
+        return self.state.tick
+
+    def load_script(self, source: str) -> None:
+        self.calls.append(("load_script", source))
+        self.state.runtime_state = RuntimeState.PLAYING
+
+    def _change(self, name: str, needed: tuple[RuntimeState, ...], then: RuntimeState) -> bool:
+        self.calls.append((name,))
+        done = self.state.runtime_state in needed
+        if done:
+            self.state.runtime_state = then
+        return done
+
+    def stop_program(self) -> bool:
+        return self._change("stop_program", (RuntimeState.PLAYING, RuntimeState.PAUSED), RuntimeState.STOPPED)
+
+    def pause_program(self) -> bool:
+        return self._change("pause_program", (RuntimeState.PLAYING,), RuntimeState.PAUSED)
+
+    def play_program(self) -> bool:
+        return self._change("play_program", (RuntimeState.PAUSED, RuntimeState.STOPPED), RuntimeState.PLAYING)
+
+    def power_on(self) -> None:
+        self.calls.append(("power_on",))
+        self.state.robot_mode = RobotMode.IDLE
+
+    def power_off(self) -> None:
+        self.calls.append(("power_off",))
+        self.state.robot_mode = RobotMode.POWER_OFF
+
+    def brake_release(self) -> None:
+        self.calls.append(("brake_release",))
+        self.state.robot_mode = RobotMode.RUNNING
+
+    def unlock_protective_stop(self) -> str:
+        self.calls.append(("unlock_protective_stop",))
+        return "Protective stop releasing"
+
+    def restart_safety(self) -> str:
+        self.calls.append(("restart_safety",))
+        return "Restarting safety"
+
+    def set_speed_slider(self, fraction: float) -> None:
+        self.calls.append(("set_speed_slider", fraction))
+        self.state.speed_slider = fraction
+
+    def popup(self, text: str) -> None:
+        self.calls.append(("popup", text))
+
+    def close_popup(self) -> None:
+        self.calls.append(("close_popup",))
+
+    def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
+        self.inputs.append((names, values))
+
+
+class Stand:
+    """A fake machine with its servers; `tick` is called by hand, or by a thread after `run`."""
+
+    def __init__(self, polyscope: str, host: str, ports: Mapping[int, int] | None) -> None:
+        self.machine = FakeMachine(polyscope)
+        self.lock = threading.Lock()
+        self.host = host
+        self.servers = Servers(self.machine, self.lock, host, ports)
+        self._running = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            with self.lock:
+                self.servers.tick(self.machine.tick())
+
+    def run(self) -> None:
+        self._running = True
+        self._thread.start()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while self._running:
+            self.tick()
+            due += self.machine.profile.period
+            time.sleep(max(0.0, due - time.monotonic()))
+
+    def stop(self) -> None:
+        if self._running:
+            self._running = False
+            self._thread.join()
+        self.servers.stop()
+
+
+ANY_PORTS = {29999: 0, 30001: 0, 30002: 0, 30003: 0, 30004: 0}
+
+
+@contextmanager
+def stand(
+    polyscope: str = "5.12", host: str = "127.0.0.1", ports: Mapping[int, int] | None = None, *, run: bool = False
+) -> Iterator[Stand]:
+    """Servers on free ports by default, with a clock when `run` is set; an error of the emulator fails the test."""
+    served = Stand(polyscope, host, ANY_PORTS if ports is None else ports)
+    served.servers.start()
+    if run:
+        served.run()
+    try:
+        yield served
+    finally:
+        served.stop()
