@@ -375,3 +375,36 @@ class CannotListen(SimbridgeError, OSError):
             f"that uses them, or give this one another loopback address, such as --host 127.0.0.2."
         )
         self.errno = reason
+
+
+class ScriptSyntaxError(SimbridgeError, ValueError):
+    """A text that is not URScript, or more than the emulated controller takes.
+
+    Attributes:
+        line: The line at fault, counted from 1.
+        column: The column at fault, counted from 1.
+        reason: What is wrong.
+    """
+
+    def __init__(self, reason: str, *, line: int, column: int) -> None:
+        self.reason = reason
+        self.line = line
+        self.column = column
+        super().__init__(f"The script cannot be run: line {line}, column {column}: {reason}.")
+
+
+class RuntimeFault(SimbridgeError, RuntimeError):
+    """A URScript program that did what cannot be done. The program has ended; the controller goes on.
+
+    Attributes:
+        reason: What it did, as a sentence.
+        line: The script's line, counted from 1, or 0 until it is known.
+    """
+
+    def __init__(self, reason: str, *, line: int = 0) -> None:
+        self.reason = reason
+        self.line = line
+        super().__init__(reason)
+
+    def __str__(self) -> str:
+        return f"Runtime exception in line {self.line}: {self.reason}" if self.line else self.reason

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.arm import Arm, Unreachable
+from simbridge.emulator.arm import Arm, Unreachable, pose_of
 from simbridge.emulator.state import Array
 from simbridge.servoj import ServojModel
 
@@ -38,6 +38,10 @@ class Motion(ABC):
         Raises:
             Unreachable: A tool-space motion has left what the joints can attain.
         """
+
+    def goal(self) -> Array | None:
+        """Where it will end, as the TCP's pose (6,) in the pendant's base; None for a motion without an end."""
+        return None
 
 
 class Hold(Motion):
@@ -143,6 +147,9 @@ class ToolMove(Motion):
         )
         return self._arm.joints(here, q)
 
+    def goal(self) -> Array | None:
+        return pose_of(self._goal)
+
 
 class CircleMove(Motion):
     """movec: through a via point to a goal, on the circle through both; the tool turns evenly to the goal's orientation."""
@@ -188,8 +195,13 @@ class ToolSpeed(Motion):
     """speedl: ramp to a tool speed (6,) in the pendant's base and keep it."""
 
     def __init__(self, arm: Arm, q: Array, qd: Array, speed: Array, acceleration: float) -> None:
-        self._arm, self._wanted, self._acceleration = arm, speed.copy(), acceleration
+        self._arm = arm
+        self.aim(speed, acceleration)
         self._now = arm.jacobian(q) @ qd
+
+    def aim(self, speed: Array, acceleration: float) -> None:
+        """Another speed (6,) from now on."""
+        self._wanted, self._acceleration = speed.copy(), acceleration
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         # The rotation ramps in step with the translation.

@@ -1,0 +1,181 @@
+"""What a program's names mean and which of its functions may block: all that the compiler asks before it writes code."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from simbridge.emulator.urscript import syntax
+
+# A function that calls nothing that blocks, and costs no more than this, becomes a plain Python function.
+PLAIN_COST = 200
+PLAIN_HEIGHT = 50
+
+
+@dataclass
+class Function:
+    """A function of the program.
+
+    Attributes:
+        definition: As written; the main program is one too.
+        local_names: Parameters and variables of its own.
+        assigned_globals: Globals that it assigns.
+        may_block: Whether it is compiled to a generator.
+        counted: Whether its calls count towards the depth of recursion.
+        cost: Statements and calls that one call costs at most, if it does not block.
+        callees: Names of the program's functions that it calls.
+    """
+
+    definition: syntax.Definition
+    local_names: set[str] = field(default_factory=set)
+    assigned_globals: set[str] = field(default_factory=set)
+    may_block: bool = True
+    counted: bool = True
+    cost: int = 0
+    height: int = 0
+    callees: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Analysis:
+    """A program, understood.
+
+    Attributes:
+        main: What runs: the statements outside of definitions if there are any, else the last definition.
+        functions: Every definition of the program by name, nested ones too; of two with one name the last.
+        global_names: Variables that all functions share: those that are called `global` anywhere, and those that the
+            main program assigns without calling them `local`.
+        is_secondary: Whether the program is a `sec`, which runs beside the arm's program.
+    """
+
+    main: Function
+    functions: dict[str, Function]
+    global_names: set[str]
+    is_secondary: bool
+
+
+def analyse(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]]) -> Analysis:
+    """Find out what the compiler needs to know.
+
+    Args:
+        program: A script's syntax tree.
+        builtins: The functions that are there besides the program's own.
+    """
+    definitions = _all_definitions(program)
+    loose = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
+    top = [statement for statement in program.body if isinstance(statement, syntax.Definition)]
+    if loose or not top:
+        main = Function(syntax.Definition(1, 1, "def", "", (), loose))
+    else:
+        main = Function(top[-1])
+    functions = {definition.name: Function(definition) for definition in definitions}
+    everything = [main, *functions.values()]
+    global_names = _global_names(main, everything)
+    for function in everything:
+        _find_names(function, global_names)
+        function.callees = _calls(function) & functions.keys()
+        function.cost = block_cost(function.definition.body)
+    _find_blocking(functions, builtins)
+    return Analysis(main, functions, global_names, main.definition.kind == "sec")
+
+
+def _all_definitions(program: syntax.Program) -> list[syntax.Definition]:
+    found: list[syntax.Definition] = []
+    waiting: list[syntax.Node] = [program]
+    while waiting:
+        inside = [node for node in syntax.walk(*waiting.pop().children()) if isinstance(node, syntax.Definition)]
+        found += inside
+        waiting += inside
+    return found
+
+
+def _assignments(function: Function) -> list[syntax.Assignment]:
+    return [node for node in syntax.walk(*function.definition.body) if isinstance(node, syntax.Assignment)]
+
+
+def _global_names(main: Function, everything: list[Function]) -> set[str]:
+    names = {a.name for function in everything for a in _assignments(function) if a.scope == "global"}
+    local = {a.name for a in _assignments(main) if a.scope == "local"}
+    local |= {parameter.name for parameter in main.definition.parameters}
+    return names | {a.name for a in _assignments(main)} - local
+
+
+def _find_names(function: Function, global_names: set[str]) -> None:
+    assignments = _assignments(function)
+    own = {parameter.name for parameter in function.definition.parameters}
+    own |= {a.name for a in assignments if a.scope == "local"}
+    own |= {a.name for a in assignments if a.name not in global_names}
+    function.local_names = own
+    function.assigned_globals = {a.name for a in assignments} - own
+
+
+def _calls(function: Function) -> set[str]:
+    body = syntax.walk(*function.definition.body, *function.definition.parameters)
+    return {node.name for node in body if isinstance(node, syntax.Call)}
+
+
+def _blocks_itself(function: Function, builtins: Mapping[str, Callable[..., Any]], own: Mapping[str, Function]) -> bool:
+    """Whether a thread may have to wait in this function, whatever the functions it calls do."""
+    if function.definition.kind == "thread":
+        return True
+    for node in syntax.walk(*function.definition.body, *function.definition.parameters):
+        if isinstance(node, syntax.While | syntax.Join):
+            return True
+        if isinstance(node, syntax.Keyed) and node.word == "enter_critical":
+            return True
+        if isinstance(node, syntax.Call) and node.name not in own and inspect.isgeneratorfunction(builtins.get(node.name)):
+            return True
+    return False
+
+
+def _find_blocking(functions: dict[str, Function], builtins: Mapping[str, Callable[..., Any]]) -> None:
+    """From those that call nothing upwards. What is never reached is in a recursion, or calls into one."""
+    started = {
+        node.call.name
+        for function in functions.values()
+        for node in syntax.walk(*function.definition.body)
+        if isinstance(node, syntax.Start)
+    }
+    callers: dict[str, list[str]] = {name: [] for name in functions}
+    waiting_for = {name: len(function.callees) for name, function in functions.items()}
+    for name, function in functions.items():
+        for callee in function.callees:
+            callers[callee].append(name)
+    ready = [name for name, count in waiting_for.items() if count == 0]
+    while ready:
+        name = ready.pop()
+        function = functions[name]
+        below = [functions[callee] for callee in function.callees]
+        function.cost += sum(_call_cost(function, callee) for callee in below if not callee.may_block)
+        function.height = 1 + max((callee.height for callee in below), default=0)
+        function.counted = function.height > PLAIN_HEIGHT
+        if function.counted:
+            function.height = 0
+        blocks = name in started or any(callee.may_block for callee in below) or function.cost > PLAIN_COST
+        function.may_block = blocks or function.counted or _blocks_itself(function, builtins, functions)
+        for caller in callers[name]:
+            waiting_for[caller] -= 1
+            if waiting_for[caller] == 0:
+                ready.append(caller)
+
+
+def _call_cost(function: Function, callee: Function) -> int:
+    body = syntax.walk(*function.definition.body, *function.definition.parameters)
+    name = callee.definition.name
+    return callee.cost * sum(isinstance(node, syntax.Call) and node.name == name for node in body)
+
+
+def block_cost(body: tuple[syntax.Statement, ...], functions: Mapping[str, Function] | None = None) -> int:
+    """What statements cost at most, without the loops in them: one for each operation, more for calls."""
+    cost = 0
+    waiting: list[syntax.Node] = list(body)
+    for node in syntax.walk(*waiting):
+        if isinstance(node, syntax.Call):
+            cost += 3
+            callee = functions.get(node.name) if functions else None
+            cost += callee.cost if callee and not callee.may_block else 0
+        elif not isinstance(node, syntax.Literal | syntax.Name | syntax.Definition):
+            cost += 1
+    return cost

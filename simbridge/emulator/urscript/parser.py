@@ -1,0 +1,233 @@
+"""From a script's text to its syntax tree."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from lark import Lark, Transformer
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
+
+from simbridge.emulator.urscript import syntax
+from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
+from simbridge.errors import ScriptSyntaxError
+
+MAX_CHARACTERS = 1_000_000
+# Python, to which programs are compiled, refuses more than 20 loops and about 100 blocks or 200 parentheses in each other.
+MAX_LOOPS = 16
+MAX_BLOCKS = 40
+MAX_EXPRESSION = 50
+MAX_BRANCHES = 500
+
+_TERMINALS = {
+    "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
+    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "LSQB": "'['", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
+    "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
+    "TRUE": "'True'", "FALSE": "'False'",
+}  # fmt: skip
+
+
+def parse(source: str) -> syntax.Program:
+    """The syntax tree of a script.
+
+    Raises:
+        ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or nests too deep.
+    """
+    if len(source) > MAX_CHARACTERS:
+        raise ScriptSyntaxError(
+            f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it", line=1, column=1
+        )
+    try:
+        program: Any = _parser().parse(source)
+    except UnexpectedCharacters as error:
+        reason = f"{source[error.pos_in_stream or 0]!r} means nothing in URScript here"
+        raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
+    except UnexpectedToken as error:
+        raise _unexpected(error) from None
+    except VisitError as error:
+        raise error.orig_exc from None
+    assert isinstance(program, syntax.Program)
+    _check_nesting(program)
+    return program
+
+
+@lru_cache(maxsize=1)
+def _parser() -> Lark:
+    grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, start="program", parser="lalr", lexer="basic", transformer=_Build(), maybe_placeholders=True)
+
+
+def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
+    wanted = sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in error.accepts or error.expected})
+    # Where a statement may begin, listing all that may follow helps nobody.
+    hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
+    token = error.token
+    found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
+    return ScriptSyntaxError(f"{found}{hint}", line=token.line or 1, column=token.column or 1)
+
+
+class _Build(Transformer):  # type: ignore[type-arg]
+    """Makes nodes as the parser recognises rules, from the leaves up: no recursion, whatever the script nests."""
+
+    def program(self, statements: list[Any]) -> syntax.Program:
+        return syntax.Program(1, 1, tuple(statements))
+
+    def block(self, statements: list[Any]) -> tuple[Any, ...]:
+        return tuple(statements)
+
+    def definition(self, children: list[Any]) -> syntax.Definition:
+        kind, name, parameters, body = children
+        names = [parameter.name for parameter in parameters or ()]
+        for parameter in parameters or ():
+            if names.count(parameter.name) > 1:
+                raise _error(parameter, f"{name} has two parameters '{parameter.name}'")
+        return syntax.Definition(kind.line, kind.column, str(kind), str(name), parameters or (), body)
+
+    def parameters(self, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(children)
+
+    def parameter(self, children: list[Any]) -> syntax.Parameter:
+        name, default = children
+        return syntax.Parameter(name.line, name.column, str(name), default)
+
+    def if_statement(self, children: list[Any]) -> syntax.If:
+        word, condition, body, *rest = children
+        branches = [syntax.Branch(word.line, word.column, condition, body)]
+        branches += [item for item in rest if isinstance(item, syntax.Branch)]
+        if len(branches) > MAX_BRANCHES:
+            raise _error(branches[MAX_BRANCHES], f"an if has at most {MAX_BRANCHES} branches")
+        otherwise = rest[-1] if rest and isinstance(rest[-1], tuple) else ()
+        return syntax.If(word.line, word.column, tuple(branches), otherwise)
+
+    def elif_branch(self, children: list[Any]) -> syntax.Branch:
+        condition, body = children
+        return syntax.Branch(condition.line, condition.column, condition, body)
+
+    def else_branch(self, children: list[Any]) -> tuple[Any, ...]:
+        body: tuple[Any, ...] = children[0]
+        return body
+
+    def while_loop(self, children: list[Any]) -> syntax.While:
+        word, condition, body = children
+        return syntax.While(word.line, word.column, condition, body)
+
+    def assignment(self, children: list[Any]) -> syntax.Assignment:
+        scope, name, *subscripts, value = children
+        first = scope or name
+        flat = tuple(index for subscript in subscripts for index in subscript)
+        return syntax.Assignment(first.line, first.column, str(name), flat, value, str(scope or ""))
+
+    def subscript(self, children: list[Any]) -> tuple[Any, ...]:
+        return tuple(children[1:])
+
+    def word(self, children: list[Any]) -> syntax.Keyed:
+        return syntax.Keyed(children[0].line, children[0].column, str(children[0]))
+
+    def return_value(self, children: list[Any]) -> syntax.Return:
+        return syntax.Return(children[0].line, children[0].column, children[1] if len(children) > 1 else None)
+
+    def kill(self, children: list[Any]) -> syntax.Kill:
+        return syntax.Kill(children[0].line, children[0].column, children[1])
+
+    def join(self, children: list[Any]) -> syntax.Join:
+        return syntax.Join(children[0].line, children[0].column, children[1])
+
+    def logical(self, children: list[Any]) -> syntax.Logical:
+        first = children[0]
+        return syntax.Logical(first.line, first.column, str(children[1]), tuple(children[::2]))
+
+    def binary(self, children: list[Any]) -> syntax.Binary:
+        left, operator, right = children
+        return syntax.Binary(left.line, left.column, str(operator), left, right)
+
+    def unary(self, children: list[Any]) -> syntax.Expression:
+        operator, operand = children
+        if operator == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
+            return syntax.Literal(operator.line, operator.column, -operand.value)  # type: ignore[operator]
+        return syntax.Unary(operator.line, operator.column, str(operator), operand)
+
+    def index(self, children: list[Any]) -> syntax.Expression:
+        value, subscripts = children
+        # `p` may be a variable's name too: only six numbers make a pose.
+        if isinstance(value, syntax.Name) and value.name == "p" and len(subscripts) > 2:
+            if len(subscripts) != POSE_LENGTH:
+                raise _error(value, f"a pose has {POSE_LENGTH} numbers, this one {len(subscripts)}")
+            return syntax.PoseOf(value.line, value.column, subscripts)
+        return syntax.Index(value.line, value.column, value, subscripts)
+
+    def name(self, children: list[Any]) -> syntax.Name:
+        return syntax.Name(children[0].line, children[0].column, str(children[0]))
+
+    def integer(self, children: list[Any]) -> syntax.Literal:
+        token = children[0]
+        # Python converts only so many digits, and an integer has 32 bits: what is longer is a real number.
+        number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
+        return syntax.Literal(token.line, token.column, number if abs(number) <= MAX_INTEGER + 1 else float(number))
+
+    def real(self, children: list[Any]) -> syntax.Literal:
+        return syntax.Literal(children[0].line, children[0].column, float(children[0]))
+
+    def string(self, children: list[Any]) -> syntax.Literal:
+        return syntax.Literal(children[0].line, children[0].column, str(children[0])[1:-1])
+
+    def boolean(self, children: list[Any]) -> syntax.Literal:
+        return syntax.Literal(children[0].line, children[0].column, children[0] == "True")
+
+    def list_of(self, children: list[Any]) -> syntax.ListOf:
+        bracket, *items = children
+        return syntax.ListOf(bracket.line, bracket.column, tuple(item for item in items if item is not None))
+
+    def call(self, children: list[Any]) -> syntax.Call:
+        name, *arguments = children
+        positional: list[Any] = []
+        keywords: list[Any] = []
+        for argument in arguments:
+            if isinstance(argument, syntax.Keyword):
+                if any(argument.name == other.name for other in keywords):
+                    raise _error(argument, f"'{argument.name}' is given twice")
+                keywords.append(argument)
+            elif argument is not None:
+                if keywords:
+                    raise _error(argument, "an argument without a name stands after one with a name")
+                positional.append(argument)
+        return syntax.Call(name.line, name.column, str(name), tuple(positional), tuple(keywords))
+
+    def start(self, children: list[Any]) -> syntax.Start:
+        return syntax.Start(children[0].line, children[0].column, self.call(children[1:]))
+
+    def argument(self, children: list[Any]) -> Any:
+        return children[0]
+
+    def keyword(self, children: list[Any]) -> syntax.Keyword:
+        name, value = children
+        return syntax.Keyword(name.line, name.column, str(name), value)
+
+
+def _error(node: syntax.Node, reason: str) -> ScriptSyntaxError:
+    return ScriptSyntaxError(reason, line=node.line, column=node.column)
+
+
+def _check_nesting(program: syntax.Program) -> None:
+    """Refuse what nests too deep for Python, and break or continue outside of a loop."""
+    stack: list[tuple[syntax.Node, int, int, int]] = [(program, 0, 0, 0)]
+    while stack:
+        node, blocks, loops, depth = stack.pop()
+        if isinstance(node, syntax.Definition):
+            blocks, loops, depth = blocks + 1, 0, 0
+        elif isinstance(node, syntax.While):
+            blocks, loops, depth = blocks + 1, loops + 1, 0
+        elif isinstance(node, syntax.If):
+            blocks, depth = blocks + 1, 0
+        elif isinstance(node, syntax.Keyed):
+            if node.word in ("break", "continue") and loops == 0:
+                raise _error(node, f"'{node.word}' stands outside of a loop")
+        elif not isinstance(node, syntax.Branch):
+            depth += 1
+        if blocks > MAX_BLOCKS:
+            raise _error(node, f"blocks nest more than {MAX_BLOCKS} deep")
+        if loops > MAX_LOOPS:
+            raise _error(node, f"loops nest more than {MAX_LOOPS} deep")
+        if depth > MAX_EXPRESSION:
+            raise _error(node, f"an expression nests more than {MAX_EXPRESSION} deep")
+        stack.extend((child, blocks, loops, depth) for child in node.children())

@@ -1,0 +1,221 @@
+"""What a URScript program is made of: the nodes of its syntax tree. Lines and columns count from 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True)
+class Node:
+    """Any part of a program.
+
+    Attributes:
+        line: Of the script.
+        column: Of the script.
+    """
+
+    line: int
+    column: int
+
+    def children(self) -> Iterator[Node]:
+        """The nodes directly inside this one, in the order they are written."""
+        for value in vars(self).values():
+            if isinstance(value, Node):
+                yield value
+            elif isinstance(value, tuple):
+                yield from value
+
+
+# Expressions
+
+
+@dataclass(frozen=True)
+class Literal(Node):
+    """A number, a string, True or False."""
+
+    value: int | float | str | bool
+
+
+@dataclass(frozen=True)
+class Name(Node):
+    """A variable that is read."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ListOf(Node):
+    """[a, b, ...]"""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class PoseOf(Node):
+    """p[x, y, z, rx, ry, rz]"""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    """`-`, `+` or `not`."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True)
+class Binary(Node):
+    """Arithmetic or a comparison."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True)
+class Logical(Node):
+    """`and`, `or` or `xor` of two or more."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Index(Node):
+    """list[i], matrix[i, j]"""
+
+    value: Expression
+    subscripts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Keyword(Node):
+    """name=value, in a call."""
+
+    name: str
+    value: Expression
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A function of the program or a built-in one. As a statement, its value is dropped."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    keywords: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True)
+class Start(Node):
+    """run name(...): starts a thread; the value is its handle."""
+
+    call: Call
+
+
+Expression: TypeAlias = Literal | Name | ListOf | PoseOf | Unary | Binary | Logical | Index | Call | Start
+
+
+# Statements
+
+
+@dataclass(frozen=True)
+class Assignment(Node):
+    """name = value, name[i] = value, and the same after `global` or `local`.
+
+    Attributes:
+        scope: "global", "local" or "" when nothing is said.
+    """
+
+    name: str
+    subscripts: tuple[Expression, ...]
+    value: Expression
+    scope: str
+
+
+@dataclass(frozen=True)
+class Branch(Node):
+    """A condition and what is done when it holds."""
+
+    condition: Expression
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class If(Node):
+    """if, any number of elif, else."""
+
+    branches: tuple[Branch, ...]
+    otherwise: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class While(Node):
+    condition: Expression
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True)
+class Return(Node):
+    value: Expression | None
+
+
+@dataclass(frozen=True)
+class Kill(Node):
+    handle: Expression
+
+
+@dataclass(frozen=True)
+class Join(Node):
+    handle: Expression
+
+
+@dataclass(frozen=True)
+class Keyed(Node):
+    """A statement that is one word: break, continue, halt, pass, enter_critical, exit_critical."""
+
+    word: str
+
+
+@dataclass(frozen=True)
+class Parameter(Node):
+    name: str
+    default: Expression | None
+
+
+@dataclass(frozen=True)
+class Definition(Node):
+    """A function, thread or secondary program.
+
+    Attributes:
+        kind: "def", "thread" or "sec".
+    """
+
+    kind: str
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Statement, ...]
+
+
+Statement: TypeAlias = Definition | If | While | Assignment | Call | Start | Return | Kill | Join | Keyed
+
+
+@dataclass(frozen=True)
+class Program(Node):
+    body: tuple[Statement, ...]
+
+
+def walk(*roots: Node) -> Iterator[Node]:
+    """The nodes and everything below them, in the order they are written, but not what is inside definitions.
+
+    Definitions themselves are handed out; an iterator, not a recursion, so that no depth is too deep.
+    """
+    stack = list(reversed(roots))
+    while stack:
+        node = stack.pop()
+        yield node
+        if not isinstance(node, Definition):
+            stack.extend(reversed(list(node.children())))

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
+from simbridge.emulator.profile import PROFILES
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import ProtocolViolation
+from tests.emulator.fake_machine import FakeMachine
+
+
+def ask(line: str, machine: FakeMachine | None = None) -> str:
+    return Dashboard(machine or FakeMachine("5.12")).answer(line)
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("robotmode", "Robotmode: RUNNING"),
+        ("safetymode", "Safetymode: NORMAL"),
+        ("safetystatus", "Safetystatus: NORMAL"),
+        ("running", "Program running: false"),
+        ("programState", "STOPPED <unnamed>"),
+        ("get loaded program", "No program loaded"),
+        ("PolyscopeVersion", "URSoftware 5.12.6.1102099 (Sep 21 2023)"),
+        ("version", "5.12.6.1102099"),
+        ("get serial number", "20261234567"),
+        ("get robot model", "UR10"),
+        ("is in remote control", "true"),
+        ("popup two words", "showing popup"),
+        ("close popup", "closing popup"),
+        ("close safety popup", "closing safety popup"),
+        ("addToLog a line", "Added log message"),
+        ("addToLog", "No log message to add"),
+        ("power on", "Powering on"),
+        ("power off", "Powering off"),
+        ("brake release", "Brake releasing"),
+        ("unlock protective stop", "Protective stop releasing"),
+        ("restart safety", "Restarting safety"),
+        ("load a.urp", "Loading program: /programs/a.urp"),
+        ("load /programs/sub/a.urp", "Loading program: /programs/sub/a.urp"),
+        ("load a.txt", "File not found: a.txt"),
+        ("load installation cell.installation", "Loading installation: cell.installation"),
+        ("load installation cell.txt", "File not found: cell.txt"),
+        ("stop", "Failed to execute: stop"),
+        ("pause", "Failed to execute: pause"),
+        ("play", "Starting program"),
+        ("get operational mode", "NONE"),
+        ("set operational mode manual", "Operational mode MANUAL is set"),
+        ("set operational mode lazy", "Failed setting operational mode: lazy"),
+        ("saveLog", "Log saved to disk"),
+        ("quit", "Disconnected"),
+        ("shutdown", "Shutting down"),
+        ("  ROBOTMODE ", "Robotmode: RUNNING"),
+        ("make coffee", "could not understand: 'make coffee'"),
+        ("robotmodel", "could not understand: 'robotmodel'"),
+    ],
+)
+def test_commands_have_their_documented_answers(line: str, answer: str) -> None:
+    assert ask(line) == answer
+
+
+@pytest.mark.parametrize(
+    ("line", "known"),
+    [
+        ("is in remote control", {"5.12", "5.25"}),
+        ("safetystatus", {"5.12", "5.25"}),
+        ("get operational mode", {"5.12", "5.25"}),
+        ("setUserRole operator", {"3.15"}),
+        ("getUserRole", {"3.15"}),
+        ("get serial number", {"3.15", "5.12", "5.25"}),
+        ("get robot model", {"3.15", "5.12", "5.25"}),
+    ],
+)
+def test_a_command_is_understood_by_the_software_that_has_it(line: str, known: set[str]) -> None:
+    understood = {name for name in PROFILES if "could not understand" not in ask(line, FakeMachine(name))}
+    assert understood == known
+
+
+@pytest.mark.parametrize("polyscope", PROFILES)
+def test_the_version_is_the_profiles(polyscope: str) -> None:
+    machine = FakeMachine(polyscope)
+    version = ".".join(str(part) for part in machine.profile.version)
+    assert ask("PolyscopeVersion", machine) == f"URSoftware {version} ({machine.profile.date})"
+
+
+def test_a_program_is_loaded_played_paused_and_stopped() -> None:
+    machine = FakeMachine("5.12")
+    dashboard = Dashboard(machine)
+    lines = ["load weld.urp", "get loaded program", "isProgramSaved", "play", "running", "programState", "pause"]
+    lines += ["programState", "running", "play", "stop", "programState"]
+    assert [dashboard.answer(line) for line in lines] == [
+        "Loading program: /programs/weld.urp",
+        "Loaded program: /programs/weld.urp",
+        "true weld.urp",
+        "Starting program",
+        "Program running: true",
+        "PLAYING weld.urp",
+        "Pausing program",
+        "PAUSED weld.urp",
+        "Program running: false",
+        "Starting program",
+        "Stopped",
+        "STOPPED weld.urp",
+    ]
+
+
+@pytest.mark.parametrize(("polyscope", "answer"), [("3.15", "False <unnamed>"), ("5.12", "false <unnamed>")])
+def test_without_a_program_nothing_is_saved(polyscope: str, answer: str) -> None:
+    assert ask("isProgramSaved", FakeMachine(polyscope)) == answer
+
+
+@pytest.mark.parametrize("mode", RobotMode)
+def test_robot_modes_have_their_names(mode: RobotMode) -> None:
+    machine = FakeMachine("5.12")
+    machine.state.robot_mode = mode
+    assert ask("robotmode", machine) == f"Robotmode: {mode.name}"
+
+
+@pytest.mark.parametrize("mode", SafetyMode)
+def test_safety_modes_have_their_names(mode: SafetyMode) -> None:
+    machine = FakeMachine("5.12")
+    machine.state.safety_mode = mode
+    assert ask("safetymode", machine) == f"Safetymode: {mode.name}"
+
+
+@pytest.mark.parametrize("state", RuntimeState)
+def test_a_program_is_playing_paused_or_stopped(state: RuntimeState) -> None:
+    machine = FakeMachine("5.12")
+    machine.state.runtime_state = state
+    assert ask("programState", machine).split()[0] in ("PLAYING", "PAUSED", "STOPPED")
+
+
+def test_in_local_control_an_e_series_answers_questions_only() -> None:
+    machine = FakeMachine("5.12")
+    machine.remote_control = False
+    commands = ["power on", "power off", "brake release", "play", "stop", "pause", "load a.urp", "unlock protective stop"]
+    assert {ask(line, machine) for line in commands} == {NOT_ALLOWED}
+    assert machine.calls == []
+    assert ask("is in remote control", machine) == "false"
+    assert ask("robotmode", machine) == "Robotmode: RUNNING"
+
+
+def test_cb3_knows_no_local_control() -> None:
+    machine = FakeMachine("3.15")
+    machine.remote_control = False
+    assert ask("power on", machine) == "Powering on"
+
+
+def test_the_user_role_is_kept_and_checked() -> None:
+    dashboard = Dashboard(FakeMachine("3.15"))
+    assert dashboard.answer("setUserRole operator") == "Setting user role: operator"
+    assert dashboard.answer("setUserRole king") == "Failed setting user role: king"
+    assert dashboard.answer("getUserRole") == "OPERATOR"
+
+
+def test_the_operational_mode_can_be_given_back() -> None:
+    dashboard = Dashboard(FakeMachine("5.12"))
+    dashboard.answer("set operational mode automatic")
+    assert dashboard.answer("get operational mode") == "AUTOMATIC"
+    assert "AUTOMATIC" in dashboard.answer("clear operational mode")
+    assert dashboard.answer("get operational mode") == "NONE"
+
+
+def test_popups_reach_the_controller_with_their_text() -> None:
+    machine = FakeMachine("5.12")
+    ask("popup Mind the Gap", machine)
+    ask("close popup", machine)
+    assert machine.calls == [("popup", "Mind the Gap"), ("close_popup",)]
+
+
+def test_the_log_keeps_the_last_lines() -> None:
+    dashboard = Dashboard(FakeMachine("5.12"))
+    for i in range(MAX_LOG + 5):
+        dashboard.answer(f"addToLog {i}")
+    assert (len(dashboard.log), dashboard.log[0], dashboard.log[-1]) == (MAX_LOG, "5", f"{MAX_LOG + 4}")
+
+
+def test_lines_may_arrive_in_any_pieces() -> None:
+    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    pieces = [b"robot", b"mode\r\nsafety", b"mode\n\n", b"power"]
+    assert [connection.receive(piece) for piece in pieces] == [
+        b"",
+        b"Robotmode: RUNNING\n",
+        b"Safetymode: NORMAL\n",
+        b"",
+    ]
+
+
+def test_nothing_is_answered_after_quit() -> None:
+    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    assert connection.receive(b"quit\nrobotmode\n") == b"Disconnected\n"
+    assert connection.finished
+
+
+@pytest.mark.parametrize("data", [b"x" * (MAX_LINE + 1), b"x" * (MAX_LINE + 1) + b"\n"])
+def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
+    with pytest.raises(ProtocolViolation) as caught:
+        DashboardConnection(Dashboard(FakeMachine("5.12"))).receive(data)
+    assert caught.value.protocol == "dashboard"
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8))
+def test_any_bytes_get_one_line_for_each_line_that_says_something(chunks: list[bytes]) -> None:
+    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    answers = b"".join(connection.receive(chunk) for chunk in chunks)
+    lines = [line for line in b"".join(chunks).split(b"\n")[:-1] if line.decode(errors="replace").strip()]
+    said_goodbye = [line.decode(errors="replace").strip().lower() == "quit" for line in lines]
+    heard = said_goodbye.index(True) + 1 if True in said_goodbye else len(lines)
+    assert answers.count(b"\n") == heard
