@@ -337,10 +337,12 @@ def conclude(directory: RunDirectory, outcome: str, tolerance: tuple[float, floa
 
 
 def passed(summary: dict[str, Any]) -> bool | None:
-    """Whether the RMS of the tracking error keeps the tolerance; None when there is nothing to judge."""
+    """Whether the run completed and the RMS of its tracking error keeps the tolerance; None without a tolerance."""
     tolerance = summary["tolerance"]
-    if tolerance is None or "tracking_error" not in summary:
+    if tolerance is None:
         return None
+    if summary["outcome"] != "completed":
+        return False
     error = summary["tracking_error"]
     return all(error[part]["rms"] <= tolerance[part] for part in ("position_m", "rotation_rad"))
 

@@ -14,6 +14,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from simbridge.readable import degrees, millimetres
+
 if TYPE_CHECKING:
     from simbridge.backends import ArmState
     from simbridge.plan import Plan
@@ -28,23 +30,6 @@ _LINES = {
     "tracking_error": "tracking",
     "delay_compensated": "tracking, delay removed",
 }
-
-
-def millimetres(metres: float) -> str:
-    """Three significant digits, never an exponent."""
-    return _digits(metres * 1e3)
-
-
-def degrees(radians: float) -> str:
-    """Three significant digits, never an exponent."""
-    return _digits(math.degrees(radians))
-
-
-def _digits(value: float) -> str:
-    if value == 0.0 or abs(value) < 1e-6:
-        return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(decimals, 6)}f}"
 
 
 @contextmanager

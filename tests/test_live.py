@@ -48,14 +48,14 @@ def test_a_slow_target_is_followed_to_a_millimetre(arm):
 
 
 def test_targets_are_taken_as_pinocchio_poses_too(arm):
-    pose = pin.SE3(pin.Quaternion(TOOL_DOWN).matrix(), PLACE + [0.0, 0.0, 0.01])
+    pose = pin.SE3(pin.Quaternion(TOOL_DOWN).matrix(), np.add(PLACE, [0.0, 0.0, 0.01]))
     for _ in range(60):
         state = arm.servo(pose)
     assert np.abs(tool(state.q).translation - pose.translation).max() < 1e-3
 
 
 def test_a_jump_of_the_target_is_limited_and_reached(arm):
-    far = PLACE + [0.1, -0.3, 0.2]
+    far = np.add(PLACE, [0.1, -0.3, 0.2])
     states = [arm.servo(target(far)) for _ in range(200)]
     setpoints = np.array([state.setpoint for state in states])
     velocity = np.diff(setpoints, axis=0) / PERIOD

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator
 from numpy.typing import NDArray
 
-from simbridge.report.numbers import MINUS
+from simbridge.readable import MINUS
 from simbridge.report.palette import GRID, INK, TRACKING
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.

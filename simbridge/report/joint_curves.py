@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from simbridge.report.drawing import Drawing, dots, few_ticks, plain_numbers
 from simbridge.report.joints import Joint, Quantity
-from simbridge.report.numbers import plain, significant, with_unit
+from simbridge.readable import plain, significant, with_unit
 from simbridge.report.over_time import prepare_time_axis
 from simbridge.report.palette import ATTAINED, LIMIT, SETPOINT
 from simbridge.report.timeline import thinned

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simbridge.report.numbers import NO_BREAK, counted, plain
+from simbridge.readable import NO_BREAK, counted, plain
 from simbridge.report.tables import facts_table
 from simbridge.resources import robot_files, scenario_files
 

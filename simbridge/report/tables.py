@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from simbridge.report.joints import Joint, Quantity
-from simbridge.report.numbers import degrees, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.readable import degrees, millimetres, milliseconds, plain, significant, with_unit
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
 
 # A joint this near to a limit is shown in bold.

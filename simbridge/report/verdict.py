@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simbridge.evaluation import Evaluation
-from simbridge.report.numbers import (
+from simbridge.readable import (
     NO_BREAK,
     counted,
     degrees,

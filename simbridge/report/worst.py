@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.report.drawing import Drawing
-from simbridge.report.numbers import NO_BREAK, millimetres, plain, significant
+from simbridge.readable import NO_BREAK, millimetres, plain, significant
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.views import VIEWS, Frame, Paths, View, prepare_axes
 

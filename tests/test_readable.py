@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.report.numbers import degrees, listed, millimetres, milliseconds, significant
+from simbridge.readable import degrees, listed, millimetres, milliseconds, significant
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
