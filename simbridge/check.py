@@ -58,7 +58,6 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
     Raises:
         TargetOutOfReach: Names the first, and says when all are (a slip of units, most likely).
     """
-    robot = solver.robot
     poses = np.concatenate([trajectory.poses, targets]) if len(targets) > 1 else targets
     instants = np.concatenate([trajectory.elapsed, times]) if len(targets) > 1 else times
     order = np.argsort(instants, kind="stable")
@@ -70,14 +69,15 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
             first = int(np.argmin(converged))
             _refuse(solver, trajectory, float(instants[chunk[first]]), poses[chunk[first]], residuals[first])
         start = q[-1]
-    if robot.n == 0:
-        return
 
 
 def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> None:
     sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
-    first = f"the first is sample {sample} at {time:.3f} s, which stays {distance * 1e3:.1f} mm and {np.degrees(angle):.2f} degrees away"
+    first = (
+        f"the first is sample {sample} at {time:.3f} s, which stays {distance * 1e3:.1f} mm and "
+        f"{np.degrees(angle):.2f} degrees away"
+    )
     few = np.linspace(0, len(trajectory.poses) - 1, 25).astype(int)
     _, _, attained = solver.solve_each(trajectory.poses[np.unique(few)], solver.robot.home)
     far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
@@ -85,12 +85,14 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
         slip = "; are these millimetres? Positions are in metres" if far > _UNIT_SLIP else ""
         message = (
             f"The plan was refused: every target is out of reach{slip}; {first}. The arm reaches at most "
-            f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and TCP."
+            f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
+            "TCP."
         )
     else:
         message = (
             f"The plan was refused: targets are out of reach; {first} (target "
-            f"{', '.join(f'{v:.3f}' for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm (--robot)."
+            f"{', '.join(f'{v:.3f}' for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
+            "(--robot)."
         )
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)
 
@@ -122,9 +124,11 @@ def _first(excess: NDArray[np.bool_]) -> tuple[int, int]:
 
 def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
     low, high = setpoints < robot.position_min - 1e-9, setpoints > robot.position_max + 1e-9
-    if not (low | high).any():
+    # A solver's nan is neither.
+    outside = low | high | ~np.isfinite(setpoints)
+    if not outside.any():
         return
-    k, i = _first(low | high)
+    k, i = _first(outside)
     limit = float(robot.position_min[i] if low[k, i] else robot.position_max[i])
     value, name = float(setpoints[k, i]), robot.joint_names[i]
     raise JointLimitExceeded(
@@ -147,9 +151,10 @@ def _check_velocity(robot: Robot, velocity: Array, period: float) -> Array:
         value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
         worst = float((magnitude / robot.max_velocity).max())
         raise VelocityLimitExceeded(
-            f"The plan was refused: at sample {k + 1} ({(k + 1) * period:.3f} s) {name} would move at {value:.3f} rad/s, past "
-            f"its limit of {limit:.3f} rad/s; the worst of the plan is {worst:.2f} times a limit. Slow it down "
-            f"(--speed-scale {0.95 / worst:.2g}), keep away from singularities, or let setpoints be limited (--on-limits limit).",
+            f"The plan was refused: at sample {k + 1} ({(k + 1) * period:.3f} s) {name} would move at {value:.3f} "
+            f"rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is {worst:.2f} times a limit. Slow it "
+            f"down to {0.95 / worst:.2g} of its speed (--speed-scale), keep away from singularities, or let setpoints "
+            "be limited (--on-limits limit).",
             sample=k + 1,
             time=(k + 1) * period,
             value=value,
@@ -165,9 +170,9 @@ def _check_jumps(robot: Robot, jumps: Array, period: float) -> None:
         k, i = _first(excess)
         value, limit, name = float(jumps[k, i]), robot.max_velocity_jump, robot.joint_names[i]
         raise VelocityJumpExceeded(
-            f"The plan was refused: at sample {k} ({k * period:.3f} s) the velocity of {name} would jump by {value:.3f} rad/s "
-            f"within one period; {limit:.3f} rad/s are allowed. Slow it down (--speed-scale), round the corner, lower the "
-            "solver's kp, or let setpoints be limited (--on-limits limit).",
+            f"The plan was refused: at sample {k} ({k * period:.3f} s) the velocity of {name} would jump by "
+            f"{value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed. Slow it down (--speed-scale), round "
+            "the corner, lower the solver's kp, or let setpoints be limited (--on-limits limit).",
             sample=k,
             time=k * period,
             value=value,
@@ -182,9 +187,9 @@ def _check_tool_speed(robot: Robot, setpoints: Array, period: float, limit: floa
         k = int(np.argmax(speeds > limit * _SLACK)) + 1
         value = float(speeds[k - 1])
         raise ToolSpeedExceeded(
-            f"The plan was refused: at sample {k} ({k * period:.3f} s) the tool would move at {value:.3f} m/s; {limit:.3f} m/s "
-            f"are allowed. Slow it down (--speed-scale {0.95 * limit / float(speeds.max()):.2g}), allow more "
-            "(--max-tool-speed), or let time be stretched (--on-limits limit).",
+            f"The plan was refused: at sample {k} ({k * period:.3f} s) the tool would move at {value:.3f} m/s; "
+            f"{limit:.3f} m/s are allowed. Slow it down to {0.95 * limit / float(speeds.max()):.2g} of its speed "
+            "(--speed-scale), allow more (--max-tool-speed), or let time be stretched (--on-limits limit).",
             sample=k,
             time=k * period,
             value=value,

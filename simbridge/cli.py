@@ -15,16 +15,40 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 from tyro.conf import Positional, arg, subcommand
+from tyro.constructors import PrimitiveConstructorSpec
 
-from simbridge.errors import InvalidParameter, SimbridgeError, UnknownName
+from simbridge.errors import InvalidParameter, ScenarioError, SimbridgeError, UnknownName
 from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
 
 if TYPE_CHECKING:
     from simbridge.runner import Options
 
+
 def _given(metavar: str, otherwise: str) -> Any:
     """A flag's value as the help shows it, and what holds without the flag."""
     return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
+
+
+def _optional(count: int, *choices: str) -> PrimitiveConstructorSpec[Any]:
+    """How a flag that may be left out is read: as `count` numbers, or as one of the choices.
+
+    Tyro's own reading of such a type offers None as a value, and complains in terms of Python's types.
+    """
+
+    def read(words: list[str]) -> Any:
+        if choices:
+            return words[0]
+        numbers = tuple(map(float, words))
+        return numbers if count > 1 else numbers[0]
+
+    return PrimitiveConstructorSpec(
+        nargs=count,
+        metavar="",
+        instance_from_str=read,
+        is_instance=lambda value: True,
+        str_from_instance=lambda value: [str(value)] * count,
+        choices=choices or None,
+    )
 
 
 Six = tuple[float, float, float, float, float, float]
@@ -40,23 +64,29 @@ class _Planned:
     """Inverse-kinematics solver; its own settings are --solver.NAME."""
     speed_scale: float = 1.0
     """0.2 plays the trajectory at a fifth of its speed."""
-    tcp: Annotated[Six | None, _given("X Y Z RX RY RZ", "tool0")] = None
+    tcp: Annotated[Six | None, _optional(6), _given("X Y Z RX RY RZ", "tool0")] = None
     """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
     payload: float = 0.0
     """Mass at the TCP that the controller is told of, kg."""
     frame: Literal["base_link", "base"] = "base_link"
     """Frame of the poses: base_link (x forward, ROS) or base (as the pendant shows)."""
-    hold: Annotated[Literal["linear", "zero-order"] | None, _given("linear|zero-order", "the scenario's")] = None
+    hold: Annotated[
+        Literal["linear", "zero-order"] | None,
+        _optional(1, "linear", "zero-order"),
+        _given("linear|zero-order", "the scenario's"),
+    ] = None
     """The target between two samples: interpolated, or the last one held."""
-    on_limits: Annotated[Literal["refuse", "limit"] | None, _given("refuse|limit", "the scenario's")] = None
+    on_limits: Annotated[
+        Literal["refuse", "limit"] | None, _optional(1, "refuse", "limit"), _given("refuse|limit", "the scenario's")
+    ] = None
     """Setpoints past velocity, acceleration or tool speed: refuse the plan, or limit them."""
-    period: Annotated[float | None, _given("S", "the robot's")] = None
+    period: Annotated[float | None, _optional(1), _given("S", "the robot's")] = None
     """Control period, s."""
     home: Annotated[tuple[float, ...], _given("RAD ...", "the robot's")] = ()
     """Joint positions from which the first target is solved, rad."""
     floor: Annotated[str, _given("M|none", "0")] = "0"
     """Height of the floor in base_link, m; none for no floor."""
-    max_tool_speed: Annotated[float | None, _given("M/S", "the robot's")] = None
+    max_tool_speed: Annotated[float | None, _optional(1), _given("M/S", "the robot's")] = None
     """Largest speed of the TCP, m/s."""
     plan: Annotated[str | None, _given("RUN", "solve anew")] = None
     """A run directory whose plan is replayed instead of solving anew."""
@@ -97,7 +127,7 @@ class _Run(_Planned):
     """Pace the simulation by the wall clock."""
     gui: bool = False
     """Open the simulator's window (paced by the wall clock)."""
-    tolerance: Annotated[tuple[float, float] | None, _given("MM DEG", "judge nothing")] = None
+    tolerance: Annotated[tuple[float, float] | None, _optional(2), _given("MM DEG", "judge nothing")] = None
     """Largest RMS of the tracking error, mm and degrees; beyond it the exit status is 1."""
 
     def options(self) -> Options:
@@ -183,20 +213,21 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"simbridge {__version__}")
         return 0
-    command = tyro.cli(
-        Command,  # type: ignore[arg-type]
-        args=given or ["--help"],
-        prog="simbridge",
-        description=_DESCRIPTION,
-        config=(tyro.conf.FlagCreatePairsOff,),
-    )
-    warnings.showwarning = _note
     try:
-        return _dispatch(command, given)
+        command = tyro.cli(
+            Command,  # type: ignore[arg-type]
+            args=given or ["--help"],
+            prog="simbridge",
+            description=_DESCRIPTION,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
+        with warnings.catch_warnings():
+            warnings.showwarning = _note
+            return _dispatch(command, given)
     except SimbridgeError as error:
         return _told(error)
     except KeyboardInterrupt:
-        _say("Interrupted before anything moved.")
+        _say("Interrupted; nothing is moving.")
         return 130
     except BrokenPipeError:
         # The reader of a pipe (such as head) has gone: nothing more can be said, not even by the interpreter's exit.
@@ -238,9 +269,8 @@ def solver_changes(command: _Planned, given: list[str]) -> dict[str, object]:
 
 
 def _told(error: SimbridgeError) -> int:
-    _say(str(error))
-    if error.run_directory is not None:
-        _say(f"What was recorded until then is in {error.run_directory}")
+    kept = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
+    _say(f"{error}{kept}")
     return 130 if isinstance(error, KeyboardInterrupt) else 2
 
 
@@ -254,5 +284,13 @@ def _note(message: Warning | str, *_where: object, **_more: object) -> None:
 
 
 def run_as_script(path: str) -> None:
-    """What a scenario script ends in: `python scenarios/NAME.py` takes the flags of `simbridge run`."""
+    """What a scenario script ends in: `python scenarios/NAME.py` takes the flags of `simbridge run`.
+
+    Raises:
+        ScenarioError: It stands where it is also called when the script is only loaded.
+    """
+    from simbridge.scenario import is_being_loaded
+
+    if is_being_loaded(path):
+        raise ScenarioError(path, 'run_as_script(__file__) must stand under: if __name__ == "__main__":')
     sys.exit(main(["run", path, *sys.argv[1:]]))

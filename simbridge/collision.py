@@ -6,6 +6,7 @@ two bodies that were d apart have moved less than d against each other, they can
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import coal
@@ -18,9 +19,12 @@ from simbridge.robot.robot import Array
 from simbridge.robot.urdf_writer import axis_frame
 
 FLOOR = "the floor"
-_FLOOR_OWNER = -2
-# The shapes follow the true surfaces to about this much, m.
+# Who owns a body: a link by its index, or one of these two.
+_FLOOR_OWNER, _BASE_OWNER = -2, -1
+# Kept from everything, m: the shapes follow the true surfaces to about this much.
 MARGIN = 0.005
+# So many postures are compared with the last tested one at once.
+_CHUNK = 256
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,27 @@ class Clearance:
     bodies: tuple[str, str]
 
 
-def _geometry(shape: Shape, frame: pin.SE3) -> tuple[coal.ShapeBase, pin.SE3]:
-    middle, length = axis_frame(shape)
-    kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
-    return kind(shape.radius, length), frame * middle
+@dataclass(frozen=True)
+class _Body:
+    """A solid shape, or the floor.
 
+    Attributes:
+        name: Of its link.
+        owner: Index of its link, or one of the two above.
+        extent: The largest distance of its points from the origin of its joint, m.
+        radius: The largest distance of its points from the axis of its joint, m.
+    """
 
-def _extent(shape: Shape, frame: pin.SE3) -> float:
-    """The largest distance of a shape's points from the origin of its joint, m."""
-    return max(float(np.linalg.norm(frame.act(np.array(end)))) for end in (shape.start, shape.end)) + shape.radius
+    name: str
+    owner: int
+    extent: float = 0.0
+    radius: float = 0.0
 
 
 class CollisionModel:
     """The solid shapes of an arm over a floor.
 
-    Neighbouring links are not tested against each other, nor are pairs that overlap at home: those are built that way.
+    Neighbouring links are not tested against each other, nor are pairs that touch at home: those are built that way.
 
     Args:
         robot: The arm.
@@ -59,82 +69,71 @@ class CollisionModel:
 
     def __init__(self, robot: Robot, floor: float | None = 0.0) -> None:
         self.robot = robot
-        self._geometry = pin.GeometryModel()
-        owners = self._add_links()
-        if floor is not None:
-            plane = coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(floor))
-            item = pin.GeometryObject(FLOOR, 0, pin.SE3.Identity(), plane)
-            owners.append((self._geometry.addGeometryObject(item), _FLOOR_OWNER))
         self._model, self._data = robot.model, robot.model.createData()
-        self._pair([owner for _, owner in sorted(owners)])
+        self._geometry = pin.GeometryModel()
+        self._bodies: list[_Body] = []
+        if floor is not None:
+            self._add(_Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(floor)))
+        self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
+        for index, link in enumerate(robot.links):
+            self._add_shapes(link.name, index, link.shapes, link.placement)
+        self._pairs = self._find_pairs()
         self._buffers = self._geometry.createData()
-        self._motion = self._motion_bounds([owner for _, owner in sorted(owners)])
 
-    def _add_links(self) -> list[tuple[int, int]]:
-        owners = []
-        bodies = [(-1, "base_link", 0, pin.SE3.Identity(), self.robot.base_shapes)]
-        bodies += [(i, link.name, i + 1, link.placement, link.shapes) for i, link in enumerate(self.robot.links)]
-        for owner, name, joint, frame, shapes in bodies:
-            for shape in shapes:
-                if shape.solid:
-                    geometry, placement = _geometry(shape, frame)
-                    item = pin.GeometryObject(f"{name}#{len(owners)}", joint, placement, geometry)
-                    owners.append((self._geometry.addGeometryObject(item), owner))
-        return owners
+    def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
+        joint = max(body.owner, _BASE_OWNER) + 1
+        at = pin.SE3.Identity() if placement is None else placement
+        self._geometry.addGeometryObject(pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape))
+        self._bodies.append(body)
 
-    def _pair(self, owners: list[int]) -> None:
-        for first, link_a in enumerate(owners):
-            for second in range(first + 1, len(owners)):
-                link_b = owners[second]
-                # The base and the first link stand on the floor.
-                if link_a > 0 if link_b == _FLOOR_OWNER else abs(link_a - link_b) > 1:
-                    self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+    def _add_shapes(self, name: str, owner: int, shapes: tuple[Shape, ...], frame: pin.SE3) -> None:
+        for shape in shapes:
+            if shape.solid:
+                middle, length = axis_frame(shape)
+                ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
+                extent = float(np.linalg.norm(ends, axis=1).max()) + shape.radius
+                radius = float(np.linalg.norm(ends[:, :2], axis=1).max()) + shape.radius
+                kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
+                self._add(_Body(name, owner, extent, radius), kind(shape.radius, length), frame * middle)
+
+    def _find_pairs(self) -> list[tuple[_Body, _Body]]:
+        """Add the pairs to test to the geometry; in each, the second body moves when seen from the first."""
+        for first, second in itertools.combinations(range(len(self._bodies)), 2):
+            one, other = self._bodies[first].owner, self._bodies[second].owner
+            # The base and the first link stand on the floor.
+            if other > 0 if one == _FLOOR_OWNER else other - one > 1:
+                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
-        self._distances(self.robot.home)
-        pairs = [(p.first, p.second) for p in self._geometry.collisionPairs]
-        for (first, second), result in zip(pairs, self._buffers.distanceResults, strict=True):
-            if result.min_distance <= MARGIN and owners[second] != _FLOOR_OWNER:
-                self._geometry.removeCollisionPair(pin.CollisionPair(first, second))
+        at_home = self._distances(self.robot.home)
+        found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
+        self._geometry.removeAllCollisionPairs()
+        kept = [
+            pair
+            for pair, distance in zip(found, at_home, strict=True)
+            if distance > MARGIN or self._bodies[pair[0]].owner == _FLOOR_OWNER
+        ]
+        for first, second in kept:
+            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        return [(self._bodies[first], self._bodies[second]) for first, second in kept]
 
-    def _motion_bounds(self, owners: list[int]) -> Array:
-        """How far a radian of each joint can at most move a pair's bodies against each other (pairs, n), m."""
-        n = self.robot.n
-        lengths = np.linalg.norm(self.robot.placements[:, :3, 3], axis=1)
-        extents = [max((_extent(s, link.placement) for s in link.shapes), default=0.0) for link in self.robot.links]
-        bounds = np.zeros((self.pairs, n))
-        for row, pair in zip(bounds, self._geometry.collisionPairs, strict=True):
-            a, b = sorted(max(-1, owners[i]) for i in (pair.first, pair.second))
-            for joint in range(a + 1, b + 1):
-                # A slide moves everything after it by itself; a turn by the distance from its axis.
-                turning = lengths[joint + 1 : b + 1].sum() + self._slides(joint, b) + extents[b]
-                row[joint] = 1.0 if self.robot.prismatic[joint] else turning
-        return bounds
-
-    def _slides(self, first: int, last: int) -> float:
-        joints = self.robot.joints[first : last + 1]
-        return sum(max(abs(j.position_min), abs(j.position_max)) for j in joints if j.kind == "prismatic")
-
-    def _names(self, index: int) -> tuple[str, str]:
-        pair = self._geometry.collisionPairs[index]
-        first, second = (self._geometry.geometryObjects[i].name.split("#")[0] for i in (pair.first, pair.second))
-        return first, second
-
-    def _distances(self, q: Array) -> None:
+    def _distances(self, q: Array) -> Array:
+        """The distance of every pair (pairs,) at joint positions q (n,), m."""
         pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
+        return np.array([result.min_distance for result in self._buffers.distanceResults])
+
+    def _nearest(self, distances: Array) -> Clearance:
+        index = int(np.argmin(distances))
+        first, second = (body.name for body in self._pairs[index])
+        return Clearance(float(distances[index]), (second, first) if first == FLOOR else (first, second))
 
     @property
     def pairs(self) -> int:
         """How many pairs of shapes are tested; zero for an arm without shapes."""
-        return len(self._geometry.collisionPairs)
+        return len(self._pairs)
 
     def clearance(self, q: Array) -> Clearance | None:
         """The nearest pair at joint positions q (n,); None when there is nothing to test."""
-        if not self.pairs:
-            return None
-        self._distances(q)
-        distances = [result.min_distance for result in self._buffers.distanceResults]
-        nearest = int(np.argmin(distances))
-        return Clearance(float(distances[nearest]), self._names(nearest))
+        return self._nearest(self._distances(q)) if self.pairs else None
 
     def check(self, setpoints: Array, period: float) -> Clearance | None:
         """Refuse a sequence of postures (T, n) that comes closer than 5 mm to the floor or to itself.
@@ -145,20 +144,52 @@ class CollisionModel:
         Raises:
             FloorCollision, SelfCollision: Name the first sample, its time and the links.
         """
-        smallest = None
-        free, anchor = np.full(self.pairs, -1.0), setpoints[0]
-        for sample, q in enumerate(setpoints):
-            if not (self._motion @ np.abs(q - anchor) >= free).any():
-                continue
-            found = self.clearance(q)
-            if found is None:
-                return None
-            if found.distance < MARGIN:
+        if not self.pairs:
+            return None
+        levers = self._levers(np.abs(setpoints).max(axis=0))
+        smallest = Clearance(np.inf, ("", ""))
+        sample = 0
+        while sample < len(setpoints):
+            distances = self._distances(setpoints[sample])
+            found = self._nearest(distances)
+            if not found.distance >= MARGIN:
                 raise _refusal(found, sample, sample * period)
-            if smallest is None or found.distance < smallest.distance:
-                smallest = found
-            anchor, free = q, np.array([result.min_distance for result in self._buffers.distanceResults]) - MARGIN
+            smallest = min(smallest, found, key=lambda clearance: clearance.distance)
+            sample = _first_near(setpoints, sample, levers, distances - MARGIN)
         return smallest
+
+    def _levers(self, farthest: Array) -> Array:
+        """How far a unit of each joint can at most move a pair's bodies against each other (pairs, n), m.
+
+        Args:
+            farthest: The largest absolute position of each joint (n,): a slide lengthens what a turn before it moves.
+        """
+        prismatic, n = self.robot.prismatic, self.robot.n
+        slides = np.where(prismatic, farthest, 0.0)
+        # From each joint to the next: along the way, and away from the first one's axis.
+        steps = np.linalg.norm(self.robot.placements[:n, :3, 3], axis=1) + slides
+        aside = np.linalg.norm(self.robot.placements[:n, :2, 3], axis=1) + slides
+        levers = np.zeros((self.pairs, n))
+        for row, (first, second) in zip(levers, self._pairs, strict=True):
+            last = second.owner
+            for joint in range(max(first.owner, _BASE_OWNER) + 1, last + 1):
+                if prismatic[joint]:
+                    row[joint] = 1.0
+                elif joint == last:
+                    row[joint] = second.radius
+                else:
+                    row[joint] = aside[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
+        return levers
+
+
+def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> int:
+    """The first posture after `anchor` in which a pair may have come nearer by what is free (pairs,), m."""
+    for begin in range(anchor + 1, len(setpoints), _CHUNK):
+        moved = np.abs(setpoints[begin : begin + _CHUNK] - setpoints[anchor]) @ levers.T
+        near = ~(moved < free).all(axis=1)
+        if near.any():
+            return begin + int(np.argmax(near))
+    return len(setpoints)
 
 
 def _refusal(found: Clearance, sample: int, time: float) -> FloorCollision | SelfCollision:

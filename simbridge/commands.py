@@ -25,8 +25,8 @@ def _prepared(command: _Planned, solver_changes: dict[str, Any]) -> Prepared:
 
 def run(command: _Run, solver_changes: dict[str, Any]) -> int:
     """Run a scenario, show its progress and its result."""
-    from simbridge.runner import BACKENDS, execute
     from simbridge.errors import UnknownName
+    from simbridge.runner import BACKENDS, execute
 
     if command.backend not in BACKENDS:
         raise UnknownName("backend", command.backend, BACKENDS)

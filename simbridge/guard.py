@@ -45,7 +45,7 @@ class Guard:
             measured: Where the arm is (n,), rad.
 
         Returns:
-            The setpoint as an array of its own (n,).
+            The setpoint as a read-only array of its own (n,).
 
         Raises:
             GuardViolation: Names the rule, the joint, the value and the limit. Nothing passes after it.
@@ -55,39 +55,51 @@ class Guard:
                 "An earlier setpoint was refused and the arm has been stopped; call recover() first.", rule="latched"
             )
         try:
-            q = self._judged(setpoint, measured)
+            q = self._numbers(setpoint, "setpoint")
+            self._judge(q, self._numbers(measured, "measured position"))
         except GuardViolation:
             self._violated = True
             raise
         self._previous = q
         return q
 
-    def _judged(self, setpoint: Array, measured: Array) -> Array:
+    def _numbers(self, given: Array, name: str) -> Array:
         try:
-            q = np.array(setpoint, dtype=float)
-        except (TypeError, ValueError):
-            raise GuardViolation(f"A setpoint must be numbers, not {setpoint!r}; the arm was stopped.", rule="shape") from None
+            q = np.array(given, dtype=float)
+        except Exception:  # whatever it is and however it fails, it is no setpoint
+            raise GuardViolation(
+                f"A {name} must be numbers, not {type(given).__name__}; the arm was stopped.", rule="shape"
+            ) from None
         if q.shape != (self._robot.n,):
             raise GuardViolation(
-                f"A setpoint of shape {q.shape} was refused: {self._robot.name} has {self._robot.n} joints.", rule="shape"
+                f"A {name} of shape {q.shape} was refused and the arm stopped: {self._robot.name} has "
+                f"{self._robot.n} joints.",
+                rule="shape",
             )
         if not np.isfinite(q).all():
-            raise GuardViolation(f"A setpoint that is not finite was refused: {q}; the arm was stopped.", rule="finite")
+            raise GuardViolation(
+                f"A {name} that is not finite was refused and the arm stopped: {q.tolist()}.", rule="finite"
+            )
+        q.setflags(write=False)
+        return q
+
+    def _judge(self, q: Array, measured: Array) -> None:
         outside = np.maximum(self._low - q, q - self._high)
         if (outside > 1e-9).any():
             i = int(np.argmax(outside))
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
             raise self._violation("position", i, q[i], bound, "its position", "rad")
         step = np.abs(q - (measured if self._previous is None else self._previous))
-        if (step > self._max_step).any():
+        # Worded so that a step from an unknown position (nan) is refused too.
+        if not (step <= self._max_step).all():
             i = int(np.argmax(step / self._max_step))
-            raise self._violation("velocity", i, step[i] / self._period, self._robot.max_velocity[i], "its velocity", "rad/s")
+            speed, limit = step[i] / self._period, self._robot.max_velocity[i]
+            raise self._violation("velocity", i, speed, limit, "its velocity", "rad/s")
         allowed = _DISTANCE + 2.0 * self._lookahead * step / self._period
         distance = np.abs(q - measured)
         if (distance > allowed).any():
             i = int(np.argmax(distance - allowed))
             raise self._violation("distance", i, distance[i], allowed[i], "its distance from the measured arm", "rad")
-        return q
 
     def _violation(self, rule: str, i: int, value: float, limit: float, what: str, unit: str) -> GuardViolation:
         name = self._robot.joint_names[i]

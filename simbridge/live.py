@@ -42,12 +42,20 @@ class LiveArm:
 
     def __enter__(self) -> LiveArm:
         self._backend.__enter__()
-        self._begin()
+        try:
+            self._begin()
+        except BaseException as error:
+            self._backend.__exit__(type(error), error, error.__traceback__)
+            raise
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._end_stream()
-        self._backend.__exit__(kind, error, trace)
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._end_stream()
+        finally:
+            self._backend.__exit__(kind, error, trace)
 
     def _begin(self) -> None:
         q = self._backend.read().q

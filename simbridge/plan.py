@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from simbridge.check import Peaks, check_reach, check_setpoints
 from simbridge.collision import CollisionModel
-from simbridge.errors import TargetOutOfReach
+from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
 from simbridge.ik.solver import Solver
 from simbridge.limiter import limited, stretched_times, tool_speeds
 from simbridge.robot import Robot
@@ -18,6 +19,9 @@ from simbridge.scenario import OnLimits, Scenario
 from simbridge.trajectory import Hold, Trajectory
 
 Array = NDArray[np.float64]
+
+# Most control periods in a plan: hours, and a few GB of memory.
+_MOST_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -127,9 +131,9 @@ def _solved(
 ) -> Plan:
     trajectory = scenario.trajectory.slowed(speed_scale)
     hold = hold or scenario.hold
+    count = _samples(trajectory, period)
     start = _start(robot, trajectory, solver)
     # The last sample may lie past the trajectory's end by less than a period: it belongs to the end.
-    count = int(np.ceil(trajectory.duration / period - 1e-9)) + 1
     times = np.minimum(np.arange(count) * period, trajectory.duration)
     targets = trajectory.target(times, hold)
     check_reach(solver, trajectory, times, targets, start)
@@ -137,10 +141,26 @@ def _solved(
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if (on_limits or scenario.on_limits) == "limit":
         setpoints, changed = limited(robot, solution, period)
+        late = (0, len(setpoints) - count)
+        times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
         solution, setpoints, changed, times = _stretched(
             robot, solution, setpoints, changed, times, period, max_tool_speed
         )
     return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed)
+
+
+def _samples(trajectory: Trajectory, period: float) -> int:
+    if not (math.isfinite(period) and period > 0.0):
+        raise InvalidParameter("period", period, "a positive number of seconds")
+    periods = trajectory.duration / period
+    if periods > _MOST_SAMPLES:
+        raise InvalidTrajectory(
+            f"it lasts {trajectory.duration:.4g} s, which is {periods:.3g} control periods of {period:g} s; at most "
+            f"{_MOST_SAMPLES:.0e} can be planned. Are its times in seconds, and is the speed scale as meant?",
+            field="time",
+            source=trajectory.source,
+        )
+    return math.ceil(periods - 1e-9) + 1
 
 
 def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
@@ -151,8 +171,8 @@ def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
         times = np.zeros(1)
         check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
         raise TargetOutOfReach(
-            "The plan was refused: the first target can only be attained outside of the joint limits. Move the trajectory, "
-            "or begin from another posture (--home).",
+            "The plan was refused: the first target can only be attained outside of the joint limits. Move the "
+            "trajectory, or begin from another posture (--home).",
             sample=0,
             time=0.0,
             distance=solution.distance,
@@ -171,15 +191,21 @@ def _stretched(
     max_tool_speed: float,
 ) -> tuple[Array, Array, NDArray[np.bool_], Array]:
     """The same joint path with its time stretched wherever the tool would be too fast."""
+    before = np.arange(len(setpoints), dtype=float) * period
+    # Which instant of the unstretched motion each setpoint belongs to.
+    instants, path = before, setpoints
     for _ in range(10):
-        if len(setpoints) < 2 or tool_speeds(robot, setpoints, period).max() <= max_tool_speed:
+        if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
             break
-        due = stretched_times(robot, setpoints, period, max_tool_speed)
+        due = stretched_times(robot, path, period, max_tool_speed)
         count = int(np.ceil(due[-1] / period - 1e-9)) + 1
-        clock = np.minimum(np.arange(count) * period, due[-1])
-        solution, setpoints = (
-            np.stack([np.interp(clock, due, joint) for joint in joints.T], axis=1) for joints in (solution, setpoints)
-        )
-        changed = np.interp(clock, due, changed.astype(float)) > 0.0
-        times = np.interp(clock, due, times)
-    return solution, setpoints, changed, times
+        instants = np.interp(np.minimum(np.arange(count) * period, due[-1]), due, instants)
+        path = _at(instants, before, setpoints)
+    if instants is before:
+        return solution, setpoints, changed, times
+    changed = np.interp(instants, before, changed.astype(float)) > 0.0
+    return _at(instants, before, solution), path, changed, np.interp(instants, before, times)
+
+
+def _at(instants: Array, times: Array, joints: Array) -> Array:
+    return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)

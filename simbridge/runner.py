@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pinocchio as pin
@@ -16,6 +17,7 @@ from simbridge.backends import ArmState, Backend
 from simbridge.check import Peaks
 from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, UnknownName
 from simbridge.evaluation import Evaluation
+from simbridge.ik.parameters import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.plan import Plan, make_plan
 from simbridge.recording.log import LogWriter, Sample
@@ -25,8 +27,11 @@ from simbridge.robot import Robot, load_robot
 from simbridge.scenario import OnLimits, Scenario, load_scenario
 from simbridge.settings import resolved_settings
 from simbridge.trajectory import Hold
+from simbridge.trajectory.files import Frame
 
 BACKENDS = ("pybullet",)
+# A TCP farther away than this, in m, or turned by more than a full turn is in other units.
+_FARTHEST_TCP = 10.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,9 @@ class Options:
         gui: Open the simulator's window.
         tolerance: Largest RMS of the tracking error: m and rad; None to judge nothing.
         plan: A run whose plan is replayed instead of solving anew.
+
+    Raises:
+        InvalidParameter, UnknownName: One of them makes no sense.
     """
 
     tcp: Sequence[float] = ()
@@ -64,6 +72,43 @@ class Options:
     gui: bool = False
     tolerance: tuple[float, float] | None = None
     plan: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        for kind, value, known in (
+            ("frame", self.frame, get_args(Frame)),
+            ("hold", self.hold, (None, *get_args(Hold))),
+            ("way with limits", self.on_limits, (None, *get_args(OnLimits))),
+        ):
+            if value not in known:
+                raise UnknownName(kind, str(value), [name for name in known if name])
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        if self.tcp and not (len(self.tcp) == 6 and all(map(math.isfinite, self.tcp))):
+            raise InvalidParameter("TCP", list(self.tcp), "six finite numbers: x y z in m, rx ry rz in rad")
+        if self.tcp and (math.hypot(*self.tcp[:3]) > _FARTHEST_TCP or math.hypot(*self.tcp[3:]) > 2.0 * math.pi + 1e-3):
+            raise InvalidParameter(
+                "TCP",
+                list(self.tcp),
+                f"within {_FARTHEST_TCP:g} m and a full turn of tool0, in m and rad (not mm, degrees)",
+            )
+        if self.period is not None and not 1e-4 <= self.period <= 1.0:
+            raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
+        for name, value, needed in (
+            ("speed scale", self.speed_scale, "a positive number"),
+            ("largest tool speed", self.max_tool_speed, "a positive number of m/s"),
+        ):
+            if value is not None and not 0.0 < value < math.inf:
+                raise InvalidParameter(name, value, needed)
+        for name, value, needed in (
+            ("payload", self.payload, "a mass in kg, not negative"),
+            ("unmodelled payload", self.unmodelled_payload, "a mass in kg, not negative"),
+            *(("tolerance", part, "two numbers, none of them negative") for part in self.tolerance or ()),
+        ):
+            if not 0.0 <= value < math.inf:
+                raise InvalidParameter(name, value, needed)
+        if self.floor is not None and not math.isfinite(self.floor):
+            raise InvalidParameter("floor", self.floor, "a height in m, or none")
 
 
 @dataclass(frozen=True)
@@ -123,6 +168,9 @@ def prepare(
     arm = solver.robot if solver is not None else equipped(arm, options)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, frame=options.frame)
+    earlier = None
+    if options.plan is not None:
+        earlier, solver, options = _replayed(scenario, arm, solver, solver_changes, options)
     solver = solver or replace(scenario.solver, **(solver_changes or {})).build(arm)
     plan, peaks = make_plan(
         arm,
@@ -134,7 +182,7 @@ def prepare(
         on_limits=options.on_limits,
         max_tool_speed=options.max_tool_speed,
         floor=options.floor,
-        replay=None if options.plan is None else _earlier_plan(options, arm),
+        replay=earlier,
     )
     return Prepared(arm, scenario, solver, plan, peaks, options)
 
@@ -142,18 +190,42 @@ def prepare(
 def equipped(robot: Robot, options: Options) -> Robot:
     """The arm with the TCP and the known payload of the options."""
     if options.tcp:
-        if len(options.tcp) != 6:
-            raise InvalidParameter("TCP", list(options.tcp), "six numbers: x y z in m, rx ry rz in rad")
         x, y, z, *turn = (float(v) for v in options.tcp)
         robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(turn)), np.array([x, y, z])))
     return robot.with_payload(options.payload) if options.payload else robot
 
 
-def _earlier_plan(options: Options, robot: Robot) -> Plan:
+def _replayed(
+    scenario: Scenario, robot: Robot, solver: Solver | None, changes: Mapping[str, Any] | None, options: Options
+) -> tuple[Plan, Solver, Options]:
+    """The plan of an earlier run, the solver it was made with, and the options with what it was made with."""
     assert options.plan is not None
-    plan = RunDirectory.open(Path(options.plan)).plan()
+    flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
+    given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
+    if given:
+        raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
+    run = RunDirectory.open(Path(options.plan))
+    plan = run.plan()
     check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
-    return plan
+    poses = scenario.trajectory.poses
+    if plan.trajectory.poses.shape != poses.shape or not np.allclose(plan.trajectory.poses, poses, rtol=0.0, atol=1e-9):
+        raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
+    settings = run.settings()
+    made = settings["scenario"]
+    options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
+    return plan, solver or recorded_solver(settings, robot), options
+
+
+def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
+    """The solver that settings.toml describes.
+
+    Raises:
+        UnknownName: It is none of simbridge's own.
+    """
+    name, parameters = settings["solver"]["name"], settings["solver"]["parameters"]
+    if name not in SOLVERS:
+        raise UnknownName("solver", name, SOLVERS)
+    return SOLVERS[name](**parameters).build(robot)
 
 
 def open_backend(name: str, robot: Robot, options: Options) -> Backend:
@@ -247,8 +319,8 @@ def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) 
 
 def _conclude_early(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> None:
     """Measure what there is of a run that ended early."""
-    # The disk that stopped the log may have no room for a summary either: the first error is the one to tell.
-    with contextlib.suppress(SimbridgeError, OSError):
+    # What ended the run may also be in the way of measuring it: the first error is the one to tell.
+    with contextlib.suppress(Exception):
         conclude(directory, outcome, tolerance)
 
 
@@ -265,10 +337,12 @@ def conclude(directory: RunDirectory, outcome: str, tolerance: tuple[float, floa
 
 
 def passed(summary: dict[str, Any]) -> bool | None:
-    """Whether the RMS of the tracking error keeps the tolerance; None when there is nothing to judge."""
+    """Whether the run completed and the RMS of its tracking error keeps the tolerance; None without a tolerance."""
     tolerance = summary["tolerance"]
-    if tolerance is None or "tracking_error" not in summary:
+    if tolerance is None:
         return None
+    if summary["outcome"] != "completed":
+        return False
     error = summary["tracking_error"]
     return all(error[part]["rms"] <= tolerance[part] for part in ("position_m", "rotation_rad"))
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
+import sys
 import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Literal, get_args
 
-from simbridge.errors import ScenarioError, UnknownName
-from simbridge.ik.parameters import ForwardDynamicsParameters
+from simbridge.errors import InvalidParameter, ScenarioError, UnknownName
+from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
 from simbridge.resources import scenario_files
 from simbridge.robot import Robot
 from simbridge.trajectory import Hold, Trajectory, read_trajectory
@@ -31,6 +34,9 @@ class Scenario:
         on_limits: Past velocity, acceleration or tool speed: "refuse" the plan, or "limit" the setpoints.
         solver: The solver's settings, unless the command line gives others.
         name: The script's or file's name if left empty.
+
+    Raises:
+        InvalidParameter: One of them is of another kind.
     """
 
     trajectory: Trajectory
@@ -39,6 +45,19 @@ class Scenario:
     on_limits: OnLimits = "refuse"
     solver: ForwardDynamicsParameters = field(default_factory=ForwardDynamicsParameters)
     name: str = ""
+
+    def __post_init__(self) -> None:
+        needed = {
+            "trajectory": (isinstance(self.trajectory, Trajectory), "a simbridge.Trajectory"),
+            "description": (isinstance(self.description, str), "text"),
+            "hold": (self.hold in get_args(Hold), "linear or zero-order"),
+            "on_limits": (self.on_limits in get_args(OnLimits), "refuse or limit"),
+            "solver": (isinstance(self.solver, tuple(SOLVERS.values())), "settings, as of ForwardDynamicsParameters"),
+            "name": (isinstance(self.name, str) and os.sep not in self.name, "text without a slash"),
+        }
+        for name, (right, what) in needed.items():
+            if not right:
+                raise InvalidParameter(f"scenario's {name}", getattr(self, name), what)
 
 
 def load_scenario(given: str | os.PathLike[str], robot: Robot, *, frame: str = "base_link") -> Scenario:
@@ -78,33 +97,60 @@ def describe(path: Path) -> str:
 
 
 def _from_script(path: Path, robot: Robot) -> Scenario:
-    module = _imported(path)
-    build = getattr(module, "scenario", None)
-    if not callable(build):
-        raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
-    try:
-        made = build(robot)
-    except Exception as error:
-        raise _script_error(path, error) from error
+    if not path.is_file():
+        raise ScenarioError(path, "there is no such file")
+    with _imported(path) as module:
+        build = getattr(module, "scenario", None)
+        if not callable(build):
+            raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
+        try:
+            made = build(robot)
+        except (Exception, SystemExit) as error:
+            raise _script_error(path, error) from error
     if not isinstance(made, Scenario):
         raise ScenarioError(path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario")
     return made
 
 
-def _imported(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ScenarioError(path, "there is no such file")
-    spec = importlib.util.spec_from_file_location(f"simbridge_scenario_{path.stem}", path)
+def is_being_loaded(path: str | os.PathLike[str]) -> bool:
+    """Whether `load_scenario` is running this script just now."""
+    return _module_name(Path(path)) in sys.modules
+
+
+def _module_name(path: Path) -> str:
+    return f"simbridge_scenario_{path.stem}"
+
+
+@contextlib.contextmanager
+def _imported(path: Path) -> Iterator[ModuleType]:
+    """The script as a module; like `python script.py` it finds the modules beside it."""
+    location = os.path.abspath(path)
+    spec = importlib.util.spec_from_file_location(_module_name(path), location)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    beside = os.path.dirname(location)
+    sys.path.insert(0, beside)
+    # Where dataclasses and the like look for the module that defines them.
+    sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise _script_error(path, error) from error
-    return module
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            raise _script_error(path, error) from error
+        yield module
+    finally:
+        del sys.modules[spec.name]
+        with contextlib.suppress(ValueError):
+            sys.path.remove(beside)
 
 
 def _script_error(path: Path, error: BaseException) -> ScenarioError:
-    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
-    line = inside[-1].lineno if inside else error.lineno if isinstance(error, SyntaxError) else None
-    return ScenarioError(path, f"{type(error).__name__}: {error}", line=line)
+    location = os.path.abspath(path)
+    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location]
+    line = inside[-1].lineno if inside else None
+    reason = str(error)
+    if isinstance(error, SyntaxError):
+        reason = error.msg
+        if error.filename == location:
+            line = error.lineno
+    return ScenarioError(path, f"{type(error).__name__}: {reason}".rstrip(".: "), line=line)

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from simbridge.readable import degrees, millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends import ArmState
@@ -27,23 +30,6 @@ _LINES = {
     "tracking_error": "tracking",
     "delay_compensated": "tracking, delay removed",
 }
-
-
-def millimetres(metres: float) -> str:
-    """Three significant digits, never an exponent."""
-    return _digits(metres * 1e3)
-
-
-def degrees(radians: float) -> str:
-    """Three significant digits, never an exponent."""
-    return _digits(math.degrees(radians))
-
-
-def _digits(value: float) -> str:
-    if value == 0.0 or abs(value) < 1e-6:
-        return "0"
-    decimals = max(0, 2 - math.floor(math.log10(abs(value))))
-    return f"{value:.{min(decimals, 6)}f}"
 
 
 @contextmanager
@@ -82,12 +68,12 @@ def show_run(run: Run) -> None:
     console = Console(highlight=False)
     summary = run.summary
     if not summary["samples"]:
-        console.print(f"No sample was recorded. The run is in {run.directory}")
+        console.print(f"No sample was recorded. The run is in {run.directory}", markup=False)
         return
     error = summary["tracking_error"]
     console.print(
-        f"[bold]{summary['robot']} tracked {summary['scenario']} to {millimetres(error['position_m']['rms'])} mm and "
-        f"{degrees(error['rotation_rad']['rms'])} degrees RMS[/bold]",
+        f"[bold]{escape(summary['robot'])} tracked {escape(summary['scenario'])} to "
+        f"{millimetres(error['position_m']['rms'])} mm and {degrees(error['rotation_rad']['rms'])} degrees RMS[/bold]",
         soft_wrap=True,
     )
     console.print(
@@ -99,11 +85,15 @@ def show_run(run: Run) -> None:
     if summary["limited_samples"]:
         console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
     if summary["saturated_samples"]:
-        console.print(f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples.")
+        console.print(
+            f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples."
+        )
     if summary["passed"] is not None:
-        console.print("[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]")
-    console.print(f"Run:    {run.directory}", soft_wrap=True)
-    console.print(f"Report: {run.directory / 'report.html'}", soft_wrap=True)
+        console.print(
+            "[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
+        )
+    console.print(f"Run:    {run.directory}", soft_wrap=True, markup=False)
+    console.print(f"Report: {run.directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
 def _budget_table(summary: Mapping[str, Any]) -> Table:
@@ -125,7 +115,12 @@ def _budget_table(summary: Mapping[str, Any]) -> Table:
 
 
 def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
-    names = {"delay_s": "total", "solver_delay_s": "solver", "plant_delay_s": "plant", "predicted_lag_s": "predicted lag"}
+    names = {
+        "delay_s": "total",
+        "solver_delay_s": "solver",
+        "plant_delay_s": "plant",
+        "predicted_lag_s": "predicted lag",
+    }
     known = [f"{name} {summary[key] * 1e3:.2f} ms" for key, name in names.items() if summary[key] is not None]
     if known:
         console.print(f"\nDelay: {', '.join(known)}.")
@@ -147,7 +142,9 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
-        "clearance": None if clearance is None else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+        "clearance": None
+        if clearance is None
+        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
     }
 
 
@@ -156,8 +153,8 @@ def show_check(prepared: Prepared) -> None:
     console = Console(highlight=False)
     plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
     console.print(
-        f"[bold]The plan passed[/bold]: {prepared.scenario.name} on {robot.name}, {plan.samples} samples of "
-        f"{plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
+        f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
+        f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
     table = Table(box=None, pad_edge=False)
     for name in ("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"):
@@ -192,7 +189,12 @@ def show_robots(robots: Sequence[Robot]) -> None:
         table.add_column(name, justify="left" if name in {"robot", "title", "controller"} else "right")
     for robot in robots:
         table.add_row(
-            robot.name, robot.title, str(robot.n), robot.series, f"{robot.period * 1e3:g} ms", f"{robot.reach:.2f} m"
+            robot.name,
+            escape(robot.title),
+            str(robot.n),
+            robot.series,
+            f"{robot.period * 1e3:g} ms",
+            f"{robot.reach:.2f} m",
         )
     Console(highlight=False).print(table)
 
@@ -203,5 +205,5 @@ def show_scenarios(descriptions: Mapping[str, str]) -> None:
     table.add_column("scenario", no_wrap=True)
     table.add_column("what it does")
     for name, description in descriptions.items():
-        table.add_row(name, description)
+        table.add_row(name, escape(description))
     Console(highlight=False).print(table)

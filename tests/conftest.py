@@ -1,12 +1,92 @@
-"""Hypothesis settings for every test: repeatable in CI, and no verdict that depends on how busy the machine is."""
+"""What tests share: Hypothesis settings that are repeatable in CI and judge no busy machine, and the user's view.
+
+The user's view is the command line, called in this process: `cli("run", "square_tracking", ...)`.
+"""
 
 from __future__ import annotations
 
 import os
 
+import numpy as np
+import pytest
 from hypothesis import HealthCheck, settings
+
+from simbridge.cli import main
+from simbridge.trajectory import Trajectory, write_tum
+from simbridge.trajectory.shapes import TOOL_DOWN
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+class Answer:
+    """What a command left behind: its exit status, and what it printed where."""
+
+    def __init__(self, status: int, out: str, err: str) -> None:
+        self.status, self.out, self.err = status, out, err
+        # As one line, for lines are broken anywhere.
+        self.message = " ".join(err.split())
+
+
+@pytest.fixture
+def cli(capsys):
+    """Calls the program with arguments, and returns its `Answer`; flags that cannot be read count as status too."""
+
+    def call(*arguments: object) -> Answer:
+        capsys.readouterr()
+        try:
+            status = main([str(argument) for argument in arguments])
+        except SystemExit as ended:
+            status = ended.code
+        return Answer(status, *capsys.readouterr())
+
+    return call
+
+
+def _line_of_targets(points: object, times: object) -> Trajectory:
+    """A trajectory through points (T, 3) in m at times (T,) in s, tool down."""
+    points = np.asarray(points, dtype=float)
+    return Trajectory(np.asarray(times, dtype=float), np.column_stack([points, np.tile(TOOL_DOWN, (len(points), 1))]))
+
+
+@pytest.fixture(scope="session")
+def through():
+    """Makes a trajectory through points (T, 3) at times (T,), tool down."""
+    return _line_of_targets
+
+
+@pytest.fixture(scope="session")
+def tum():
+    """Writes a trajectory as a TUM file, and returns the path."""
+
+    def write(path, trajectory):
+        write_tum(path, trajectory.times, trajectory.poses)
+        return path
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def line(tmp_path_factory, tum):
+    """A TUM file: 0.4 s along x at 0.1 m/s in front of a UR10, a sample every 0.1 s."""
+    k = np.arange(5)
+    points = np.column_stack([0.7 + 0.01 * k, np.full(5, 0.164), np.full(5, 0.3)])
+    return tum(tmp_path_factory.mktemp("line") / "line.tum", _line_of_targets(points, 0.1 * k))
+
+
+@pytest.fixture(scope="session")
+def line_run(tmp_path_factory, line):
+    """The directory of a finished run of `line`."""
+    out = tmp_path_factory.mktemp("run") / "line"
+    assert main(["run", str(line), "--out", str(out), "--json"]) == 0
+    return out
+
+
+@pytest.fixture(scope="session")
+def square_run(tmp_path_factory):
+    """The directory of a finished run of the scenario square_tracking."""
+    out = tmp_path_factory.mktemp("run") / "square"
+    assert main(["run", "square_tracking", "--out", str(out), "--json"]) == 0
+    return out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +18,9 @@ from simbridge.errors import InvalidParameter, NotARun, OutputDirectoryError
 from simbridge.plan import Plan
 from simbridge.recording.log import LogColumns, read_log
 from simbridge.trajectory import Trajectory
+
+# What every settings.toml holds.
+_TABLES = ("scenario", "robot", "kinematics", "solver", "backend")
 
 
 @dataclass(frozen=True)
@@ -102,9 +107,13 @@ class RunDirectory:
             NotARun: It is missing or broken.
         """
         try:
-            return msgspec.toml.decode(self.settings_file.read_bytes())
-        except (OSError, msgspec.DecodeError) as error:
+            settings = msgspec.toml.decode(self.settings_file.read_bytes(), type=dict[str, Any])
+        except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
+        for table in _TABLES:
+            if not isinstance(settings.get(table), dict):
+                raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
+        return settings
 
     def write_plan(self, plan: Plan) -> None:
         """Write plan.npz."""
@@ -133,6 +142,7 @@ class RunDirectory:
         """
         try:
             with np.load(self.plan_file) as data:
+                _check_plan(data)
                 trajectory = Trajectory(
                     data["trajectory_stamps"], data["trajectory_poses"], source=str(data["trajectory_source"])
                 )
@@ -148,7 +158,7 @@ class RunDirectory:
                 )
         except FileNotFoundError:
             raise NotARun(self.path, "plan.npz") from None
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
             raise NotARun(self.path, "plan.npz", f"it cannot be read ({error})") from None
 
     def log(self) -> LogColumns:
@@ -188,6 +198,25 @@ class RunDirectory:
             raise OutputDirectoryError(self.path, f"{path.name}: {error.strerror or error}") from None
 
 
+def _check_plan(data: Mapping[str, Any]) -> None:
+    """Refuse arrays that do not belong together: a plan may have been written by other hands.
+
+    Raises:
+        ValueError: Says which.
+    """
+    count, joints = data["setpoints"].shape
+    needed = {
+        "trajectory_times": (count,),
+        "limited": (count,),
+        "solution": (count, joints),
+        "setpoints": (count, joints),
+    }
+    for name, shape in needed.items():
+        array = data[name]
+        if count == 0 or array.shape != shape or array.dtype.kind not in "fb" or not np.isfinite(array).all():
+            raise ValueError(f"{name} must be finite numbers of the shape {shape}, and not empty")
+
+
 def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
     """Refuse to replay a plan on another arm or at another period.
 
@@ -196,5 +225,5 @@ def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
     """
     if plan.checksum != checksum:
         raise InvalidParameter("plan", plan.checksum[:12], f"made for this robot and TCP (kinematics {checksum[:12]})")
-    if abs(plan.period - period) > 1e-12:
+    if not abs(plan.period - period) <= 1e-12:
         raise InvalidParameter("plan's period", f"{plan.period} s", f"the run's, {period} s (--period)")

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.report.drawing import Drawing, few_ticks, plain_numbers
+from simbridge.report.drawing import Drawing, dots, few_ticks, plain_numbers
 from simbridge.report.joints import Joint, Quantity
-from simbridge.report.numbers import plain, significant, with_unit
+from simbridge.readable import plain, significant, with_unit
 from simbridge.report.over_time import prepare_time_axis
 from simbridge.report.palette import ATTAINED, LIMIT, SETPOINT
 from simbridge.report.timeline import thinned
@@ -30,7 +30,7 @@ def joint_figure(joint: Joint, stamps: Array, number: int) -> str:
     each, first = (HEIGHT - 40 - 3 * 24) / 3, None
     for row, quantity in enumerate(joint.quantities):
         top = 24 + row * (each + 24)
-        axes = drawing.axes(46, HEIGHT - top - each, 10, top, sharex=first)
+        axes = drawing.axes(46, HEIGHT - top - each, 16, top, sharex=first)
         first = first or axes
         _draw(axes, quantity, stamps)
         axes.tick_params(labelbottom=row == 2)
@@ -40,11 +40,10 @@ def joint_figure(joint: Joint, stamps: Array, number: int) -> str:
 
 
 def _draw(axes: Axes, quantity: Quantity, stamps: Array) -> None:
-    marker = "." if len(stamps) < 20 else None
-    for values, colour, width in ((quantity.wanted, SETPOINT, 2.8), (quantity.values, ATTAINED, 1.2)):
+    for values, colour, width in ((quantity.wanted, SETPOINT, 4.5), (quantity.values, ATTAINED, 1.6)):
         if values is not None:
             kept = thinned(values, WIDTH)
-            axes.plot(stamps[kept], values[kept], color=colour, linewidth=width, marker=marker)
+            axes.plot(stamps[kept], values[kept], color=colour, linewidth=width, marker=dots(len(stamps)))
     low, high, limits = _range(quantity)
     for limit in limits:
         axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 2)))
@@ -78,7 +77,8 @@ def limit_text(quantity: Quantity) -> str:
     if not quantity.known:
         return "no data"
     if quantity.name == "position":
-        return "no limit" if quantity.margin is None else f"{with_unit(significant(quantity.margin), quantity.unit)} to limit"
+        margin = quantity.margin
+        return "no limit" if margin is None else f"{with_unit(significant(margin), quantity.unit)} to limit"
     if quantity.share is None:
         return f"peak {with_unit(significant(quantity.peak), quantity.unit)}"
     limit = plain(float(f"{quantity.upper:.4g}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +120,7 @@ def _joint(
     limits: tuple[float, float, float, float],
 ) -> Joint:
     scale, unit = (1e3, "mm") if prismatic else (float(np.degrees(1.0)), "°")
-    lower, upper, fastest, strongest = (float(v) if abs(v) < NO_LIMIT else float(np.copysign(np.inf, v)) for v in limits)
+    lower, upper, fastest, strongest = (v if abs(v) < NO_LIMIT else math.copysign(math.inf, v) for v in limits)
     in_amperes = effort_unit == "A"
     if in_amperes:
         # The limit is a torque: a current cannot be held against it.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from simbridge.metrics import delay_compensated
-from simbridge.report.drawing import Drawing, few_ticks, plain_numbers, ticks_at
-from simbridge.report.palette import LIMITER, PARTS, TRACKING, WHOLE
+from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
+from simbridge.report.palette import GRID, LIMITER, PARTS, TRACKING, WHOLE
 from simbridge.report.timeline import stretches, thinned
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ Array = NDArray[np.float64]
 # Smaller values, in mm or degrees, are rounding.
 ROUNDING = 1e-9
 # The axes never span more decades than this.
-DECADES = 6
+DECADES = 7
 # A delay that makes up less of the error than this is not worth a curve of its own.
 WORTH_COMPENSATING = 0.2
 
@@ -58,9 +60,7 @@ def error_curves(evaluation: Evaluation, delay: float | None) -> list[Curve]:
     for line in (WHOLE, *PARTS):
         error = getattr(budget, line.name)
         width = 3.2 if line is WHOLE else 1.4
-        curves.append(
-            Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle))
-        )
+        curves.append(Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle)))
     if delay is not None:
         trajectory, clock = evaluation.plan.trajectory, evaluation.log.plan_time
         left = delay_compensated(
@@ -82,32 +82,42 @@ def error_over_time(evaluation: Evaluation, curves: list[Curve], width: int) -> 
     """Position error over rotation error, on logarithmic axes: the parts are often a hundredfold apart."""
     height = 480
     drawing = Drawing(width, height)
-    above = drawing.axes(62, 250, 10, 24)
-    below = drawing.axes(62, 40, 10, 262, sharex=above)
-    marked = stretches(evaluation.log.limited, evaluation.log.stamp, gap=evaluation.log.stamp[-1] / width)
+    above = drawing.axes(52, 250, 18, 24)
+    below = drawing.axes(52, 40, 18, 262, sharex=above)
+    stamps, period = evaluation.log.stamp, evaluation.plan.period
+    # Gaps of less than two pixels are not seen.
+    limited = stretches(evaluation.log.limited, stamps, gap=2.0 * (stamps[-1] - stamps[0]) / width + 1.5 * period)
+    bars = [(begin, end + period - begin) for begin, end in limited]
     for axes, values, title in (
         (above, [c.position for c in curves], "Position error (mm)"),
         (below, [c.rotation for c in curves], "Rotation error (°)"),
     ):
-        lowest = _scaled(axes, values)
-        for begin, end in marked:
-            axes.axvspan(begin, end, color=LIMITER, alpha=0.15, linewidth=0.0)
+        lowest, highest = shown_range(values)
+        _prepare_logarithmic(axes, lowest, highest)
+        across = axes.get_xaxis_transform()
+        axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
         for curve, error in zip(curves, values, strict=True):
             if error.max() > ROUNDING:
-                kept = thinned(error, width - 72)
-                axes.plot(
-                    curve.times[kept],
-                    np.maximum(error[kept], lowest),
-                    color=curve.colour,
-                    linewidth=curve.width,
-                    linestyle=curve.dashes,
-                    marker="." if len(error) < 20 else None,
-                )
+                kept = thinned(np.where(error >= lowest, error, np.nan), width - 72)
+                _plot(axes, curve, curve.times[kept], error[kept], error[kept] >= lowest)
         axes.set_title(title, loc="left", fontsize=11.0, pad=6.0)
+    worst = int(np.argmax(curves[0].position))
+    if curves[0].position[worst] > ROUNDING:
+        mark(above, (stamps[worst], curves[0].position[worst]), "X")
     above.tick_params(labelbottom=False)
-    prepare_time_axis(below, evaluation.log.stamp, 10 if width > 600 else 5)
+    prepare_time_axis(below, stamps, 10 if width > 600 else 5)
     label = "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts"
     return drawing.svg(f"time{width}", label)
+
+
+def _plot(axes: Axes, curve: Curve, times: Array, error: Array, shown: NDArray[np.bool_]) -> None:
+    """The curve where it is on the axes; a sample that is there alone would make no line, and becomes a dot."""
+    masked = np.where(shown, error, np.nan)
+    axes.plot(times, masked, color=curve.colour, linewidth=curve.width, linestyle=curve.dashes)
+    padded = np.concatenate([[False], shown, [False]])
+    alone = shown & ~padded[:-2] & ~padded[2:]
+    if alone.any():
+        axes.plot(times[alone], error[alone], ".", color=curve.colour, markersize=3.0 + curve.width)
 
 
 def prepare_time_axis(axes: Axes, stamps: Array, ticks: int) -> None:
@@ -119,18 +129,30 @@ def prepare_time_axis(axes: Axes, stamps: Array, ticks: int) -> None:
     axes.set_xlabel("Time (s)")
 
 
-def _scaled(axes: Axes, values: list[Array]) -> float:
-    """Whole decades around what is to be read; returns the lowest value shown."""
+def shown_range(errors: list[Array]) -> tuple[float, float]:
+    """The lowest and the highest error that the axes show: from a whole decade below the smallest RMS to the peak."""
+    above_rounding = [error for error in errors if error.max() > ROUNDING]
+    highest = max((float(error.max()) for error in above_rounding), default=1e-3)
+    lowest = min((0.5 * _rms(error) for error in above_rounding), default=1e-4)
+    bottom = 10.0 ** math.floor(math.log10(max(lowest, highest / 10.0**DECADES)))
+    return bottom, max(1.4 * highest, 10.0 * bottom)
+
+
+def _prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
     axes.set_yscale("log", nonpositive="clip")
-    shown = [error for error in values if error.max() > ROUNDING]
-    highest = max((float(error.max()) for error in shown), default=1e-3)
-    lowest = min((float(np.percentile(error[error > ROUNDING], 5.0)) for error in shown), default=1e-4)
-    top = int(np.ceil(np.log10(highest * 1.05)))
-    bottom = min(max(int(np.floor(np.log10(lowest))), top - DECADES), top - 1)
-    axes.set_ylim(10.0**bottom, 10.0**top)
-    decades = np.arange(bottom, top + 1)
-    axes.yaxis.set_major_locator(ticks_at([10.0**d for d in decades]))
-    axes.yaxis.set_minor_locator(ticks_at([m * 10.0**d for d in decades[:-1] for m in range(2, 10)]))
-    axes.yaxis.set_major_formatter(lambda value, _: np.format_float_positional(float(f"{value:.3g}"), trim="-"))
-    axes.yaxis.set_minor_formatter(lambda value, _: "")
-    return 10.0**bottom
+    axes.set_ylim(bottom, top)
+    decades = range(round(math.log10(bottom)), math.floor(math.log10(top)) + 1)
+    axes.set_yticks([10.0**d for d in decades], [_power(d) for d in decades])
+    axes.yaxis.set_minor_locator(NullLocator())
+    finer = np.array([m * 10.0**d for d in decades for m in range(2, 10) if m * 10.0**d < top])
+    # All in one line with gaps: a tick each would take ten times as long.
+    across, gap = np.tile([0.0, 1.0, np.nan], len(finer)), np.full(len(finer), np.nan)
+    up = np.stack([finer, finer, gap], axis=1).ravel()
+    axes.plot(across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5)
+
+
+def _power(exponent: int) -> str:
+    """A power of ten in as few characters as it takes."""
+    if -3 <= exponent <= 3:
+        return f"{10.0**exponent:g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -12,12 +12,13 @@ from simbridge.report import tables
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joint_curves import joint_figure
 from simbridge.report.joints import joints
-from simbridge.report.numbers import NO_BREAK, counted, millimetres, milliseconds
-from simbridge.report.over_time import NARROW, ROUNDING, WIDE, Curve, error_curves, error_over_time
+from simbridge.readable import NO_BREAK, counted, millimetres, plain
+from simbridge.report.over_time import NARROW, ROUNDING, WIDE, Curve, error_curves, error_over_time, shown_range
 from simbridge.report.palette import ATTAINED, LIMITER, REFERENCE, SETPOINT, WHOLE
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
 from simbridge.report.verdict import blame, headline, judgement, lateness, notices
-from simbridge.report.views import Paths, coloured_path, three_views
+from simbridge.report.views import Paths, three_views
+from simbridge.report.where import coloured_path
 from simbridge.report.worst import worst_spot
 
 
@@ -70,7 +71,7 @@ def _verdict(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
         settings["robot"]["title"],
         summary["solver"],
         summary["backend"],
-        f"{counted(summary['samples'], 'sample')} of {milliseconds(summary['period_s'])}{NO_BREAK}ms",
+        f"{counted(summary['samples'], 'sample')} of {plain(1e3 * summary['period_s'])}{NO_BREAK}ms",
         f"{summary['duration_s']:.2f}{NO_BREAK}s",
     ]
     parts = [f'<p class="kicker">simbridge: tracking report</p>\n<h1>{escape(summary["scenario"])}</h1>']
@@ -84,6 +85,8 @@ def _verdict(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     if judged is not None:
         passed, text = judged
         word, kind = ("Passed", "passed") if passed else ("Failed", "failed")
+        if passed and summary["outcome"] != "completed":
+            word, kind = "Incomplete", "failed"
         parts.append(f'<p class="judgement"><span class="badge {kind}">{word}</span> {escape(text)}.</p>')
     if summary["samples"]:
         parts.append(f"<p>{escape(blame(summary))}</p>\n<p>{escape(lateness(summary))}</p>")
@@ -104,33 +107,37 @@ def _legend(*entries: tuple[str, str, str]) -> str:
 
 
 def _figure(caption: str, notes: tuple[str, ...], figure: str) -> str:
-    small = f' <span class="note">{escape(" ".join(notes))}</span>' if notes else ""
-    return f"<figure><figcaption><b>{escape(caption)}</b>{small}</figcaption>{figure}</figure>"
+    small = f'<p class="note">{escape(" ".join(notes))}</p>' if notes else ""
+    return f"<figure><figcaption>{escape(caption)}</figcaption>{figure}{small}</figure>"
 
 
-_PATHS = (("reference", REFERENCE, "thick"), ("setpoint", SETPOINT, ""), ("attained", ATTAINED, "thin"))
+_LEGEND = _legend(
+    ("reference", REFERENCE, "thick"),
+    ("setpoint", SETPOINT, ""),
+    ("attained", ATTAINED, "thin"),
+    ("start", "", "ring"),
+    ("worst sample", "", "cross"),
+)
 
 
 def _path(evaluation: Evaluation) -> list[str]:
     paths = Paths.of(evaluation)
     views = "".join(_figure(view.title, notes, figure) for view, notes, figure in three_views(paths))
-    legend = _legend(*_PATHS, ("start", "", "ring"), ("worst sample", "", "cross"))
-    path = _section("path", "Path of the TCP", f'{legend}\n<div class="thirds">{views}</div>')
+    path = _section("path", "Path of the TCP", f'{_LEGEND}\n<div class="views">{views}</div>')
     spot = worst_spot(evaluation, paths)
-    caption = f"{millimetres(spot.error)}{NO_BREAK}mm at {spot.time:.3f}{NO_BREAK}s (sample {spot.sample})"
-    caption += f", seen {spot.view.title.lower()}."
+    caption = f"{millimetres(spot.error)}{NO_BREAK}mm at {spot.time:.3f}{NO_BREAK}s, seen {spot.view.title.lower()}"
     view, notes, coloured = coloured_path(paths, evaluation.budget.tracking.distance * 1e3)
-    where = f"Where the error is, seen {view.title.lower()}."
-    legend = _legend(*_PATHS)
+    where = f"Where the error is, seen {view.title.lower()}"
     worst = _figure(caption, spot.notes, spot.figure) + _figure(where, notes, coloured)
-    return [path, _section("worst", "The worst spot", f'{legend}\n<div class="halves">{worst}</div>')]
+    return [path, _section("worst", "The worst spot", f'{_LEGEND}\n<div class="halves">{worst}</div>')]
 
 
 def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     curves = error_curves(evaluation, summary["delay_s"])
-    entries = [(_told(curve), curve.colour, "dotted" if curve.dashes == ":" else "") for curve in curves]
+    entries = [(_told(curve, curves), curve.colour, "dotted" if curve.dashes == ":" else "") for curve in curves]
     if evaluation.log.limited.any():
         entries.append(("setpoints limited", LIMITER, "band"))
+    entries.append(("worst sample", "", "cross"))
     note = '<p class="note">Logarithmic axes: a division is a factor of ten.</p>'
     wide = f'<div class="wide">{error_over_time(evaluation, curves, WIDE)}</div>'
     narrow = f'<div class="narrow">{error_over_time(evaluation, curves, NARROW)}</div>'
@@ -138,28 +145,31 @@ def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     return _section("time", "Error over time", content)
 
 
-def _told(curve: Curve) -> str:
-    """A curve's name; one that is zero throughout is not on the axes, and its legend says so."""
-    nowhere = [
-        kind
-        for kind, error in (("position", curve.position), ("rotation", curve.rotation))
-        if error.max() <= ROUNDING
-    ]
-    if len(nowhere) == 2:
-        return f"{curve.name} (zero)"
-    return f"{curve.name} ({nowhere[0]} zero)" if nowhere else curve.name
+def _told(curve: Curve, curves: list[Curve]) -> str:
+    """A curve's name; the legend says so if it is nowhere on the axes."""
+    missing = {}
+    for kind, error, others in (
+        ("position", curve.position, [other.position for other in curves]),
+        ("rotation", curve.rotation, [other.rotation for other in curves]),
+    ):
+        if error.max() < max(shown_range(others)[0], ROUNDING):
+            missing[kind] = "zero" if error.max() <= ROUNDING else "too small to show"
+    if len(missing) == 2 and len(set(missing.values())) == 1:
+        return f"{curve.name} ({missing['position']})"
+    why = ", ".join(f"{kind} {reason}" for kind, reason in missing.items())
+    return f"{curve.name} ({why})" if why else curve.name
 
 
 def _joints(evaluation: Evaluation) -> str:
     found = joints(evaluation)
     legend = _legend(("setpoint", SETPOINT, ""), ("attained (measured)", ATTAINED, "thin"), ("limit", "", "dashes"))
     figures = "".join(
-        f"<figure><figcaption><b>{escape(joint.name)}</b></figcaption>"
+        f"<figure><figcaption>{escape(joint.name)}</figcaption>"
         f"{joint_figure(joint, evaluation.log.stamp, number)}</figure>"
         for number, joint in enumerate(found)
     )
     note = '<p class="note">A limit that is too far away to be drawn is given above the curve.</p>'
-    content = f'<div class="scroll">{tables.joint_table(found)}</div>\n{legend}\n<div class="thirds">{figures}</div>'
+    content = f'<div class="scroll">{tables.joint_table(found)}</div>\n{legend}\n<div class="joints">{figures}</div>'
     return _section("joints", "Joints", f"{content}\n{note}")
 
 
@@ -168,12 +178,13 @@ def _settings(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     command = repeat_command(settings, run)
     if command is None:
         again = (
-            "The scenario is not one of simbridge's own. To send the same setpoints again, give its script or file to "
-            "<code>simbridge run</code> with <code>--plan</code> and this run's directory."
+            "<p>The scenario or the robot is not one of simbridge's own. To send the same setpoints again, give both "
+            "to <code>simbridge run</code> as they were given before, with <code>--plan</code> and the directory of "
+            "this run.</p>"
         )
-        again = f"<p>{again}</p>"
     else:
-        again = f"<p>To send the same setpoints again:</p>\n<pre>{escape(command)}</pre>"
+        again = "<p>To send the same setpoints again, as long as the scenario is the same:</p>\n"
+        again += f"<pre>{escape(command)}</pre>"
     content = (
         f"{important_settings(settings, summary['samples'])}\n{again}\n"
         f"<details><summary>All settings (SI units, radians)</summary>{all_settings(settings)}</details>"

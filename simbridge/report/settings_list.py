@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simbridge.report.numbers import NO_BREAK, counted, milliseconds, plain
+from simbridge.readable import NO_BREAK, counted, plain
 from simbridge.report.tables import facts_table
 from simbridge.resources import robot_files, scenario_files
 
@@ -24,7 +24,7 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> str:
         ("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}"),
         ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
         ("Backend", f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time"),
-        ("Control period", f"{milliseconds(backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
+        ("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
         ("Target", held.get(scenario["hold"], scenario["hold"])),
         ("Past the limits", past.get(scenario["on_limits"], scenario["on_limits"])),
         ("Speed scale", plain(scenario["speed_scale"])),
@@ -84,12 +84,15 @@ def _flattened(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, l
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     """The command that sends the same setpoints again; None when the scenario or the robot cannot be named for sure.
 
-    The plan is replayed, so the solver's settings need not be repeated.
+    The plan is replayed, so the solver's settings need not be repeated. The command refuses if the scenario by that
+    name is another one, now or already then.
     """
     scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
-    if scenario["name"] not in scenario_files() or robot["name"] not in robot_files():
+    own_robot = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+    if scenario["name"] not in scenario_files() or not own_robot:
         return None
     words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
+    words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
     words += ["--robot", robot["name"], "--period", repr(backend["period"])]
     words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
     if any(robot["tcp"]):

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from simbridge.report.joints import Joint, Quantity
-from simbridge.report.numbers import degrees, millimetres, milliseconds, plain, significant
+from simbridge.readable import degrees, millimetres, milliseconds, plain, significant, with_unit
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
 
 # A joint this near to a limit is shown in bold.
@@ -22,14 +22,12 @@ def budget_table(summary: Mapping[str, Any]) -> str:
     if summary["delay_compensated"] is not None:
         delay = milliseconds(summary["delay_s"])
         meaning = f"Tracking against the reference {delay} ms earlier: what is left when the delay is forgiven."
-        rows.append(
-            _budget_row("Tracking without its delay", TRACKING, meaning, summary["delay_compensated"], worst)
-        )
+        rows.append(_budget_row("Without delay", TRACKING, meaning, summary["delay_compensated"], worst))
     return (
-        '<table class="numbers"><caption class="unseen">Error budget</caption><thead>'
+        '<table class="numbers budget"><caption class="unseen">Error budget</caption><thead>'
         '<tr><td></td><th scope="colgroup" colspan="4">position, mm</th>'
         '<th scope="colgroup" colspan="2">rotation, °</th><td></td></tr>'
-        + _header(["Error", "RMS", "mean", "p95", "max", "RMS", "max", "What it is"])
+        + _header(["Error", "RMS", "mean", "p95", "max", "RMS", "max"], "What it is")
         + f"</thead><tbody>{''.join(rows)}</tbody></table>"
     )
 
@@ -58,7 +56,7 @@ def delay_table(summary: Mapping[str, Any]) -> str:
     """Delays and the predicted lag, in ms."""
     rows = (
         ("Total", "reference to attained", "delay_s"),
-        ("Solver", "target to setpoint", "solver_delay_s"),
+        ("Solver", "target to setpoint, the limiter included", "solver_delay_s"),
         ("Predicted lag", "of the solver, from its gains and the period", "predicted_lag_s"),
         ("Plant", "setpoint to attained", "plant_delay_s"),
     )
@@ -68,7 +66,7 @@ def delay_table(summary: Mapping[str, Any]) -> str:
     )
     return (
         '<table class="numbers"><caption class="unseen">Delays</caption><thead>'
-        + _header(["Delay", "ms", "From where to where"])
+        + _header(["Delay", "ms"], "From where to where")
         + f"</thead><tbody>{body}</tbody></table>"
     )
 
@@ -77,12 +75,7 @@ def joint_table(joints: Sequence[Joint]) -> str:
     """Range, peaks and distance from the limits of every joint."""
     kinds = {joint.effort.name for joint in joints}
     effort = kinds.pop() if len(kinds) == 1 else "torque or force"
-    rows = "".join(
-        f'<tr><th scope="row">{escape(joint.name)}</th>'
-        f"<td>{significant(joint.position.least, 4, 2)} to {significant(joint.position.most, 4, 2)}"
-        f" {escape(joint.position.unit)}</td>{_margin(joint.position)}{_peak(joint.velocity)}{_peak(joint.effort)}</tr>"
-        for joint in joints
-    )
+    rows = "".join(_joint_row(joint) for joint in joints)
     return (
         '<table class="numbers"><caption class="unseen">Joints</caption><thead>'
         '<tr><td></td><th scope="colgroup" colspan="2">position</th><th scope="colgroup" colspan="2">velocity</th>'
@@ -92,16 +85,23 @@ def joint_table(joints: Sequence[Joint]) -> str:
     )
 
 
+def _joint_row(joint: Joint) -> str:
+    position = joint.position
+    least, most = significant(position.least, 4, 1), with_unit(significant(position.most, 4, 1), position.unit)
+    cells = f"<td>{least} to {most}</td>{_margin(position)}{_peak(joint.velocity)}{_peak(joint.effort)}"
+    return f'<tr><th scope="row">{escape(joint.name)}</th>{cells}</tr>'
+
+
 def _margin(quantity: Quantity) -> str:
     if quantity.margin is None:
         return "<td>no limit</td>"
     reach = quantity.upper - quantity.lower
     near = quantity.margin < 0.5 * (1.0 - NEAR) * reach
-    return _cell(f"{significant(quantity.margin, 4, 1)} {quantity.unit}", near)
+    return _cell(with_unit(significant(quantity.margin, 4, 1), quantity.unit), near)
 
 
 def _peak(quantity: Quantity) -> str:
-    peak = f"<td>{significant(quantity.peak)} {escape(quantity.unit)}</td>"
+    peak = f"<td>{escape(with_unit(significant(quantity.peak, decimals=3), quantity.unit))}</td>"
     if quantity.share is None:
         return f"{peak}<td>{'no limit' if quantity.known else '–'}</td>"
     limit = plain(float(f"{quantity.upper:.4g}"))
@@ -137,6 +137,7 @@ def facts_table(caption: str, rows: Iterable[tuple[str, str]]) -> str:
     return f'<table class="facts"><caption class="unseen">{escape(caption)}</caption><tbody>{body}</tbody></table>'
 
 
-def _header(names: Sequence[str]) -> str:
+def _header(names: Sequence[str], words: str = "") -> str:
     cells = "".join(f'<th scope="col">{name}</th>' for name in names)
+    cells += f'<th scope="col" class="words">{words}</th>' if words else ""
     return f"<tr>{cells}</tr>"

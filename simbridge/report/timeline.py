@@ -34,6 +34,19 @@ def thinned(values: Array, columns: int) -> NDArray[np.intp]:
     return np.unique(np.minimum(np.concatenate(chosen), count - 1))
 
 
+def thinned_path(points: Array, pieces: int) -> NDArray[np.intp]:
+    """Which points (T, 2) of a path to draw so that it looks the same: the outermost of every piece.
+
+    Args:
+        points: The path, in the plane in which it is drawn.
+        pieces: Into how many pieces of equal time a long path is cut.
+
+    Returns:
+        Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of that.
+    """
+    return np.union1d(thinned(points[:, 0], pieces), thinned(points[:, 1], pieces))
+
+
 def stretches(marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0) -> list[tuple[float, float]]:
     """From when to when samples are marked.
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simbridge.evaluation import Evaluation
-from simbridge.report.numbers import (
+from simbridge.readable import (
     NO_BREAK,
     counted,
     degrees,
@@ -74,10 +74,9 @@ def blame(summary: Mapping[str, Any]) -> str:
         sentences.append(text + ".")
     if rotation and (not position or rotation[0][1] is not position[0][1]):
         most, first = rotation[0]
-        culprit = first.name if position else first.culprit
-        article = "" if culprit.startswith(("the ", "sampling")) else "the "
+        culprit = first.culprit if not position or first.name == "sampling" else f"the {first.name}"
         sentences.append(
-            f"Of the rotation error the largest part comes from {article}{culprit}: {degrees(most)}{NO_BREAK}degrees RMS."
+            f"The largest part of the rotation error comes from {culprit}: {degrees(most)}{NO_BREAK}degrees RMS."
         )
     return " ".join(sentences) or "There is no error beyond rounding, and so nobody to blame."
 
@@ -86,15 +85,16 @@ def lateness(summary: Mapping[str, Any]) -> str:
     """The three delays and the solver's predicted lag."""
     total, solver, plant = (summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s"))
     predicted = summary["predicted_lag_s"]
-    expected = "" if predicted is None else f" ({milliseconds(predicted)}{NO_BREAK}ms predicted)"
+    expected = "" if predicted is None else f" ({milliseconds(predicted)}{NO_BREAK}ms predicted for the solver)"
     parts = []
     if solver is not None:
-        parts.append(f"the solver for {milliseconds(solver)}{NO_BREAK}ms{expected}")
+        who = "the solver and the limiter" if summary["limited_samples"] else "the solver"
+        parts.append(f"{milliseconds(solver)}{NO_BREAK}ms by {who}{expected}")
     if plant is not None:
-        parts.append(f"the plant for {milliseconds(plant)}{NO_BREAK}ms")
+        parts.append(f"{milliseconds(plant)}{NO_BREAK}ms by the plant")
     if total is None:
-        text = "The tracking shows no delay that could be measured"
-        return f"{text}; of the setpoints and the arm alone, {' and '.join(parts)}." if parts else f"{text}."
+        text = "A delay of the whole could not be measured"
+        return f"{text}; of its parts, {' and '.join(parts)}." if parts else f"{text}."
     way = "behind" if total >= 0.0 else "ahead of"
     text = f"The arm was {milliseconds(abs(total))}{NO_BREAK}ms {way} the reference"
     if parts:
@@ -179,7 +179,7 @@ def _saturated(evaluation: Evaluation) -> list[Notice]:
         return []
     with np.errstate(invalid="ignore"):
         at_limit = np.abs(evaluation.log.effort) >= evaluation.max_effort
-    samples = at_limit.any(axis=1)
+    samples = np.asarray(at_limit.any(axis=1))
     if not samples.any():
         return []
     names = evaluation.log.joint_names
@@ -188,7 +188,8 @@ def _saturated(evaluation: Evaluation) -> list[Notice]:
         Notice(
             "caution",
             f"A joint torque was at its limit in {int(samples.sum())} of {counted(len(samples), 'sample')} "
-            f"({listed(each)}), {_when(stretches(samples, evaluation.log.stamp, GAP))}. The arm could not follow there.",
+            f"({listed(each)}), {_when(stretches(samples, evaluation.log.stamp, GAP))}. "
+            "There the arm could not do what it was told.",
         )
     ]
 

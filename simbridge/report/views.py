@@ -1,17 +1,17 @@
-"""The path seen from three sides, and where on it the error is."""
+"""The path seen from three sides."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.report.drawing import Drawing, few_ticks, plain_numbers
-from simbridge.report.numbers import NO_BREAK, significant
-from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
+from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
+from simbridge.readable import NO_BREAK, significant
+from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
+from simbridge.report.timeline import thinned_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,13 +22,14 @@ Array = NDArray[np.float64]
 
 # A path this much flatter than it is long would be a line: its thin side is magnified.
 FLAT = 20.0
+# How much higher than the magnified path its axis is.
+SLACK = 1.3
 # Below this, in mm, nothing has moved.
 STILL = 1e-3
 # Axes that show less than this, in mm, count from the path instead of from base_link.
 RELATIVE = 5.0
-# More pieces of different colour than this cannot be told apart along a path.
+# A long path is drawn by the outermost points of so many pieces.
 PIECES = 600
-LEVELS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,12 +96,8 @@ def framed(view: View, points: Array, start: Array, width: float, height: float)
         thin = int(np.argmin(own))
         magnification = scale[thin] / own[thin]
         if magnification > FLAT:
-            scale[thin] = 2.0 * own[thin]
-            times = float(f"{0.5 * magnification:.2g}")
-            within = significant(spans[thin], 2)
-            notes.append(
-                f"Flat from here: {letters[thin]} stays within {within}{NO_BREAK}mm and is magnified {times:.0f} times."
-            )
+            scale[thin] = SLACK * own[thin]
+            notes.append(_flatness(letters[thin], float(spans[thin]), magnification / SLACK))
     half = 0.5 * scale * size
     origin = np.where(2.0 * half < RELATIVE, start[[view.right, view.up]], 0.0)
     for axis in np.flatnonzero(origin):
@@ -110,14 +107,26 @@ def framed(view: View, points: Array, start: Array, width: float, height: float)
     return Frame((right, up), (float(origin[0]), float(origin[1])), tuple(notes))
 
 
+def _flatness(letter: str, span: float, magnification: float) -> str:
+    if span < STILL:
+        return f"Flat from here: {letter} does not change."
+    within = f"{significant(span, 2)}{NO_BREAK}mm"
+    return f"Flat from here: {letter} stays within {within} and is magnified {float(f'{magnification:.2g}'):.0f} times."
+
+
 def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
     """Limits, ticks and labels."""
     axes.set_xlim(*frame.limits[0])
     axes.set_ylim(*frame.limits[1])
-    for axis, letter, origin in zip((axes.xaxis, axes.yaxis), view.letters, frame.origin, strict=True):
+    for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(few_ticks(5))
         axis.set_major_formatter(plain_numbers())
-        axis.set_label_text(f"{'Δ' if origin else ''}{letter} (mm)")
+    right, up = (
+        f"{'Δ' if origin else ''}{letter} (mm)" for letter, origin in zip(view.letters, frame.origin, strict=True)
+    )
+    axes.set_xlabel(right)
+    # Beside the axis it would be in the way of long numbers.
+    axes.set_title(up, loc="left", fontsize=11.0, pad=6.0)
 
 
 def three_views(paths: Paths) -> list[tuple[View, tuple[str, ...], str]]:
@@ -125,91 +134,21 @@ def three_views(paths: Paths) -> list[tuple[View, tuple[str, ...], str]]:
     points = np.concatenate([paths.reference, paths.setpoint, paths.attained])
     found = []
     for view in VIEWS:
-        drawing = Drawing(348, 300)
-        frame = framed(view, points, paths.reference[0], 348 - 62, 300 - 48)
-        axes = drawing.axes(54, 40, 8, 8)
+        drawing = Drawing(348, 310)
+        frame = framed(view, points, paths.reference[0], 348 - 72, 310 - 64)
+        axes = drawing.axes(54, 40, 18, 24)
         prepare_axes(axes, view, frame)
         pick, origin = [view.right, view.up], np.array(frame.origin)
-        marker = "." if len(paths.reference) < 20 else None
+        marker = dots(len(paths.reference))
         for curve, colour, width in (
-            (paths.reference, REFERENCE, 4.5),
-            (paths.setpoint, SETPOINT, 2.4),
-            (paths.attained, ATTAINED, 1.1),
+            (paths.reference, REFERENCE, 8.0),
+            (paths.setpoint, SETPOINT, 5.0),
+            (paths.attained, ATTAINED, 2.0),
         ):
-            axes.plot(*(curve[:, pick] - origin).T, color=colour, linewidth=width, marker=marker)
-        _mark(axes, paths.reference[0, pick] - origin, "o")
-        _mark(axes, paths.reference[paths.worst, pick] - origin, "X")
+            seen = curve[:, pick] - origin
+            axes.plot(*seen[thinned_path(seen, PIECES)].T, color=colour, linewidth=width, marker=marker)
+        mark(axes, paths.reference[0, pick] - origin, "o")
+        mark(axes, paths.reference[paths.worst, pick] - origin, "X")
         label = f"Path {view.title.lower()}: reference, setpoint and attained in the {view.letters} plane, in mm"
         found.append((view, frame.notes, drawing.svg(f"view-{view.letters}", label)))
     return found
-
-
-def _mark(axes: Axes, place: Array, marker: str) -> None:
-    axes.plot(
-        *place,
-        marker=marker,
-        markersize=8.0,
-        markerfacecolor="white",
-        markeredgecolor=TRACKING,
-        markeredgewidth=1.3,
-        clip_on=False,
-        zorder=5,
-    )
-
-
-def coloured_path(paths: Paths, error: Array) -> tuple[View, tuple[str, ...], str]:
-    """The reference, coloured by the tracking error (T,) in mm that was made there; the worst lies on top."""
-    extent = np.ptp(paths.reference, axis=0)
-    view = max(VIEWS, key=lambda v: (min(extent[v.right], extent[v.up]), extent[v.right] + extent[v.up]))
-    drawing = Drawing(531, 400)
-    frame = framed(view, paths.reference, paths.reference[0], 531 - 164, 400 - 48)
-    axes = drawing.axes(54, 40, 110, 8)
-    prepare_axes(axes, view, frame)
-    edges, notes = _edges(error)
-    colours = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
-    places = paths.reference[:, [view.right, view.up]] - np.array(frame.origin)
-    level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
-    for number, colour in enumerate(colours):
-        inside = level == number
-        # A piece ends where the next one begins.
-        inside[1:] |= inside[:-1]
-        axes.plot(
-            *np.where(inside[:, None], places, np.nan).T,
-            color=tuple(colour),
-            linewidth=3.0 + 2.0 * number / len(colours),
-            marker="." if len(error) < 20 else None,
-            solid_capstyle="round",
-        )
-    _mark(axes, places[0], "o")
-    _mark(axes, places[paths.worst], "X")
-    bar = drawing.axes(531 - 76, 60, 58, 28)
-    steps = np.arange(len(colours))
-    bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=colours)
-    bar.set_xlim(-0.5, 0.5)
-    bar.set_ylim(0, len(steps))
-    bar.grid(False)
-    bar.set_xticks([])
-    bar.yaxis.tick_right()
-    bar.set_yticks(range(len(edges)), [significant(edge, 2) for edge in edges])
-    bar.spines[:].set_visible(False)
-    bar.set_title("error (mm)", fontsize=11.0, loc="left")
-    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
-    return view, (*frame.notes, *notes), drawing.svg("map", label)
-
-
-def _piecewise_largest(error: Array) -> Array:
-    """The error (T,), over long paths the largest of each piece."""
-    size = -(-len(error) // PIECES)
-    padded = np.concatenate([error, np.full(-len(error) % size, error[-1])]).reshape(-1, size)
-    return np.repeat(padded.max(axis=1), size)[: len(error)]
-
-
-def _edges(error: Array) -> tuple[Array, tuple[str, ...]]:
-    """The errors at which one colour gives way to the next, and what has to be said about them."""
-    worst, usual = float(error.max()), float(np.median(error))
-    if worst < 1e-6:
-        return np.array([0.0, 1e-6]), ("There is no error.",)
-    if worst > 20.0 * usual:
-        least = max(float(np.percentile(error, 5.0)), 1e-4 * worst)
-        return np.geomspace(least, worst, LEVELS + 1), ("Colours step by equal factors.",)
-    return np.linspace(0.0, worst, LEVELS + 1), ()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.report.drawing import Drawing
-from simbridge.report.numbers import NO_BREAK, millimetres, significant
+from simbridge.readable import NO_BREAK, millimetres, plain, significant
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.views import VIEWS, Frame, Paths, View, prepare_axes
 
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-WIDTH, HEIGHT = 531, 400
-MARGINS = (54, 40, 8, 8)
+WIDTH, HEIGHT = 531, 410
+MARGINS = (54, 40, 18, 24)
 # The window is so many times as high as the error is long.
 TIMES_THE_ERROR = 4.0
 # More dots than this in the window would be a line again.
 MOST_DOTS = 80
+_CIRCLES = "Circled: the same instant on each curve; dashed: the error."
 # How many points of the continuous reference are drawn for a sample.
 FINER = 10
 
@@ -55,7 +56,7 @@ def worst_spot(evaluation: Evaluation, paths: Paths) -> WorstSpot:
     wanted, got = paths.reference[k], paths.attained[k]
     error = wanted - got
     length = float(np.linalg.norm(error))
-    half_height = 0.5 * TIMES_THE_ERROR * max(length, 1e-4)
+    half_height = _half_height(paths, max(length, 1e-4))
     left, bottom, right, top = MARGINS
     half = half_height * np.array([(WIDTH - left - right) / (HEIGHT - bottom - top), 1.0])
     view = _best_view(paths, error, half_height)
@@ -69,25 +70,36 @@ def worst_spot(evaluation: Evaluation, paths: Paths) -> WorstSpot:
     drawing = Drawing(WIDTH, HEIGHT)
     axes = drawing.axes(*MARGINS)
     prepare_axes(axes, view, frame)
-    axes.plot(*_continuous(evaluation, span)[:, pick].T - wanted[pick, None], color=REFERENCE, linewidth=4.5)
+    axes.plot(*_continuous(evaluation, span)[:, pick].T - wanted[pick, None], color=REFERENCE, linewidth=8.0)
     dots = "." if span.stop - span.start <= MOST_DOTS else None
-    for curve, colour, width in zip(curves, (SETPOINT, ATTAINED), (2.4, 1.3), strict=True):
-        axes.plot(*curve[span].T, color=colour, linewidth=width, marker=dots, markersize=3.0 + 3.0 * width)
+    for curve, colour, width in zip(curves, (SETPOINT, ATTAINED), (4.5, 2.0), strict=True):
+        axes.plot(*curve[span].T, color=colour, linewidth=width, marker=dots, markersize=6.0 + 1.5 * width)
     axes.plot([0.0, -error[pick[0]]], [0.0, -error[pick[1]]], color=TRACKING, linewidth=1.0, linestyle=(0, (4, 2)))
     for place, colour in zip((np.zeros(2), curves[0][k], curves[1][k]), (REFERENCE, SETPOINT, ATTAINED), strict=True):
         axes.plot(*place, marker="o", markersize=8.0, color=colour, markeredgecolor=TRACKING, markeredgewidth=1.3)
 
     time = float(evaluation.log.stamp[k])
     label = f"The path around the worst sample in the {view.letters} plane, in mm"
-    notes = (_origin(view, wanted), *_hidden(length, error[pick]), *_dotted(dots, evaluation.plan.period))
+    notes = (
+        f"Sample {k} of {len(paths.reference)}. {_CIRCLES}",
+        _origin(view, wanted),
+        *_hidden(length, error[pick]),
+        *_dotted(dots, evaluation.plan.period),
+    )
     return WorstSpot(k, time, length * 1e-3, view, notes, drawing.svg("worst", label))
+
+
+def _half_height(paths: Paths, length: float) -> float:
+    """Half of the window in mm, so that an error of this length is seen, and no more than the whole path."""
+    whole = float(max(np.ptp(paths.reference, axis=0).max(), np.ptp(paths.attained, axis=0).max()))
+    return max(min(0.5 * TIMES_THE_ERROR * length, 0.6 * whole), 0.7 * length)
 
 
 def _best_view(paths: Paths, error: Array, reach: float) -> View:
     """The plane that leaves out the direction in which there is the least error and the least path."""
     near = np.linalg.norm(paths.reference - paths.reference[paths.worst], axis=1) <= 2.0 * reach
     path = np.ptp(paths.reference[near], axis=0)
-    weight = sum(part**2 / max(float(part @ part), 1e-30) for part in (error, path))
+    weight = np.sum([part**2 / max(float(part @ part), 1e-30) for part in (error, path)], axis=0)
     return max(VIEWS, key=lambda view: float(weight[view.right] + weight[view.up]))
 
 
@@ -108,10 +120,10 @@ def _continuous(evaluation: Evaluation, span: slice) -> Array:
 
 
 def _origin(view: View, wanted: Array) -> str:
-    places = " and ".join(
+    places = ", ".join(
         f"{'xyz'[axis]} = {significant(wanted[axis], 7, 3)}{NO_BREAK}mm" for axis in (view.right, view.up)
     )
-    return f"Δ counts from where the reference is at that instant, {places}."
+    return f"Δ counts from the reference at that instant: {places}."
 
 
 def _hidden(length: float, seen: Array) -> tuple[str, ...]:
@@ -122,4 +134,4 @@ def _hidden(length: float, seen: Array) -> tuple[str, ...]:
 
 
 def _dotted(dots: str | None, period: float) -> tuple[str, ...]:
-    return () if dots is None else (f"A dot is a sample, one every {significant(period * 1e3)}{NO_BREAK}ms.",)
+    return () if dots is None else (f"A dot is a sample, one every {plain(period * 1e3)}{NO_BREAK}ms.",)

@@ -18,7 +18,7 @@ def read_text(path: Path) -> str:
         InputFileError: The file is missing, a directory, unreadable or not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputFileError(path, "there is no such file") from None
     except IsADirectoryError:
@@ -49,8 +49,8 @@ def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = 
     if text in files:
         return read_toml(files[text], home=home)
     path = Path(text)
-    if path.suffix == ".toml":
+    if path.suffix.lower() == ".toml":
         return read_toml(path, home=home)
-    if path.suffix in {".urdf", ".xml"} or os.sep in text:
+    if path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
         return read_urdf(path, home=home)
     raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")

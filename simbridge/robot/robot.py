@@ -180,9 +180,7 @@ class Robot:
     def reach(self) -> float:
         """An upper bound on the distance from the first joint to the TCP, m; infinite with an unlimited slide."""
         lengths = float(np.linalg.norm(self.placements[1:, :3, 3], axis=1).sum())
-        slides = sum(
-            max(abs(j.position_min), abs(j.position_max)) for j in self.joints if j.kind == "prismatic"
-        )  # fmt: skip
+        slides = sum(max(abs(j.position_min), abs(j.position_max)) for j in self.joints if j.kind == "prismatic")
         return lengths + slides
 
     @cached_property

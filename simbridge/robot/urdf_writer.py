@@ -49,7 +49,9 @@ def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[s
     parts = []
     for number, shape in enumerate(shapes):
         frame, length = axis_frame(shape)
-        material = f'<material name="{link}_{number}"><color rgba={_numbers((*shape.color, 1.0))}/></material>'
+        material = (
+            f"<material name={quoteattr(f'{link}_{number}')}><color rgba={_numbers((*shape.color, 1.0))}/></material>"
+        )
         bodies = [(frame, f"<cylinder radius={_numbers((shape.radius,))} length={_numbers((length,))}/>")]
         if shape.kind == "capsule":
             ball = f"<sphere radius={_numbers((shape.radius,))}/>"
@@ -91,7 +93,8 @@ def urdf_text(robot: Robot) -> str:
         parent = link.name
     for name, placement in (("tool0", robot.tool0), ("tcp", robot.tool0 * robot.tcp)):
         lines += [
-            f'<link name="{name}">{_MASSLESS}</link><joint name="{name}_joint" type="fixed">',
+            f'<link name="{name}">{_MASSLESS}</link>',
+            f'<joint name={quoteattr(f"{parent}-{name}_fixed_joint")} type="fixed">',
             f'<parent link={quoteattr(parent)}/><child link="{name}"/>{_origin(placement)}</joint>',
         ]
     return "\n".join([*lines, "</robot>", ""])

@@ -1,0 +1,261 @@
+"""report.html: what it says, and that it is one page that needs nothing else."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+
+SECTIONS = ["verdict", "budget", "path", "worst", "time", "joints", "settings"]
+LATE: dict[str, Any] = {"solution_offset": 2e-3, "plant_offset": 4e-3, "plant_delay": 0.02}
+LINES = ["sampling", "solver", "limiter", "plant", "tracking"]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(number) for number in re.findall(r"\d+(?:\.\d+)?", text)]
+
+
+def table(page: Any, section: str) -> dict[str, list[str]]:
+    """The rows of a section's first table: the name and the cells."""
+    source = page.source.split(f'<section id="{section}">')[1].split("</table>")[0]
+    rows = re.findall(r'<tr[^>]*><th scope="row"[^>]*>(.*?)</th>(.*?)</tr>', source)
+    return {re.sub("<.*?>", "", name): re.findall(r"<td[^>]*>(.*?)</td>", cells) for name, cells in rows}
+
+
+def test_the_headline_has_the_numbers_of_the_summary_in_mm_and_degrees(busy: Any) -> None:
+    page, summary = busy
+    error = summary["tracking_error"]
+    expected = [
+        error["position_m"]["rms"] * 1e3,
+        error["position_m"]["max"] * 1e3,
+        math.degrees(error["rotation_rad"]["rms"]),
+        math.degrees(error["rotation_rad"]["max"]),
+    ]
+    headline = page.text("headline")
+    assert headline.startswith("The Test arm tracked made_up with ")
+    assert numbers(headline) == pytest.approx(expected, rel=5e-3)
+    assert "mm RMS" in headline and "degrees RMS" in headline
+
+
+def test_the_table_has_every_line_of_the_budget(busy: Any) -> None:
+    page, summary = busy
+    rows = table(page, "budget")
+    assert list(rows) == [line.capitalize() for line in LINES] + ["Without delay"]
+    for name, cells in rows.items():
+        error = summary["delay_compensated" if name == "Without delay" else f"{name.lower()}_error"]
+        expected = [error["position_m"][key] * 1e3 for key in ("rms", "mean", "p95", "max")]
+        expected += [math.degrees(error["rotation_rad"][key]) for key in ("rms", "max")]
+        assert [float(cell) for cell in cells[:6]] == pytest.approx(expected, rel=5e-3, abs=1e-9)
+
+
+def test_the_delays_are_told_in_ms(report: Any) -> None:
+    page, summary = report(**LATE, summary={"predicted_lag_s": 0.01234})
+    verdict = page.text("verdict")
+    assert summary["delay_s"] > 0.01
+    assert f"The arm was {summary['delay_s'] * 1e3:.1f} ms behind the reference" in verdict
+    assert "12.3 ms predicted" in verdict
+    budget = page.text("budget")
+    assert f"Plant {summary['plant_delay_s'] * 1e3:.1f} setpoint to attained" in budget
+    assert "Predicted lag 12.3" in budget
+
+
+@pytest.mark.parametrize("line", ["target", "solution", "setpoint", "plant"])
+def test_the_largest_line_is_to_blame(report: Any, line: str) -> None:
+    culprit = {"target": "sampling", "solution": "the solver", "setpoint": "the limiter", "plant": "the plant"}[line]
+    offsets = {f"{name}_offset": 1e-4 for name in ("target", "solution", "setpoint", "plant")}
+    page, _ = report(**(offsets | {f"{line}_offset": 5e-3}))
+    assert f"The largest part of the position error comes from {culprit}" in page.text("verdict")
+
+
+def test_a_run_without_errors_blames_nobody(report: Any) -> None:
+    page, _ = report()
+    assert "with 0 mm RMS (0 mm at most)" in page.text("headline")
+    assert "nobody to blame" in page.text("verdict")
+
+
+def test_without_a_tolerance_nothing_is_judged(busy: Any) -> None:
+    page, _ = busy
+    assert not page.has("badge")
+
+
+@pytest.mark.parametrize(("position", "word"), [(1.0, "Passed"), (1e-4, "Failed")])
+def test_a_tolerance_is_judged_and_compared(report: Any, position: float, word: str) -> None:
+    page, summary = report(**LATE, tolerance={"position_m": position, "rotation_rad": math.radians(30.0)})
+    judgement = page.text("judgement")
+    assert judgement.startswith(word)
+    rms = summary["tracking_error"]["position_m"]["rms"] * 1e3
+    assert numbers(judgement)[:2] == pytest.approx([rms, position * 1e3], rel=5e-3)
+    assert "is within 30°" in judgement
+    assert page.has(word.lower())
+
+
+def test_a_run_that_ended_early_has_not_passed(report: Any) -> None:
+    page, summary = report(outcome="interrupted", tolerance={"position_m": 1.0, "rotation_rad": 1.0})
+    assert summary["passed"]
+    assert page.text("judgement").startswith("Incomplete")
+    assert not page.has("passed")
+
+
+def test_a_curve_that_is_nowhere_on_the_axes_is_accounted_for(report: Any) -> None:
+    page, _ = report(solution_offset=1e-9, plant_offset=0.5)
+    legend = page.text("time")
+    assert "sampling (zero)" in legend and "limiter (zero)" in legend
+    assert "solver (too small to show)" in legend
+    assert "plant (" not in legend
+
+
+def test_a_completed_run_has_no_notice(busy: Any) -> None:
+    page, _ = busy
+    assert not page.has("notice")
+
+
+def test_a_run_that_ended_early_says_why_before_anything_else(report: Any) -> None:
+    page, _ = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False)
+    assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text("failure")
+    assert page.source.index("GuardStop") < page.source.index("RMS (")
+    assert "had until then tracked" in page.text("headline")
+
+
+def test_a_log_that_was_cut_off_is_told(report: Any) -> None:
+    page, _ = report(complete=False)
+    assert "The log was not closed" in page.text("failure")
+
+
+def test_limited_setpoints_are_counted_and_timed(report: Any) -> None:
+    limited = np.zeros(200, dtype=bool)
+    limited[50:75] = limited[100:101] = True
+    page, _ = report(limited=limited)
+    caution = page.text("caution")
+    assert "The limiter changed 26 of 200 setpoints (13 %), from 0.40 to 0.59 s and at 0.80 s" in caution
+    assert "setpoints limited" in page.text("time")
+
+
+def test_saturated_torques_are_counted_by_joint(report: Any) -> None:
+    effort = np.zeros((200, 3))
+    effort[20:23, 1] = -100.0
+    effort[22, 2] = 100.0
+    page, summary = report(effort=effort)
+    assert summary["saturated_samples"] == 3
+    told = "at its limit in 3 of 200 samples (joint_2 in 3 and joint_3 in 1), from 0.16 to 0.18 s"
+    assert told in page.text("caution")
+
+
+def test_a_controller_that_slowed_down_is_told(report: Any) -> None:
+    page, _ = report(speed_scaling=0.5)
+    assert "speed scaling 0.50 on average" in page.text("caution")
+
+
+def test_the_control_loop_is_told_where_it_was_measured(report: Any) -> None:
+    loop = {"period_mean_s": 0.008, "period_max_s": 0.0123, "missed_deadlines": 3, "missed_states": 0}
+    page, _ = report(summary={"loop": loop})
+    assert "Period, mean 8.00 ms Period, longest 12.3 ms Missed deadlines 3 Missed states 0" in page.text("budget")
+
+
+def test_the_joints_are_held_against_their_limits(report: Any) -> None:
+    page, _ = report(samples=500, swing=0.2, effort=25.0)
+    name, cells = next(iter(table(page, "joints").items()))
+    assert name == "joint_1"
+    assert numbers(cells[0])[0] == pytest.approx(math.degrees(0.1), abs=0.06)
+    assert numbers(cells[1])[0] == pytest.approx(math.degrees(3.0 - 0.5), abs=0.2)
+    # 0.2 rad at 2 rad/s, of 2 rad/s.
+    assert numbers(cells[2])[0] == pytest.approx(math.degrees(0.4), rel=0.01)
+    assert numbers(cells[3])[0] == pytest.approx(20.0, abs=0.5)
+    assert cells[5] == "25 % of 100"
+
+
+def test_every_section_and_figure_is_there(busy: Any) -> None:
+    page, _ = busy
+    assert [name for name in page.ids if name in SECTIONS] == SECTIONS
+    labels = [attributes["aria-label"] or "" for tag, attributes in page.elements if tag == "svg"]
+    # Three views, the worst spot, the coloured path, the error over time for wide and narrow pages, three joints.
+    assert len(labels) == 3 + 1 + 1 + 2 + 3
+    assert all("mm" in label or "°" in label for label in labels)
+
+
+def test_every_axis_has_a_unit(busy: Any) -> None:
+    page, _ = busy
+    for text in ["x (mm)", "y (mm)", "z (mm)", "Position error (mm)", "Rotation error (°)", "Time (s)"]:
+        assert text in page.source
+    assert all(page.source.count(f"{text})") == 3 for text in ["Position (°", "Velocity (°/s", "Torque (N m"])
+
+
+def test_the_page_asks_for_nothing_from_outside(busy: Any) -> None:
+    page, _ = busy
+    assert "://" not in page.source
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "iframe", "object", "embed", "img", "image", "base"}
+    for _, attributes in page.elements:
+        assert "src" not in attributes
+        assert (attributes.get("href") or "#").startswith(("#", "data:,"))
+        assert not any(name.startswith("on") for name in attributes)
+    policy = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
+    assert policy and (policy[0] or "").startswith("default-src 'none'")
+    assert all(reference.startswith("#") for reference in re.findall(r"url\(([^)]*)\)", page.source))
+
+
+def test_the_page_is_well_formed_and_its_identifiers_are_unique_and_found(busy: Any) -> None:
+    page, _ = busy
+    assert page.source.startswith("<!DOCTYPE html>")
+    assert len(page.ids) == len(set(page.ids))
+    used = re.findall(r'href="#([^"]*)"', page.source) + re.findall(r"url\(#([^)]*)\)", page.source)
+    assert set(used) <= set(page.ids)
+
+
+def test_names_are_shown_as_they_are_and_never_run(report: Any) -> None:
+    hostile = '<script>alert("1")</script>&amp;{title}'
+    settings = {
+        "scenario": {"name": hostile, "description": hostile},
+        "robot": {"title": hostile, "joint_names": [f"{hostile}{i}" for i in range(3)]},
+        "solver": {"name": hostile, "parameters": {hostile: hostile}},
+    }
+    page, _ = report(**LATE, settings=settings, outcome=hostile)
+    assert "<script" not in page.source
+    assert page.text("h1") == hostile
+    assert page.text("description") == hostile
+    assert hostile in page.text("headline") and hostile in page.text("failure")
+    assert f"{hostile}2" in page.text("joints")
+    assert f"{hostile}: {hostile} {hostile}" in page.text("settings")
+
+
+def test_all_settings_are_on_the_page(report: Any) -> None:
+    page, _ = report(settings={"backend": {"unmodelled_payload": 2.5}, "robot": {"tcp": [0, 0, 0.1, 0, 0, math.pi]}})
+    text = page.text("settings")
+    assert "kp [50, 50, 50, 50, 50, 50]" in text
+    assert "2.5 kg not told" in text
+    assert "(0, 0, 100) mm, rotation vector (0, 0, 180)°" in text
+    assert "max_velocity_jump 1" in page.text("details")
+
+
+def test_the_same_run_gives_the_same_page(report: Any) -> None:
+    assert report(**LATE)[0].source == report(**LATE)[0].source
+
+
+def test_the_readers_own_matplotlib_settings_do_not_change_the_page(report: Any) -> None:
+    expected = report(**LATE)[0].source
+    with matplotlib.rc_context({"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}):
+        assert report(**LATE)[0].source == expected
+
+
+def test_a_page_of_2000_samples_is_small(report: Any) -> None:
+    page, _ = report(**LATE, samples=2000, noise=1e-4)
+    assert len(page.source.encode()) < 1_500_000
+
+
+def test_a_page_of_a_noisy_minute_at_500_hz_is_not_much_larger(report: Any) -> None:
+    page, _ = report(**LATE, samples=30_000, period=0.002, noise=1e-3)
+    assert len(page.source.encode()) < 3_000_000
+
+
+def test_a_peak_of_a_single_sample_is_drawn_however_long_the_run(report: Any) -> None:
+    effort = np.zeros((30_000, 3))
+    effort[12_345, 2] = 70.0
+    page, _ = report(samples=30_000, period=0.002, effort=effort)
+    figure = page.source.split("joint_3: position")[1].split("</svg>")[0]
+    # The axes reach up to the limit at 100; a curve without its peak would be a straight line.
+    curve = re.findall(r'<path d="([^"]*)" clip-path[^>]*#d55e00', figure)[-1]
+    heights = {y for _, y in re.findall(r"([\d.]+) ([\d.]+)", curve)}
+    assert len(heights) > 1

@@ -1,0 +1,124 @@
+"""Runs at the edge of what can be shown: a page all the same, and never a warning."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simbridge.evaluation import Evaluation
+
+
+def turned(angle: float) -> list[float]:
+    """A placement 0.2 m along x, turned about x."""
+    c, s = math.cos(angle), math.sin(angle)
+    return [1, 0, 0, 0.2, 0, c, -s, 0, 0, s, c, 0, 0, 0, 0, 1]
+
+
+HARDLY_TURNED = {"kinematics": {"placements": [turned(0.5 * math.pi), turned(0.01), turned(0.0)]}}
+
+EDGES: dict[str, dict[str, Any]] = {
+    "one sample": {"samples": 1, "plant_offset": 1e-3},
+    "two samples": {"samples": 2, "plant_offset": 1e-3},
+    "five samples": {"samples": 5, "plant_offset": 1e-3},
+    "one sample without an error": {"samples": 1},
+    "one joint": {"joints": 1, "plant_offset": 1e-3},
+    "twelve joints": {"joints": 12, "plant_offset": 1e-3},
+    "no error": {},
+    "an error of rounding": {"plant_offset": 1e-16},
+    "no motion": {"swing": 0.0, "plant_offset": 1e-3},
+    "no motion and no error": {"swing": 0.0},
+    "a motion of a micrometre": {"swing": 1e-6, "plant_offset": 1e-9},
+    "an arm that is stuck half a turn away": {"plant_offset": math.pi},
+    "all setpoints limited": {"limited": np.ones(200, dtype=bool), "setpoint_offset": 1e-3},
+    "every other setpoint limited": {"limited": np.arange(200) % 2 == 0, "setpoint_offset": 1e-3},
+    "torques unknown": {"effort": math.nan},
+    "torques at times unknown": {"effort": np.where(np.arange(200) % 7 < 3, math.nan, 5.0)[:, None]},
+    "torques infinite": {"effort": math.inf},
+}
+
+
+@pytest.mark.parametrize("run", EDGES.values(), ids=EDGES.keys())
+def test_every_run_has_a_page(report: Any, run: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        page, summary = report(**run)
+    assert page.text("headline")
+    assert "nan" not in page.source.lower().replace("nano", "")
+    figures = sum(tag == "svg" for tag, _ in page.elements)
+    assert figures == 7 + run.get("joints", 3)
+    assert len(summary["peak_joint_velocity"]) == run.get("joints", 3)
+
+
+def test_a_run_without_samples_says_so(report: Any) -> None:
+    page, _ = report(samples=0, outcome="ApproachRefused: too far", complete=False)
+    assert page.text("headline") == "The Test arm tracked nothing of made_up: no sample was recorded."
+    assert "ApproachRefused: too far" in page.text("failure")
+    assert page.has("settings") and not page.has("path")
+
+
+def test_without_a_delay_the_page_says_that_there_is_none(report: Any) -> None:
+    page, summary = report(swing=0.0, plant_offset=1e-3)
+    assert summary["delay_s"] is None
+    assert "A delay of the whole could not be measured." in page.text("verdict")
+    assert "Total – reference to attained" in page.text("budget")
+    assert "Without delay" not in page.text("budget")
+
+
+def test_a_path_that_stands_still_is_told(report: Any) -> None:
+    page, _ = report(swing=0.0)
+    assert page.text("path").count("It does not move.") == 3
+
+
+def test_a_flat_view_is_magnified_and_says_so(report: Any) -> None:
+    # The first joint moves the tool in the xz plane, the second one a little out of it.
+    page, _ = report(joints=2, plant_offset=1e-3, settings=HARDLY_TURNED)
+    path = page.text("path")
+    assert len(re.findall(r"Flat from here: y stays within 0\.\d+ mm and is magnified \d+ times\.", path)) == 2
+    assert "Δy counts from y =" in path
+
+
+def test_a_view_in_which_a_path_is_a_line_says_so(report: Any) -> None:
+    page, _ = report(joints=1, plant_offset=1e-3)
+    assert page.text("path").count("Flat from here: y does not change.") == 2
+
+
+def test_continuous_joints_have_no_limit(report: Any) -> None:
+    limits = {"position_min": [-math.inf] * 3, "position_max": [math.inf] * 3}
+    free = {"max_velocity": [math.inf] * 3, "max_effort": [math.inf] * 3}
+    page, _ = report(settings={"robot": limits | free})
+    assert page.text("joints").count("no limit") == 3 * 3 + 3
+
+
+def test_prismatic_joints_are_told_in_mm_and_newtons(report: Any) -> None:
+    page, _ = report(settings={"kinematics": {"prismatic": [True, False, True]}})
+    assert page.source.count("Position (mm)") == 2 and page.source.count("Position (°)") == 1
+    assert page.source.count("Force (N)") == 2 and page.source.count("Torque (N m)") == 1
+
+
+def test_currents_are_not_held_against_torques(report: Any) -> None:
+    page, _ = report(effort=200.0, settings={"backend": {"effort_unit": "A"}})
+    assert "200 A no limit" in page.text("joints")
+    assert page.source.count("Current (A)") == 3
+    assert not page.has("notice")
+
+
+def test_a_gap_in_the_torques_stays_a_gap(report: Any) -> None:
+    effort = np.full((200, 3), 5.0)
+    effort[80:120] = math.nan
+    page, _ = report(effort=effort)
+    figure = page.source.split("joint_1: position")[1].split("</svg>")[0]
+    curve = figure.split("#d55e00")[2].rsplit('<path d="', 1)[1].split('"')[0]
+    assert curve.count("M") == 2
+
+
+def test_drawing_is_only_imported_for_a_report() -> None:
+    code = f"import sys, {Evaluation.__module__}, simbridge.report; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

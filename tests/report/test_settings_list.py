@@ -1,0 +1,46 @@
+"""How a run can be repeated, as its page tells it."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simbridge.report.settings_list import repeat_command
+from simbridge.runner import Options, Run, run
+
+
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with every option that decides what is sent, and how it is tracked."""
+    out = tmp_path_factory.mktemp("runs") / "with a blank"
+    options = Options(unmodelled_payload=1.5, payload=0.5, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), period=0.01, floor=None)
+    return run("square_tracking", out=out, options=options)
+
+
+def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_same(original: Run) -> None:
+    page = (original.directory / "report.html").read_text(encoding="utf-8")
+    command = repeat_command(original.evaluation().settings, original.directory)
+    assert command is not None and command.replace("'", "&#x27;") in page
+    again = original.directory.with_name("again")
+    words = [sys.executable, "-m", "simbridge", *shlex.split(command)[1:], "--out", str(again)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    plans = [np.load(directory / "plan.npz")["setpoints"] for directory in (original.directory, again)]
+    assert np.array_equal(*plans)
+    repeated = Run(again, {}).evaluation()
+    assert np.array_equal(repeated.log.position, original.evaluation().log.position)
+
+
+@pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"robot": "my_robot"}, {"source": "/elsewhere/arm.urdf"}])
+def test_what_simbridge_does_not_bring_along_is_not_promised(original: Run, changes: dict[str, Any]) -> None:
+    settings = original.evaluation().settings
+    settings["scenario"]["name"] = changes.get("scenario", settings["scenario"]["name"])
+    settings["robot"]["name"] = changes.get("robot", settings["robot"]["name"])
+    settings["robot"]["source"] = changes.get("source", settings["robot"]["source"])
+    assert repeat_command(settings, Path("runs/1")) is None

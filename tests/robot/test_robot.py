@@ -1,0 +1,152 @@
+"""What is made from a Robot: chain, model, compiled kinematics, payload, TCP."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge import load_robot
+from simbridge.errors import InvalidParameter
+from simbridge.kinematics import tool_path
+
+ARMS = ("ur10", "ur10e")
+DH = {
+    "ur10": ((0.1273, 0.0, 0.0, 0.163941, 0.1157, 0.0922), (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)),
+    "ur10e": ((0.1807, 0.0, 0.0, 0.17415, 0.11985, 0.11655), (0.0, -0.6127, -0.57155, 0.0, 0.0, 0.0)),
+}
+# cos and sin of alpha = [pi/2, 0, 0, pi/2, -pi/2, 0]
+TWIST = ((0, 1), (1, 0), (1, 0), (0, 1), (0, -1), (1, 0))
+
+
+def dh_tool0(name, q):
+    """Rz(pi) T_1 ... T_6 (K, 4, 4) at joint positions (K, 6), each factor written out."""
+    tool = np.broadcast_to(np.diag([-1.0, -1.0, 1.0, 1.0]), (len(q), 4, 4))
+    for d, a, (ca, sa), theta in zip(*DH[name], TWIST, q.T, strict=True):
+        c, s = np.cos(theta), np.sin(theta)
+        step = np.zeros((len(q), 4, 4))
+        step[:, 0, 0], step[:, 0, 1], step[:, 0, 2], step[:, 0, 3] = c, -s * ca, s * sa, a * c
+        step[:, 1, 0], step[:, 1, 1], step[:, 1, 2], step[:, 1, 3] = s, c * ca, -c * sa, a * s
+        step[:, 2, 1], step[:, 2, 2], step[:, 2, 3], step[:, 3, 3] = sa, ca, d, 1.0
+        tool = tool @ step
+    return tool
+
+
+def configurations(robot, count, seed=0):
+    return np.random.default_rng(seed).uniform(robot.position_min, robot.position_max, (count, robot.n))
+
+
+def placed(robot, data, q, frame):
+    pin.framesForwardKinematics(robot.model, data, q)
+    return data.oMf[robot.model.getFrameId(frame)]
+
+
+def mass_matrix(robot, q):
+    upper = np.triu(pin.crba(robot.model, robot.model.createData(), q))
+    return upper + np.triu(upper, 1).T
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_models_tool0_is_the_product_of_the_dh_transforms(name):
+    robot = load_robot(name)
+    q = configurations(robot, 1000)
+    data = robot.model.createData()
+    found = np.array([placed(robot, data, configuration, "tool0").homogeneous for configuration in q])
+    np.testing.assert_allclose(found, dh_tool0(name, q), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_product_of_the_placements_is_the_product_of_the_dh_transforms(name):
+    robot = load_robot(name)
+    q = configurations(robot, 1000, seed=1)
+    tool = np.broadcast_to(np.eye(4), (len(q), 4, 4))
+    for i in range(robot.n):
+        turn = np.tile(np.eye(4), (len(q), 1, 1))
+        turn[:, 0, 0] = turn[:, 1, 1] = np.cos(q[:, i])
+        turn[:, 1, 0] = np.sin(q[:, i])
+        turn[:, 0, 1] = -turn[:, 1, 0]
+        tool = tool @ robot.placements[i] @ turn
+    np.testing.assert_allclose(tool @ robot.placements[-1], dh_tool0(name, q), rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_compiled_tool_path_is_the_product_of_the_dh_transforms(name):
+    robot = load_robot(name)
+    q = configurations(robot, 1000, seed=2)
+    expected = dh_tool0(name, q)
+    found = tool_path(robot, q)
+    np.testing.assert_allclose(found[:, :3], expected[:, :3, 3], rtol=0.0, atol=1e-12)
+    rotations = [pin.Quaternion(quaternion).toRotationMatrix() for quaternion in found[:, 3:]]
+    np.testing.assert_allclose(rotations, expected[:, :3, :3], rtol=0.0, atol=1e-12)
+
+
+def test_the_model_knows_base_link_every_link_tool0_and_tcp():
+    robot = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1])))
+    for frame in ("base_link", *(link.name for link in robot.links), "tool0", "tcp"):
+        assert robot.model.existFrame(frame)
+    assert robot.model.nq == robot.n == 6
+    assert list(robot.model.names)[1:] == list(robot.joint_names)
+
+
+def test_the_model_carries_the_robots_limits():
+    robot = load_robot("ur10e")
+    assert np.array_equal(robot.model.lowerPositionLimit, robot.position_min)
+    assert np.array_equal(robot.model.upperPositionLimit, robot.position_max)
+    assert np.array_equal(robot.model.upperVelocityLimit, robot.max_velocity)
+    assert np.array_equal(robot.model.upperEffortLimit, robot.max_effort)
+
+
+def test_the_tcp_is_given_in_tool0():
+    offset = pin.SE3(pin.rpy.rpyToMatrix(0.3, -0.2, 1.0), np.array([0.01, -0.02, 0.15]))
+    bare = load_robot("ur10")
+    robot = bare.with_tcp(offset)
+    for q in configurations(robot, 20):
+        tool0 = placed(bare, bare.model.createData(), q, "tool0")
+        tcp = placed(robot, robot.model.createData(), q, "tcp")
+        np.testing.assert_allclose(tcp.homogeneous, (tool0 * offset).homogeneous, atol=1e-12)
+        np.testing.assert_allclose(tool_path(robot, [q])[0, :3], tcp.translation, atol=1e-12)
+
+
+@given(st.floats(0.0, 20.0), st.integers(0, 2**32 - 1))
+def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
+    bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.05, 0.0, 0.2])))
+    robot = bare.with_payload(mass)
+    q = configurations(robot, 1, seed)[0]
+    data = bare.model.createData()
+    frame = bare.model.getFrameId("tcp")
+    jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+    np.testing.assert_allclose(
+        mass_matrix(robot, q), mass_matrix(bare, q) + mass * jacobian.T @ jacobian, rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("mass", [-0.1, float("nan"), float("inf")])
+def test_a_payload_that_is_no_mass_is_refused(mass):
+    with pytest.raises(InvalidParameter, match="payload"):
+        load_robot("ur10").with_payload(mass)
+
+
+def test_no_posture_reaches_further_than_the_reach():
+    robot = load_robot("ur10")
+    shoulder = np.zeros(3)
+    farthest = np.linalg.norm(tool_path(robot, configurations(robot, 5000))[:, :3] - shoulder, axis=1).max()
+    assert 0.8 * robot.reach < farthest <= robot.reach
+
+
+def test_the_checksum_tells_kinematics_apart_and_nothing_else():
+    robot = load_robot("ur10")
+    assert robot.checksum == load_robot("ur10").checksum == robot.with_payload(3.0).checksum
+    assert robot.checksum != load_robot("ur10e").checksum
+    assert robot.checksum != robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 1e-6]))).checksum
+
+
+def test_arrays_of_a_robot_cannot_be_written():
+    robot = load_robot("ur10")
+    for array in (robot.home, robot.placements, robot.prismatic, robot.position_min, robot.position_max):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    for array in (robot.max_velocity, robot.max_effort):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1

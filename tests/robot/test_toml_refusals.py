@@ -1,0 +1,226 @@
+"""A robot's TOML that cannot be used: the error names file, field and line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from simbridge import load_robot
+from simbridge.errors import InputFileError, UnknownName
+from simbridge.resources import robot_files
+from simbridge.robot.toml_reader import read_toml
+
+GOOD = """\
+title = "Two joints"
+home = [0.5, -0.5]
+
+[controller]
+period = 0.01
+series = "none"
+
+[kinematics]
+joint_names = ["shoulder", "elbow"]
+d = [0.1, 0.0]
+a = [0.4, 0.3]
+alpha = [1.5707963267948966, 0.0]
+base_rpy = [0.0, 0.0, 0.0]
+
+[limits]
+position_min = [-3.0, -2.0]
+position_max = [
+    3.0,
+    inf,  # continuous
+]
+velocity = [2.0, 2.5]
+effort = [50.0, 20.0]
+velocity_jump = 1.0
+acceleration = 20.0
+tool_speed = 1.0
+
+[base]
+shapes = [{ kind = "cylinder", start = [0.0, 0.0, 0.0], end = [0.0, 0.0, 0.05], radius = 0.1, color = "dark" }]
+
+[[links]]
+name = "upper"
+mass = 3.0
+center_of_mass = [-0.2, 0.0, 0.0]
+inertia_rpy = [0.0, 0.0, 0.3]
+inertia = { ixx = 0.01, ixy = 0.0, ixz = 0.0, iyy = 0.04, iyz = 0.0, izz = 0.04 }
+shapes = [
+    { start = [0.0, 0.0, 0.0], end = [-0.4, 0.0, 0.0], radius = 0.05 },
+    { start = [0.0, 0.0, 0.0], end = [0.0, 0.0, 0.1], radius = 0.06, kind = "cylinder", solid = false },
+]
+
+[[links]]
+name = "lower"
+mass = 2.0
+center_of_mass = [-0.15, 0.0, 0.0]
+
+[links.inertia]
+ixx = 0.002
+ixy = 0.0
+ixz = 0.0
+iyy = 0.015
+iyz = 0.0
+izz = 0.015
+"""
+
+# What is replaced, by what; then the field that is named, the words on the line that is named (or None), and the reason.
+REFUSED = [
+    # something is missing
+    ('title = "Two joints"\n', "", "title", None, "this field is missing"),
+    ("period = 0.01\n", "", "controller.period", "[controller]", "this field is missing"),
+    ("a = [0.4, 0.3]\n", "", "kinematics.a", "[kinematics]", "this field is missing"),
+    ("velocity = [2.0, 2.5]\n", "", "limits.velocity", "[limits]", "this field is missing"),
+    ("mass = 3.0\n", "", "links[0].mass", "[[links]]", "this field is missing"),
+    ("iyz = 0.0\nizz", "izz", "links[1].inertia.iyz", "[links.inertia]", "this field is missing"),
+    ("end = [-0.4, 0.0, 0.0], ", "", "links[0].shapes[0].end", "radius = 0.05 }", "this field is missing"),
+    # something is too much, or misspelt
+    ("velocity = [2.0", "velocty = [2.0", "limits.velocty", "velocty", "there is no such field. Did you mean 'velocity'?"),
+    ("mass = 2.0", "mass = 2.0\nweight = 2.0", "links[1].weight", "weight", "Known: center_of_mass, inertia"),
+    ("[base]", "[stand]", "stand", "[stand]", "there is no such field"),
+    ("solid = false", "solid = false, wide = 1", "links[0].shapes[1].wide", "wide", "Did you mean"),
+    # something is of another kind
+    ("period = 0.01", 'period = "8 ms"', "controller.period", "8 ms", "expected a number, got text"),
+    ("mass = 2.0", "mass = true", "links[1].mass", "mass = true", "expected a number, got bool"),
+    ("d = [0.1, 0.0]", "d = 0.1", "kinematics.d", "d = 0.1", "expected a list, got a number"),
+    ("    inf,  # continuous", "    'inf',", "limits.position_max[1]", "'inf'", "expected a number, got text"),
+    ('"shoulder", "elbow"', '"shoulder", 2', "kinematics.joint_names[1]", "joint_names", "expected text, got a whole number"),
+    ("[0.0, 0.0, 0.05]", "[0.0, 0.05]", "base.shapes[0].end", "0.05", "expected a list of length 3, got 2"),
+    ("[controller]\n", "controller = 3\n[controls]\n", "controller", "controller = 3", "expected a table"),
+    ('color = "dark"', 'color = "pink"', "base.shapes[0].color", "pink", "'pink' is not among the known: silver, grey, blue, dark"),
+    ('kind = "cylinder", solid', 'kind = "cone", solid', "links[0].shapes[1].kind", "cone", "known: capsule, cylinder"),
+    # not one a joint
+    ("home = [0.5, -0.5]", "home = [0.5]", "home", "home =", "2 values are needed, one a joint, but there are 1"),
+    ("alpha = [1.5707963267948966, 0.0]", "alpha = [0, 0, 0]", "kinematics.alpha", "alpha", "but there are 3"),
+    ("effort = [50.0, 20.0]", "effort = []", "limits.effort", "effort", "but there are 0"),
+    ('["shoulder", "elbow"]', "[]", "kinematics.joint_names", "joint_names", "at least one joint"),
+    (GOOD[GOOD.index('[[links]]\nname = "lower"') :], "", "links", "[[links]]", "but there are 1"),
+    # names
+    ('"shoulder", "elbow"', '"elbow", "elbow"', "kinematics.joint_names[1]", "joint_names", "'elbow' was given before"),
+    ('name = "lower"', 'name = "upper"', "links[1].name", "\"upper\"\nmass = 2", "'upper' was given before"),
+    ('name = "lower"', 'name = "tool0"', "links[1].name", "tool0", "'tool0' is taken"),
+    ('name = "lower"', 'name = " "', "links[1].name", '" "', "' ' is no name"),
+    ('"elbow"]', '"el\\nbow"]', "kinematics.joint_names[1]", "joint_names", "is no name"),
+    # numbers that cannot be
+    ("mass = 3.0", "mass = -3.0", "links[0].mass", "mass = -3.0", "a positive number, not -3.0"),
+    ("mass = 3.0", "mass = 0", "links[0].mass", "mass = 0", "a positive number, not 0"),
+    ("mass = 2.0", "mass = nan", "links[1].mass", "mass = nan", "a positive number, not nan"),
+    ("period = 0.01", "period = inf", "controller.period", "period", "a positive number, not inf"),
+    ("period = 0.01", "period = -0.01", "controller.period", "period", "a positive number"),
+    ("period = 0.01", "period = " + "9" * 400, "controller.period", "period", "number out of range"),
+    ("a = [0.4, 0.3]", "a = [0.4, nan]", "kinematics.a[1]", "a = [0.4", "a finite number, not nan"),
+    ("d = [0.1, 0.0]", "d = [inf, 0.0]", "kinematics.d[0]", "d = [inf", "a finite number, not inf"),
+    ("base_rpy = [0.0, 0.0, 0.0]", "base_rpy = [0, 0, nan]", "kinematics.base_rpy[2]", "base_rpy", "not nan"),
+    ("velocity = [2.0, 2.5]", "velocity = [2.0, 0.0]", "limits.velocity[1]", "velocity = ", "a positive number"),
+    ("effort = [50.0, 20.0]", "effort = [-50, 20]", "limits.effort[0]", "effort", "a positive number, not -50"),
+    ("velocity_jump = 1.0", "velocity_jump = 0", "limits.velocity_jump", "velocity_jump", "a positive number"),
+    ("acceleration = 20.0", "acceleration = nan", "limits.acceleration", "acceleration", "a positive number"),
+    ("tool_speed = 1.0", "tool_speed = -1", "limits.tool_speed", "tool_speed", "a positive number"),
+    ("radius = 0.05 }", "radius = 0 }", "links[0].shapes[0].radius", "radius = 0 }", "a positive number"),
+    ("radius = 0.06", "radius = nan", "links[0].shapes[1].radius", "radius = nan", "a positive number"),
+    ("radius = 0.1", "radius = -0.1", "base.shapes[0].radius", "radius = -0.1", "a positive number"),
+    ("end = [-0.4, 0.0, 0.0]", "end = [-0.4, nan, 0.0]", "links[0].shapes[0].end[1]", "-0.4, nan", "finite"),
+    ("end = [0.0, 0.0, 0.1]", "end = [0.0, 0.0, 0.0]", "links[0].shapes[1].end", "0.06", "must not end where it starts"),
+    ("[-0.15, 0.0, 0.0]", "[-0.15, 0.0, inf]", "links[1].center_of_mass[2]", "-0.15", "finite"),
+    ("inertia_rpy = [0.0, 0.0, 0.3]", "inertia_rpy = [nan, 0, 0]", "links[0].inertia_rpy[0]", "inertia_rpy", "finite"),
+    ("ixx = 0.002", "ixx = nan", "links[1].inertia.ixx", "ixx = nan", "finite"),
+    # tensors that no body has
+    ("ixx = 0.002", "ixx = -0.002", "links[1].inertia", "[links.inertia]", "one is negative"),
+    ("ixx = 0.01,", "ixx = 0.0,", "links[0].inertia", "ixx = 0.0,", "not positive definite"),
+    ("iyz = 0.0\n", "iyz = 0.02\n", "links[1].inertia", "[links.inertia]", "one is negative"),
+    ("izz = 0.04", "izz = 0.06", "links[0].inertia", "izz = 0.06", "one exceeds the others' sum"),
+    # ranges
+    ("position_min = [-3.0, -2.0]", "position_min = [3.0, -2.0]", "limits.position_min[0]", "position_min", "not below"),
+    ("position_min = [-3.0, -2.0]", "position_min = [-3.0, nan]", "limits.position_min[1]", "position_min", "nan is not"),
+    ("position_min = [-3.0, -2.0]", "position_min = [-3.0, inf]", "limits.position_min[1]", "position_min", "not below"),
+    ("home = [0.5, -0.5]", "home = [3.5, -0.5]", "home[0]", "home", "3.5 rad is outside of the range of shoulder, -3.0 to 3.0"),
+    ("home = [0.5, -0.5]", "home = [0.5, nan]", "home[1]", "home", "finite"),
+    ("home = [0.5, -0.5]", "home = [0.5, inf]", "home[1]", "home", "finite"),
+    # no TOML
+    ("effort = [50.0, 20.0]", "effort = 50.0, 20.0", None, "effort", "this is not TOML"),
+    ("effort = [50.0, 20.0]", "effort = [50.0 20.0]", None, "effort", "this is not TOML"),
+    ("mass = 2.0", "mass = 2.0\nmass = 2.0", None, "mass = 2.0\ncenter", "this is not TOML"),
+    ("[limits]", "[limits", None, "[limits", "this is not TOML"),
+    ("izz = 0.015\n", "last =", None, "last =", "this is not TOML"),
+]  # fmt: skip
+
+
+def written(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "arm.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_file_that_the_cases_are_made_from_is_read(tmp_path):
+    robot = read_toml(written(tmp_path, GOOD))
+    assert (robot.name, robot.title, robot.n, robot.period) == ("arm", "Two joints", 2, 0.01)
+    assert robot.position_max[1] == float("inf")
+
+
+@pytest.mark.parametrize(("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED])
+def test_the_error_names_file_field_and_line(tmp_path, old, new, field, words, reason):
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    path = written(tmp_path, text)
+    with pytest.raises(InputFileError, match=re.escape(reason)) as caught:
+        read_toml(path)
+    assert caught.value.path == path
+    assert caught.value.field == field
+    expected = None if words is None else text[: text.index(words)].count("\n") + 1
+    assert caught.value.line == expected
+    assert str(caught.value).startswith(f"{path}" + (f", line {expected}" if expected else ""))
+
+
+def test_a_second_header_is_told_from_the_first(tmp_path):
+    path = written(tmp_path, GOOD.replace("mass = 2.0\n", ""))
+    with pytest.raises(InputFileError, match="missing") as caught:
+        read_toml(path)
+    assert caught.value.field == "links[1].mass"
+    assert caught.value.line == GOOD[: GOOD.rindex("[[links]]")].count("\n") + 1
+
+
+def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_path):
+    with pytest.raises(InputFileError, match="there is no such file"):
+        load_robot(tmp_path / "nowhere.toml")
+    (tmp_path / "directory.toml").mkdir()
+    with pytest.raises(InputFileError, match="this is a directory"):
+        load_robot(tmp_path / "directory.toml")
+    (tmp_path / "latin.toml").write_bytes('title = "Größe"'.encode("latin-1"))
+    with pytest.raises(InputFileError, match="not UTF-8"):
+        load_robot(tmp_path / "latin.toml")
+    (tmp_path / "empty.toml").write_bytes(b"")
+    with pytest.raises(InputFileError, match="this field is missing"):
+        load_robot(tmp_path / "empty.toml")
+
+
+@pytest.mark.parametrize(
+    ("home", "reason"),
+    [
+        ([0.0] * 5, "home: 6 joint positions are needed, but there are 5"),
+        ([0.0, 0.0, 4.0, 0.0, 0.0, 0.0], r"home\[2\]: 4.0 is outside of the range of elbow_joint, -3.141592654 to 3.1"),
+        ([0.0, 0.0, float("nan"), 0.0, 0.0, 0.0], "nan is outside of the range of elbow_joint"),
+    ],
+)
+def test_a_home_given_at_loading_is_checked_against_the_limits(home, reason):
+    with pytest.raises(InputFileError, match=reason):
+        load_robot("ur10", home=home)
+
+
+def test_a_home_given_at_loading_takes_the_place_of_the_files():
+    assert list(load_robot("ur10", home=[0.1] * 6).home) == [0.1] * 6
+
+
+def test_an_unknown_name_is_answered_with_the_nearest_and_how_to_give_a_path():
+    with pytest.raises(UnknownName, match="Did you mean 'ur10e'") as caught:
+        load_robot("ur10-e")
+    assert caught.value.known == tuple(robot_files())
+    assert "./arm.urdf" in str(caught.value)
+
+
+def test_every_robot_is_loaded_by_its_name_and_by_its_path():
+    for name, path in robot_files().items():
+        assert load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
+        assert load_robot(path).name == name

@@ -1,0 +1,225 @@
+"""A URDF that is no serial arm: the error names file, element and line."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from simbridge import load_robot
+from simbridge.errors import InputFileError
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+GOOD = f"""\
+<?xml version="1.0"?>
+<robot name="two_joints">
+  <link name="base_link"/>
+  <link name="upper">
+    <collision>
+      <geometry>
+        <cylinder radius="0.05" length="0.4"/>
+      </geometry>
+    </collision>
+    <inertial>
+      <origin xyz="0.2 0 0" rpy="0 0 0"/>
+      <mass value="3"/>
+      <inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.04"/>
+    </inertial>
+  </link>
+  <link name="lower">
+    {INERTIAL}
+  </link>
+  <joint name="shoulder" type="revolute">
+    <parent link="base_link"/>
+    <child link="upper"/>
+    <origin xyz="0 0 0.3" rpy="0 0 0"/>
+    <axis xyz="0 0 1"/>
+    <limit lower="-3" upper="3" velocity="2" effort="50"/>
+  </joint>
+  <joint name="elbow" type="continuous">
+    <parent link="upper"/>
+    <child link="lower"/>
+    <axis xyz="0 1 0"/>
+    <limit velocity="2.5" effort="20"/>
+  </joint>
+  <link name="tool0"/>
+  <joint name="flange" type="fixed">
+    <parent link="lower"/>
+    <child link="tool0"/>
+  </joint>
+</robot>
+"""
+
+
+def with_joint(kind: str, parent: str = "base_link", link: str = "other") -> str:
+    """A further link and joint, to stand before </robot>."""
+    return (
+        f'  <link name="{link}">{INERTIAL}</link>\n  <joint name="further" type="{kind}">'
+        f'<parent link="{parent}"/><child link="{link}"/><limit lower="0" upper="1" velocity="1" effort="1"/></joint>\n</robot>'
+    )
+
+
+FLANGE = GOOD[GOOD.index('  <link name="tool0"/>') : GOOD.index("</robot>")]
+
+# What is replaced, by what; then the element that is named, the words on the line that is named, and the reason.
+REFUSED = [
+    # no XML, or another one
+    ("</robot>", "", None, None, "this is not well-formed XML: no element found"),
+    ('<link name="tool0"/>', '<link name="tool0">', None, "</robot>", "this is not well-formed XML: mismatched tag"),
+    ('name="upper">', 'name="upper" name="upper">', None, 'name="upper" name', "duplicate attribute"),
+    ('radius="0.05"', "radius=0.05", None, "radius=0.05", "this is not well-formed XML"),
+    ('<link name="base_link"/>', '<xacro:arm xmlns:xacro="x"/>', "<robot name='two_joints'>", "<robot", "expand it first"),
+    # something is missing
+    ('<link name="base_link"/>', "<link/>", "<link> name", "<link/>", "it lacks this attribute"),
+    ('<link name="base_link"/>', '<link name=""/>', "<link> name", 'name=""', "this attribute is empty"),
+    ('<joint name="elbow" ', "<joint ", "<joint> name", '<joint type="cont', "it lacks this attribute"),
+    (' type="continuous"', "", "<joint name='elbow'> type", 'name="elbow"', "it lacks this attribute"),
+    ('    <parent link="upper"/>\n', "", "<joint name='elbow'>", 'name="elbow"', "it lacks <parent>"),
+    ('    <child link="upper"/>\n', "", "<joint name='shoulder'>", 'name="shoulder"', "it lacks <child>"),
+    ('<child link="lower"/>', "<child/>", "<child> link", "<child/>", "it lacks this attribute"),
+    ('    <limit velocity="2.5" effort="20"/>\n', "", "<joint name='elbow'>", 'name="elbow"', "it lacks <limit>, with velocity"),
+    (' lower="-3"', "", "<limit> lower", "<limit", "it lacks this attribute"),
+    (' velocity="2.5"', "", "<limit> velocity", 'effort="20"', "it lacks this attribute"),
+    ('      <mass value="3"/>\n', "", "<inertial>", "<inertial>", "it lacks <mass>"),
+    (' izz="0.04"', "", "<inertia> izz", 'ixx="0.02"', "it lacks this attribute"),
+    ('radius="0.05" ', "", "<cylinder> radius", "<cylinder", "it lacks this attribute"),
+    ('<cylinder radius="0.05" length="0.4"/>', "", "<geometry>", "<geometry>", "it holds no shape"),
+    ('      <geometry>\n', "", None, "</geometry>", "mismatched tag"),
+    # words, counts, infinities
+    ('value="3"', 'value="three"', "<mass> value", "three", "'three' is not a finite number"),
+    ('value="3"', 'value="1 2"', "<mass> value", "1 2", "'1 2' is not a finite number"),
+    ('value="3"', 'value="nan"', "<mass> value", "nan", "'nan' is not a finite number"),
+    ('xyz="0 0 0.3"', 'xyz="0 0"', "<origin> xyz", 'xyz="0 0"', "'0 0' is not 3 finite numbers"),
+    ('xyz="0 0 0.3"', 'xyz="0 0 x"', "<origin> xyz", "0 0 x", "'0 0 x' is not 3 finite numbers"),
+    ('0.3" rpy="0 0 0"', '0.3" rpy="0 0 inf"', "<origin> rpy", "0 0 inf", "is not 3 finite numbers"),
+    ('xyz="0 1 0"', 'xyz="y"', "<axis> xyz", 'xyz="y"', "'y' is not 3 finite numbers"),
+    ('upper="3"', 'upper="inf"', "<limit> upper", "inf", "'inf' is not a finite number"),
+    ('ixy="0" ixz="0" iyy="0.03"', 'ixy="" ixz="0" iyy="0.03"', "<inertia> ixy", 'ixy=""', "this attribute is empty"),
+    # numbers that cannot be
+    ('xyz="0 1 0"', 'xyz="0 0 0"', "<joint name='elbow'> axis", 'name="elbow"', "its axis is zero"),
+    ('velocity="2.5"', 'velocity="0"', "<limit> velocity", 'velocity="0"', "lets the joint 'elbow' never move"),
+    ('effort="50"', 'effort="0.0"', "<limit> effort", 'effort="0.0"', "lets the joint 'shoulder' never move"),
+    ('effort="50"', 'effort="-50"', "<limit> effort", 'effort="-50"', "lets the joint 'shoulder' never move"),
+    ('lower="-3"', 'lower="3"', "<limit> lower", 'lower="3"', "the lower limit 3.0 of joint 'shoulder' is not below"),
+    ('value="3"', 'value="-3"', "<mass> value", 'value="-3"', "a mass of -3.0 kg"),
+    ('value="3"', 'value="0"', "<link name='upper'>", 'name="upper"', "a link that moves needs mass and inertia"),
+    (INERTIAL, "", "<link name='lower'>", 'name="lower"', "a link that moves needs mass and inertia"),
+    ('ixx="0.02"', 'ixx="-0.02"', "<inertia>", "-0.02", "one is negative"),
+    ('izz="0.04"', 'izz="0.06"', "<inertia>", "0.06", "one exceeds the others' sum"),
+    ('radius="0.05"', 'radius="0"', "<cylinder> radius", "<cylinder", "this must be positive, not 0.0"),
+    ('length="0.4"', 'length="-0.4"', "<cylinder> length", "<cylinder", "this must be positive, not -0.4"),
+    ('<cylinder radius="0.05" length="0.4"/>', '<sphere radius="-1"/>', "<sphere> radius", "<sphere", "must be positive"),
+    ('<cylinder radius="0.05" length="0.4"/>', '<box size="1 2 0"/>', "<box> size", "<box", "must be positive, not [1.0, 2.0, 0.0]"),
+    ('<cylinder radius="0.05" length="0.4"/>', "<cone/>", "<cone>", "<cone/>", "known are box, cylinder, capsule, sphere and mesh"),
+    # names
+    ('<link name="base_link"/>', '<link name="base_link"/><link name="base_link"/>', "<link name='base_link'>", "base_link", "another link of this name"),
+    ('<link name="lower">', '<link name="upper">', "<link name='upper'>", f'name="upper">\n    {INERTIAL}', "another link of this name"),
+    ('name="elbow"', 'name="shoulder"', "<joint name='shoulder'>", 'name="shoulder" type="cont', "another joint of this name"),
+    ('name="elbow"', 'name="tool0"', "<joint name='tool0'>", 'name="tool0" type="cont', "the name 'tool0' is taken"),
+    ('<parent link="upper"/>', '<parent link="uper"/>', "<joint name='elbow'>", 'name="elbow"', "there is no link 'uper'"),
+    ('<child link="lower"/>', '<child link="hand"/>', "<joint name='elbow'>", 'name="elbow"', "there is no link 'hand'"),
+    # joints that a serial arm does not have
+    ('type="continuous"', 'type="floating"', "<joint name='elbow'> type", 'name="elbow"', "a joint of type 'floating'"),
+    ('type="continuous"', 'type="planar"', "<joint name='elbow'> type", 'name="elbow"', "known are revolute, continuous"),
+    ('type="continuous"', 'type="hinge"', "<joint name='elbow'> type", 'name="elbow"', "a joint of type 'hinge'"),
+    ('    <axis xyz="0 1 0"/>', '    <mimic joint="shoulder"/>', "<joint name='elbow'> mimic", 'name="elbow"', "mimics another"),
+    ("</robot>", with_joint("revolute"), "<joint name='further'> type", "further", "a movable joint beside the chain"),
+    ("</robot>", with_joint("prismatic", "tool0", "finger"), "<joint name='further'> type", "further", "beside the chain"),
+    # links that do not make a chain
+    (FLANGE, with_joint("fixed").removesuffix("</robot>"), "<robot name='two_joints'>", "<robot", "the chain ends in 2 places (lower, other)"),
+    ("</robot>", '  <link name="loose"/>\n</robot>', "<link name='loose'>", "loose", "2 roots, base_link, loose"),
+    ("</robot>", with_joint("fixed", "other"), "<joint name='further'>", "further", "link 'other' hangs on itself"),
+    ('<child link="tool0"/>', '<child link="upper"/>', "<joint name='flange'>", 'name="flange"', "'upper' already hangs on joint 'shoulder'"),
+    ('<parent link="base_link"/>', '<parent link="tool0"/>', "<joint name='shoulder'>", 'name="shoulder"', "the joints form a loop"),
+    ('<link name="base_link"/>', "", "<joint name='shoulder'>", 'name="shoulder"', "there is no link 'base_link'"),
+]  # fmt: skip
+
+
+def written(tmp_path, text):
+    path = tmp_path / "arm.urdf"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_file_that_the_cases_are_made_from_is_read(tmp_path):
+    robot = load_robot(written(tmp_path, GOOD))
+    assert robot.joint_names == ("shoulder", "elbow")
+    assert [link.name for link in robot.links] == ["upper", "lower"]
+
+
+@pytest.mark.parametrize(("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED])
+def test_the_error_names_file_element_and_line(tmp_path, old, new, field, words, reason):
+    assert old in GOOD
+    text = GOOD.replace(old, new, 1)
+    path = written(tmp_path, text)
+    with pytest.raises(InputFileError, match=re.escape(reason)) as caught:
+        load_robot(path)
+    line = text.count("\n") + 1 if words is None else text[: text.index(words)].count("\n") + 1
+    assert (caught.value.path, caught.value.field, caught.value.line) == (path, field, line)
+    assert str(caught.value).startswith(f"{path}, line {line}")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "no xml at all", "<?xml version='1.0'?>"])
+def test_a_file_without_an_element_is_refused(tmp_path, text):
+    with pytest.raises(InputFileError, match="this is not well-formed XML") as caught:
+        load_robot(written(tmp_path, text))
+    assert caught.value.line is not None
+
+
+def test_another_kind_of_xml_is_refused(tmp_path):
+    with pytest.raises(InputFileError, match="line 1, <sdf>: a URDF begins with <robot>"):
+        load_robot(written(tmp_path, '<sdf version="1.7"><model name="arm"/></sdf>'))
+
+
+def test_a_robot_without_links_is_refused(tmp_path):
+    with pytest.raises(InputFileError, match="line 2, <robot name='r'>: there is no <link>"):
+        load_robot(written(tmp_path, "<?xml version='1.0'?>\n<robot name='r'/>"))
+
+
+def test_an_arm_without_a_movable_joint_is_refused(tmp_path):
+    text = GOOD.replace('type="continuous"', 'type="fixed"').replace('type="revolute"', 'type="fixed"')
+    with pytest.raises(InputFileError, match="line 2, <robot name='two_joints'>: its chain has no movable joint"):
+        load_robot(written(tmp_path, text))
+
+
+def test_a_single_link_is_no_arm(tmp_path):
+    with pytest.raises(InputFileError, match="its chain has no movable joint"):
+        load_robot(written(tmp_path, '<robot name="r"><link name="base_link"/></robot>'))
+
+
+def test_a_movable_joint_before_base_link_is_refused(tmp_path):
+    rail = with_joint("prismatic", "other", "base_link").replace('<link name="base_link">', '<link name="other">')
+    text = GOOD.replace("</robot>", rail)
+    with pytest.raises(InputFileError, match="<joint name='further'> type: a movable joint before base_link"):
+        load_robot(written(tmp_path, text))
+
+
+def test_a_tool0_that_does_not_hang_on_base_link_is_refused(tmp_path):
+    text = GOOD.replace('<parent link="lower"/>', '<parent link="world"/>').replace(
+        "</robot>",
+        '<link name="world"/><joint name="up" type="fixed"><parent link="world"/><child link="base_link"/></joint></robot>',
+    )
+    with pytest.raises(InputFileError, match="no chain of joints leads from 'base_link' to 'tool0'"):
+        load_robot(written(tmp_path, text))
+
+
+def test_fixed_links_without_mass_may_hang_anywhere(tmp_path):
+    robot = load_robot(written(tmp_path, GOOD.replace("</robot>", with_joint("fixed", "upper"))))
+    assert robot.links[0].inertia.mass == 4.0
+
+
+def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_path):
+    with pytest.raises(InputFileError, match="there is no such file"):
+        load_robot(tmp_path / "nowhere.urdf")
+    (tmp_path / "directory.urdf").mkdir()
+    with pytest.raises(InputFileError, match="this is a directory"):
+        load_robot(tmp_path / "directory.urdf")
+    (tmp_path / "mesh.urdf").write_bytes(b"\x89\xff\x00")
+    with pytest.raises(InputFileError, match="not UTF-8"):
+        load_robot(tmp_path / "mesh.urdf")
+
+
+def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
+    path = tmp_path / "robot_description"
+    path.write_text(GOOD, encoding="utf-8")
+    assert load_robot(path).n == 2
