@@ -94,6 +94,7 @@ class Servers:
             for port in self._ports.values():
                 if port.listener is not None:
                     port.listener.close()
+            self._release()
             raise
         for end in (self._wake_in, self._wake_out):
             end.setblocking(False)
@@ -112,11 +113,14 @@ class Servers:
             self._stopping = True
             self._wake()
             self._thread.join()
+        self._release()
+        if self.fault is not None:
+            raise self.fault
+
+    def _release(self) -> None:
         self._wake_in.close()
         self._wake_out.close()
         self._selector.close()
-        if self.fault is not None:
-            raise self.fault
 
     # What the controller's thread calls, with the lock held
 

@@ -136,7 +136,16 @@ def test_a_program_is_playing_paused_or_stopped(state: RuntimeState) -> None:
 def test_in_local_control_an_e_series_answers_questions_only() -> None:
     machine = FakeMachine("5.12")
     machine.remote_control = False
-    commands = ["power on", "power off", "brake release", "play", "stop", "pause", "load a.urp", "unlock protective stop"]
+    commands = [
+        "power on",
+        "power off",
+        "brake release",
+        "play",
+        "stop",
+        "pause",
+        "load a.urp",
+        "unlock protective stop",
+    ]
     assert {ask(line, machine) for line in commands} == {NOT_ALLOWED}
     assert machine.calls == []
     assert ask("is in remote control", machine) == "false"

@@ -349,7 +349,8 @@ def test_frames_may_arrive_in_any_pieces(machine: FakeMachine) -> None:
 
 
 _NAMES = st.lists(
-    st.sampled_from([*output_variables(PROFILES["5.25"]), *input_variables(PROFILES["5.25"]), "nonsense", ""]), max_size=6
+    st.sampled_from([*output_variables(PROFILES["5.25"]), *input_variables(PROFILES["5.25"]), "nonsense", ""]),
+    max_size=6,
 ).map(lambda names: ",".join(names).encode())
 _FRAMES = st.one_of(
     st.binary(max_size=40),

@@ -1,0 +1,235 @@
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.emulator import primary_messages
+from simbridge.emulator.primary import robot_state
+from simbridge.emulator.profile import PROFILES
+from simbridge.emulator.realtime import realtime_package
+from simbridge.emulator.script_buffer import MAX_SCRIPT, ScriptBuffer
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import ProtocolViolation
+from tests.emulator.fake_machine import UR10_A, UR10_D, FakeMachine
+
+
+def parts(package: bytes) -> dict[int, bytes]:
+    """Sub-packages of a robot state message by type, without their headers."""
+    size, kind = struct.unpack_from(">iB", package)
+    assert (size, kind) == (len(package), 16)
+    found, at = {}, 5
+    while at < size:
+        length, kind = struct.unpack_from(">iB", package, at)
+        found[kind] = package[at + 5 : at + length]
+        at += length
+    assert at == size
+    return found
+
+
+@pytest.mark.parametrize(
+    ("polyscope", "masterboard", "configuration"), [("3.15", 72, 445), ("5.12", 75, 445), ("5.25", 75, 449)]
+)
+def test_sub_packages_have_their_documented_sizes(polyscope: str, masterboard: int, configuration: int) -> None:
+    sizes = {kind: len(data) + 5 for kind, data in parts(robot_state(FakeMachine(polyscope))).items()}
+    assert sizes == {0: 47, 1: 251, 2: 37, 3: masterboard, 4: 101, 5: 225, 6: configuration}
+
+
+def test_the_robot_mode_tells_power_stops_program_and_speed() -> None:
+    machine = FakeMachine("5.12")
+    s = machine.state
+    s.timestamp, s.speed_slider, s.speed_scaling = 2.5, 0.5, 0.25
+    s.safety_mode, s.runtime_state = SafetyMode.PROTECTIVE_STOP, RuntimeState.PAUSED
+    time, *flags, mode, control, fraction, scaling, limit, _ = struct.unpack(
+        ">Q7?bB3dB", parts(robot_state(machine))[0]
+    )
+    assert (time, mode, control, fraction, scaling, limit) == (2_500_000, RobotMode.RUNNING, 0, 0.5, 0.25, 1.0)
+    assert flags == [False, True, True, False, True, False, True]
+
+
+def test_an_arm_without_power_says_so() -> None:
+    machine = FakeMachine("5.12")
+    machine.state.robot_mode = RobotMode.POWER_OFF
+    found = parts(robot_state(machine))
+    assert found[0][8:11] == bytes([False, False, False])
+    assert found[1][40::41] == bytes([239] * 6)
+
+
+def test_joint_data_holds_the_actual_and_the_target_joints() -> None:
+    machine = FakeMachine("5.12")
+    machine.state.target_q = np.arange(6.0)
+    joints = list(struct.iter_unpack(">3d4fB", parts(robot_state(machine))[1]))
+    assert [joint[0] for joint in joints] == machine.state.actual_q.tolist()
+    assert [joint[1] for joint in joints] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert {joint[-1] for joint in joints} == {253}
+
+
+def test_the_cartesian_info_holds_pose_and_tcp() -> None:
+    machine = FakeMachine("5.12")
+    machine.state.actual_tcp_pose = np.arange(6.0)
+    machine.state.tcp_offset = np.arange(6.0) / 10
+    assert struct.unpack(">12d", parts(robot_state(machine))[4]) == (*np.arange(6.0), *(np.arange(6.0) / 10))
+
+
+@pytest.mark.parametrize(("checksum", "status"), [((0xFFFFFFFF,) * 6, 1), ((1, 2, 3, 4, 5, 6), 0)])
+def test_the_kinematics_info_holds_the_arms_own_table(checksum: tuple[int, ...], status: int) -> None:
+    machine = FakeMachine("5.12")
+    machine.kinematics_checksum = checksum
+    values = struct.unpack(">6I24dI", parts(robot_state(machine))[5])
+    assert values[:6] == checksum
+    assert (values[12:18], values[18:24], values[30]) == (UR10_A, UR10_D, status)
+
+
+def test_the_configuration_tells_limits_table_and_robot_type() -> None:
+    values = struct.unpack(">53d4i", parts(robot_state(FakeMachine("5.12")))[6])
+    robot = FakeMachine.robot
+    assert values[0:12:2] == tuple(robot.position_min)
+    assert values[1:12:2] == tuple(robot.position_max)
+    assert values[12:24:2] == tuple(robot.max_velocity)
+    assert (values[29:35], values[35:41]) == (UR10_A, UR10_D)
+    assert values[55] == 2
+
+
+def message(data: bytes) -> tuple[int, int, bytes]:
+    """Its time in microseconds, its type and what it says."""
+    size, kind, time, _, subtype = struct.unpack_from(">iBQbB", data)
+    assert (size, kind) == (len(data), 20)
+    return time, subtype, data[15:]
+
+
+@pytest.mark.parametrize("polyscope", PROFILES)
+def test_the_version_message_names_the_software(polyscope: str) -> None:
+    machine = FakeMachine(polyscope)
+    _, kind, said = message(primary_messages.version_message(machine))
+    major, minor, bugfix, build = struct.unpack_from(">2B2i", said, 10)
+    assert (kind, said[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", machine.profile.version)
+    assert said[20:].decode() == machine.profile.date
+
+
+def test_a_runtime_exception_says_where_and_what() -> None:
+    machine = FakeMachine("5.12")
+    machine.state.timestamp = 1.5
+    time, kind, said = message(primary_messages.runtime_exception(machine, 12, 3, "name 'x' is not defined"))
+    assert (time, kind, struct.unpack_from(">2i", said), said[8:]) == (
+        1_500_000,
+        10,
+        (12, 3),
+        b"name 'x' is not defined",
+    )
+
+
+def test_text_key_and_popup_messages_carry_their_texts() -> None:
+    machine = FakeMachine("5.12")
+    assert message(primary_messages.text_message(machine, "höllo"))[1:] == (0, "höllo".encode())
+    key = primary_messages.key_message(machine, "PROGRAM_XXX_STARTED", "servo", code=1)
+    assert message(key)[1:] == (7, struct.pack(">2iB", 1, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
+    popup = primary_messages.popup_message(machine, "look out", "Stop", error=True)
+    assert message(popup)[1:] == (2, struct.pack(">IB3?B", 0, 0, False, True, False, 4) + b"Stoplook out")
+
+
+@pytest.mark.parametrize("polyscope", PROFILES)
+def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
+    machine = FakeMachine(polyscope)
+    s = machine.state
+    s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
+    s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
+    s.speed_scaling, s.runtime_state, s.payload = 0.75, RuntimeState.PLAYING, 1.5
+    s.payload_inertia = np.arange(6.0) + 30
+    package = realtime_package(machine)
+    assert struct.unpack_from(">i", package) == (len(package),) == (1220,)
+
+    def double(place: int, count: int = 1) -> list[float]:
+        # UR's sheets number the doubles from 1: the time.
+        return list(struct.unpack_from(f">{count}d", package, 4 + 8 * (place - 1)))
+
+    assert double(1) == [3.25]
+    assert double(2, 6) == s.target_q.tolist()
+    assert double(32, 6) == s.actual_q.tolist()
+    assert double(56, 6) == s.actual_tcp_pose.tolist()
+    assert double(80, 6) == s.target_tcp_speed.tolist()
+    assert double(86) == [5]
+    assert double(95) == [RobotMode.RUNNING]
+    assert double(96, 6) == [253] * 6
+    assert double(102) == [SafetyMode.NORMAL]
+    assert double(118) == [0.75]
+    assert double(131, 2) == [9, RuntimeState.PLAYING]
+    assert double(139) == [SafetyMode.NORMAL]
+    assert double(143) == [1.5]
+    assert double(147, 6) == s.payload_inertia.tolist()
+
+
+SCRIPT = """def outer():
+  # a comment with an end
+  def inner():
+    textmsg("this is not the end")
+  end
+  thread worker():
+    while True:
+      sync()
+    end
+  end
+  if (1 < 2):
+    inner()
+  elif False:
+    inner()
+  end
+  legend = 3
+  sec = 4
+end
+"""
+
+
+def test_a_program_is_complete_with_its_own_end() -> None:
+    assert ScriptBuffer().receive(SCRIPT.encode()) == [SCRIPT]
+
+
+@given(st.integers(1, 40))
+def test_a_program_may_arrive_in_any_pieces(size: int) -> None:
+    data = (SCRIPT + "movej([0,0,0,0,0,0])\n" + SCRIPT).encode()
+    buffer = ScriptBuffer()
+    programs = [p for i in range(0, len(data), size) for p in buffer.receive(data[i : i + size])]
+    assert programs == [SCRIPT, "movej([0,0,0,0,0,0])\n", SCRIPT]
+
+
+def test_a_program_waits_for_its_last_newline() -> None:
+    buffer = ScriptBuffer()
+    assert buffer.receive(SCRIPT.rstrip("\n").encode()) == []
+    assert buffer.receive(b"\n") == [SCRIPT]
+
+
+def test_lines_outside_of_a_program_are_programs() -> None:
+    data = b"set_digital_out(0, True)\r\n\n  # nothing\nstopj(2.0)\nsec blink():\n  sync()\nend\n"
+    assert ScriptBuffer().receive(data) == [
+        "set_digital_out(0, True)\n",
+        "stopj(2.0)\n",
+        "sec blink():\n  sync()\nend\n",
+    ]
+
+
+def test_a_stray_end_does_not_swallow_the_next_program() -> None:
+    assert ScriptBuffer().receive(b"end\n" + SCRIPT.encode())[-1] == SCRIPT
+
+
+@pytest.mark.parametrize("line", [b"x" * 1000, b"  x = 1\n" * 125])
+def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
+    buffer = ScriptBuffer()
+    buffer.receive(b"def endless():\n")
+    with pytest.raises(ProtocolViolation) as caught:
+        for _ in range(MAX_SCRIPT // 1000 + 1):
+            assert buffer.receive(line) == []
+    assert caught.value.protocol == "script"
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.one_of(st.binary(max_size=50), st.sampled_from([b"def a():\n", b"end\n", b"if x:", b'"'])), max_size=9)
+)
+def test_no_byte_of_a_program_is_lost_or_doubled(chunks: list[bytes]) -> None:
+    buffer = ScriptBuffer()
+    programs = "".join(program for chunk in chunks for program in buffer.receive(chunk))
+    sent = b"".join(chunks).decode(errors="replace")
+    words = iter(sent.split())
+    assert all(word in words for word in programs.split())
