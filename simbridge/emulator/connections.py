@@ -48,9 +48,14 @@ class ScriptSession:
         self._buffer = ScriptBuffer()
 
     def receive(self, data: bytes) -> bytes:
-        for program in self._buffer.receive(data):
-            if self._machine.profile.series == "CB3" or self._machine.remote_control:
-                self._machine.load_script(program)
+        programs = self._buffer.receive(data)
+        if self._machine.profile.series == "CB3" or self._machine.remote_control:
+            replacing = [i for i, program in enumerate(programs) if not program.lstrip().startswith("sec ")]
+            for i, program in enumerate(programs):
+                # A program replaces the one before it. What is replaced in the same breath would never run a tick, and
+                # compiling it would only cost time with the lock held.
+                if i not in replacing[:-1]:
+                    self._machine.load_script(program)
         return b""
 
     def close(self) -> None:

@@ -20,12 +20,14 @@ from simbridge.emulator.primary_messages import version_message
 from simbridge.emulator.realtime import realtime_package
 from simbridge.emulator.rtde_protocol import RtdeConnection
 from simbridge.emulator.rtde_recipes import Registry
-from simbridge.errors import CannotListen, ProtocolViolation
+from simbridge.emulator.rtde_variables import input_variables
+from simbridge.errors import CannotListen, ProtocolViolation, UnknownName
 
 DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
 MAX_CLIENTS = 64  # a port
 # A chunk is handled with the lock held: small, so that no client can hold the control period up.
-CHUNK = 4096
+CHUNK = 1024
+_REST = 0.001  # s after a full chunk: a flood must not keep the controller's thread from its deadlines
 _SEND_BUFFER = 1 << 17  # a client that does not read gets no more than this of the past
 _KEEPALIVE = 30  # s of silence before a vanished peer is asked whether it is there
 _COMMAND_TIMEOUT = 5.0  # s
@@ -141,6 +143,26 @@ class Servers:
         """Send a message (primary_messages) to the primary interface's clients. The lock is held."""
         for client in self._ports[PRIMARY].clients:
             client.send(message)
+
+    def take_inputs(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Hold RTDE inputs as another client would, until `release_inputs`: who asks gets IN_USE. The lock is held.
+
+        Returns:
+            Those that a client has already; none is taken then.
+
+        Raises:
+            UnknownName: The software knows no such input.
+        """
+        known = input_variables(self._machine.profile)
+        for name in names:
+            if name not in known:
+                raise UnknownName("RTDE input", name, known)
+        types, _ = self._registry.input_recipe(names, self)
+        return tuple(name for name, kind in zip(names, types, strict=True) if kind == "IN_USE")
+
+    def release_inputs(self) -> None:
+        """Give the inputs of `take_inputs` back. The lock is held."""
+        self._registry.release(self)
 
     def _offer(self, number: int, package: bytes) -> None:
         for client in self._ports[number].clients:
@@ -319,6 +341,8 @@ class Servers:
             else:
                 if client.session.finished:
                     self._attention.add(client)
+        if len(data) == CHUNK:
+            time.sleep(_REST)
 
     def _serve(self, client: Client) -> None:
         """Do what a client needs besides answers: send what waits, listen or not, close it."""

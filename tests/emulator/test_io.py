@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Callable
 
@@ -19,7 +20,7 @@ from simbridge.emulator.primary_messages import runtime_exception
 from simbridge.emulator.rtde_protocol import REQUEST_PROTOCOL_VERSION, SETUP_INPUTS, SETUP_OUTPUTS, START, frame
 from simbridge.emulator.rtde_recipes import DATA_PACKAGE
 from simbridge.emulator.servers import DASHBOARD, MAX_CLIENTS, PRIMARY, REALTIME, RTDE, SECONDARY
-from simbridge.errors import CannotListen
+from simbridge.errors import CannotListen, UnknownName
 from tests.emulator.fake_machine import ANY_PORTS, Stand, stand
 
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
@@ -266,6 +267,21 @@ def test_delayed_answers_come_late_but_in_order() -> None:
         assert timestamps(plug, 1) == [pytest.approx(0.002 * 51)]
 
 
+def test_inputs_can_be_taken_as_another_client_would() -> None:
+    request = frame(SETUP_INPUTS, b"input_int_register_0")
+    with stand() as served, Plug(served, RTDE) as plug:
+        with served.lock:
+            assert served.servers.take_inputs(("input_int_register_0",)) == ()
+        assert plug.ask(request, 10) == frame(SETUP_INPUTS, b"\x00IN_USE")
+        with served.lock:
+            served.servers.release_inputs()
+        assert plug.ask(request, 9) == frame(SETUP_INPUTS, b"\x01INT32")
+        with served.lock:
+            assert served.servers.take_inputs(("input_int_register_0",)) == ("input_int_register_0",)
+            with pytest.raises(UnknownName, match="input_int_register_99"):
+                served.servers.take_inputs(("input_int_register_99",))
+
+
 # Hostile clients
 
 
@@ -337,6 +353,39 @@ def test_a_client_that_asks_without_listening_is_given_up() -> None:
                 sent += deaf.sock.send(request)
         served.tick(5)
         assert len(timestamps(stream, 5)) == 5
+
+
+@pytest.mark.parametrize(
+    ("port", "flood"), [(RTDE, frame(118)), (DASHBOARD, b"robotmode\n"), (PRIMARY, b"x = 1\n"), (REALTIME, b"end\n")]
+)
+def test_a_flood_on_a_port_leaves_a_stream_whole(port: int, flood: bytes) -> None:
+    with stand() as served, rtde(served) as stream, Plug(served, port) as flooder:
+        over = threading.Event()
+
+        def pour() -> None:
+            flooder.sock.settimeout(0.05)
+            with contextlib.suppress(OSError):
+                while not over.is_set():
+                    with contextlib.suppress(TimeoutError):
+                        flooder.sock.send(flood * 1000)
+
+        thread = threading.Thread(target=pour)
+        thread.start()
+        try:
+            served.tick(300)
+            assert len(timestamps(stream, 300)) == 300
+        finally:
+            over.set()
+            thread.join()
+
+
+def test_of_programs_that_arrive_together_the_last_one_runs_and_secondary_programs_beside_it() -> None:
+    beside = "sec blink():\n  sync()\nend\n"
+    with stand("5.12") as served, Plug(served, SECONDARY) as plug:
+        plug.sock.sendall(("stopj(1.0)\n" * 20 + beside + "stopj(2.0)\n").encode())
+        assert eventually(
+            lambda: served.machine.calls[-2:] == [("load_script", beside), ("load_script", "stopj(2.0)\n")]
+        )
 
 
 def test_half_open_connections_cost_nothing() -> None:
