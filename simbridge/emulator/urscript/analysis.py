@@ -1,4 +1,4 @@
-"""What a program's names mean and which of its functions may block: all that the compiler asks before it writes code."""
+"""What a program's names mean and which of its functions may block: what the compiler asks before it writes code."""
 
 from __future__ import annotations
 
@@ -66,18 +66,25 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]])
     definitions = _all_definitions(program)
     loose = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
     top = [statement for statement in program.body if isinstance(statement, syntax.Definition)]
+    functions = {definition.name: Function(definition) for definition in definitions}
     if loose or not top:
         main = Function(syntax.Definition(1, 1, "def", "", (), loose))
     else:
-        main = Function(top[-1])
-    functions = {definition.name: Function(definition) for definition in definitions}
-    everything = [main, *functions.values()]
+        own = functions[top[-1].name]
+        main = own if own.definition is top[-1] else Function(top[-1])
+    everything = [main, *(function for function in functions.values() if function is not main)]
     global_names = _global_names(main, everything)
     for function in everything:
         _find_names(function, global_names)
         function.callees = _calls(function) & functions.keys()
         function.cost = block_cost(function.definition.body)
-    _find_blocking(functions, builtins)
+    started = {
+        node.call.name
+        for function in everything
+        for node in syntax.walk(*function.definition.body)
+        if isinstance(node, syntax.Start)
+    }
+    _find_blocking(functions, started | {main.definition.name}, builtins)
     return Analysis(main, functions, global_names, main.definition.kind == "sec")
 
 
@@ -125,19 +132,13 @@ def _blocks_itself(function: Function, builtins: Mapping[str, Callable[..., Any]
             return True
         if isinstance(node, syntax.Keyed) and node.word == "enter_critical":
             return True
-        if isinstance(node, syntax.Call) and node.name not in own and inspect.isgeneratorfunction(builtins.get(node.name)):
-            return True
-    return False
+    return any(inspect.isgeneratorfunction(builtins.get(name)) for name in _calls(function) - own.keys())
 
 
-def _find_blocking(functions: dict[str, Function], builtins: Mapping[str, Callable[..., Any]]) -> None:
+def _find_blocking(
+    functions: dict[str, Function], started: set[str], builtins: Mapping[str, Callable[..., Any]]
+) -> None:
     """From those that call nothing upwards. What is never reached is in a recursion, or calls into one."""
-    started = {
-        node.call.name
-        for function in functions.values()
-        for node in syntax.walk(*function.definition.body)
-        if isinstance(node, syntax.Start)
-    }
     callers: dict[str, list[str]] = {name: [] for name in functions}
     waiting_for = {name: len(function.callees) for name, function in functions.items()}
     for name, function in functions.items():
@@ -167,15 +168,18 @@ def _call_cost(function: Function, callee: Function) -> int:
     return callee.cost * sum(isinstance(node, syntax.Call) and node.name == name for node in body)
 
 
-def block_cost(body: tuple[syntax.Statement, ...], functions: Mapping[str, Function] | None = None) -> int:
-    """What statements cost at most, without the loops in them: one for each operation, more for calls."""
+def block_cost(body: tuple[syntax.Node, ...], functions: Mapping[str, Function] | None = None) -> int:
+    """What statements cost at most, without loops: one for each operation, more for calls.
+
+    Args:
+        body: Statements or expressions.
+        functions: Those whose calls are to be counted with all that they do, when they do not block.
+    """
     cost = 0
-    waiting: list[syntax.Node] = list(body)
-    for node in syntax.walk(*waiting):
+    for node in syntax.walk(*body):
         if isinstance(node, syntax.Call):
-            cost += 3
             callee = functions.get(node.name) if functions else None
-            cost += callee.cost if callee and not callee.may_block else 0
+            cost += 3 + (callee.cost if callee and not callee.may_block else 0)
         elif not isinstance(node, syntax.Literal | syntax.Name | syntax.Definition):
             cost += 1
     return cost

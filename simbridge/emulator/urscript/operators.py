@@ -17,7 +17,10 @@ from simbridge.errors import RuntimeFault
 
 Operator = Callable[[Any, Any], Any]
 # One matrix product does at most this many multiplications.
-MAX_PRODUCTS = 100_000
+MAX_PRODUCTS = 10_000
+# What one operation on one element costs, in the budget's units, and what a list costs besides.
+_PER_ELEMENT = 2
+_PER_LIST = 6
 _LISTS = (tuple, Pose)
 _NUMBERS = (int, float)
 
@@ -73,13 +76,13 @@ class Operators:
                 raise RuntimeFault(f"'{sign}' needs two lists of the same length, not {len(a)} and {len(b)} elements.")
             if sign == "*" and _is_matrix(b):
                 raise RuntimeFault("A list cannot be multiplied by a matrix; a matrix can by a list.")
-            self._budget[0] -= len(a)
+            self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a)
             result: Any = [apply(x, y) for x, y in zip(a, b, strict=True)]
             return Pose(result) if kind_a is Pose and kind_b is Pose else tuple(result)
         if kind_b in _LISTS:
-            self._budget[0] -= len(b)
+            self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(b)
             return kind_b([apply(a, y) for y in b])
-        self._budget[0] -= len(a)
+        self._budget[0] -= _PER_LIST + _PER_ELEMENT * len(a)
         return kind_a([apply(x, b) for x in a])
 
     def _product(self, a: Any, b: Any) -> Any:
@@ -90,7 +93,7 @@ class Operators:
         work = len(a) * len(b) * len(columns)
         if work > MAX_PRODUCTS:
             raise RuntimeFault(f"The matrices are too large: {work} multiplications, at most {MAX_PRODUCTS} are made.")
-        self._budget[0] -= work
+        self._budget[0] -= _PER_LIST * (len(a) + len(b)) + 2 * _PER_ELEMENT * work
         rows = tuple(tuple(self._dot(row, column) for column in columns) for row in a)
         return rows if _is_matrix(b) else tuple(row[0] for row in rows)
 
@@ -161,13 +164,19 @@ class Operators:
                 break
         return items
 
+    def exclusive(self, *conditions: bool) -> bool:
+        """a xor b xor ..."""
+        return sum(conditions) % 2 == 1
+
     def pose_of(self, *numbers: Any) -> Pose:
         """p[x, y, z, rx, ry, rz]"""
         return Pose(numbers)
 
 
 def _is_matrix(value: Any) -> bool:
-    return type(value) is tuple and bool(value) and all(type(row) is tuple and len(row) == len(value[0]) for row in value)
+    if type(value) is not tuple or not value or type(value[0]) is not tuple:
+        return False
+    return all(type(row) is tuple and len(row) == len(value[0]) for row in value)
 
 
 def _checked_index(values: Any, index: Any) -> int:

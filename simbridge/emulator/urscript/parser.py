@@ -14,7 +14,7 @@ from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
 from simbridge.errors import ScriptSyntaxError
 
 MAX_CHARACTERS = 1_000_000
-# Python, to which programs are compiled, refuses more than 20 loops and about 100 blocks or 200 parentheses in each other.
+# Python, to which programs are compiled, refuses more than 20 loops, 100 blocks or 200 parentheses in each other.
 MAX_LOOPS = 16
 MAX_BLOCKS = 40
 MAX_EXPRESSION = 50
@@ -22,7 +22,7 @@ MAX_BRANCHES = 500
 
 _TERMINALS = {
     "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
-    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "LSQB": "'['", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
+    "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
     "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
     "TRUE": "'True'", "FALSE": "'False'",
 }  # fmt: skip
@@ -35,9 +35,8 @@ def parse(source: str) -> syntax.Program:
         ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or nests too deep.
     """
     if len(source) > MAX_CHARACTERS:
-        raise ScriptSyntaxError(
-            f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it", line=1, column=1
-        )
+        reason = f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it"
+        raise ScriptSyntaxError(reason, line=1, column=1)
     try:
         program: Any = _parser().parse(source)
     except UnexpectedCharacters as error:
@@ -78,10 +77,15 @@ class _Build(Transformer):  # type: ignore[type-arg]
 
     def definition(self, children: list[Any]) -> syntax.Definition:
         kind, name, parameters, body = children
-        names = [parameter.name for parameter in parameters or ()]
+        names: set[str] = set()
+        optional = False
         for parameter in parameters or ():
-            if names.count(parameter.name) > 1:
+            if parameter.name in names:
                 raise _error(parameter, f"{name} has two parameters '{parameter.name}'")
+            if optional and parameter.default is None:
+                raise _error(parameter, f"'{parameter.name}' needs a default: a parameter before it has one")
+            names.add(parameter.name)
+            optional = parameter.default is not None
         return syntax.Definition(kind.line, kind.column, str(kind), str(name), parameters or (), body)
 
     def parameters(self, children: list[Any]) -> tuple[Any, ...]:

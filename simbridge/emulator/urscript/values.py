@@ -15,7 +15,7 @@ from simbridge.errors import RuntimeFault
 POSE_LENGTH = 6
 MAX_INTEGER = 2**31 - 1
 # What bounds the time and memory of one operation. Lists count the elements of the lists inside them.
-MAX_ELEMENTS = 100_000
+MAX_ELEMENTS = 10_000
 MAX_STRING = 100_000
 MAX_NESTING = 3
 

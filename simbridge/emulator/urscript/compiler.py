@@ -1,0 +1,350 @@
+"""From a syntax tree to Python: every function that may have to wait becomes a generator, the others plain functions.
+
+Names get a prefix that tells what they are (u_ function, b_ built-in, g_ global, v_ local), so that none is Python's.
+A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of the tick is
+used up, and `WAITING` when it waits for another thread. Nothing keeps track of the line: Python's line numbers do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from simbridge.emulator.urscript import syntax
+from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
+from simbridge.emulator.urscript.values import MAX_INTEGER
+from simbridge.errors import ScriptSyntaxError
+
+FILE_NAME = "<urscript>"
+# Longer stretches without a loop are cut into pieces of about this cost.
+_STRETCH = 200
+# A branch that costs no more than this is paid for where the `if` stands.
+_SMALL = 20
+_HELPERS = {
+    "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
+    "<": "_less", "<=": "_less_equal", ">": "_greater", ">=": "_greater_equal",
+}  # fmt: skip
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A compiled program.
+
+    Attributes:
+        python: The Python source, to read.
+        code: The same, ready to execute.
+        lines: The script's line for each line of the Python source (the first is lines[1]).
+        main: The main program's name in the Python source.
+        is_secondary: Whether the program is a `sec`.
+    """
+
+    python: str
+    code: CodeType
+    lines: tuple[int, ...]
+    main: str
+    is_secondary: bool
+
+    def line_of(self, python_line: int) -> int:
+        """The script's line that a line of the Python source was made from."""
+        return self.lines[python_line] if 0 <= python_line < len(self.lines) else 0
+
+
+def compile_program(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]]) -> Code:
+    """Compile a program. Functions that do not exist are found out when they are called, as on a controller.
+
+    Args:
+        program: A script's syntax tree.
+        builtins: The functions that are there besides the program's own, each called as `function(thread, ...)`.
+
+    Raises:
+        ScriptSyntaxError: The main program has parameters, or the program is too complicated.
+    """
+    analysis = analyse(program, builtins)
+    if analysis.main.definition.parameters:
+        first = analysis.main.definition.parameters[0]
+        raise ScriptSyntaxError("the main program has parameters", line=first.line, column=first.column)
+    writer = _Writer(analysis, builtins)
+    functions = [function for function in analysis.functions.values() if function is not analysis.main]
+    for function in (*functions, analysis.main):
+        writer.function(function)
+    python = "\n".join(writer.text) + "\n"
+    try:
+        code = compile(python, FILE_NAME, "exec")
+    except (SyntaxError, RecursionError, MemoryError) as error:
+        raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
+    return Code(python, code, tuple(writer.lines), f"u_{analysis.main.definition.name}", analysis.is_secondary)
+
+
+class _Writer:
+    """Writes Python, a function at a time."""
+
+    def __init__(self, analysis: Analysis, builtins: Mapping[str, Callable[..., Any]]) -> None:
+        self.text: list[str] = []
+        self.lines: list[int] = [0]
+        self._functions = analysis.functions
+        self._builtins = builtins
+        self._signatures: dict[str, inspect.Signature] = {}
+        self._function = analysis.main
+        self._blocking = True
+        self._line = 1
+        self._indent = 0
+
+    def _put(self, python: str) -> None:
+        self.text.append("    " * self._indent + python)
+        self.lines.append(self._line)
+
+    @contextmanager
+    def _block(self, head: str) -> Iterator[None]:
+        self._put(head)
+        self._indent += 1
+        yield
+        self._indent -= 1
+
+    # Functions and blocks
+
+    def function(self, function: Function) -> None:
+        """One function of the program."""
+        definition = function.definition
+        self._function, self._line = function, definition.line
+        self._blocking = function.may_block
+        parameters = ["_t"]
+        for parameter in definition.parameters:
+            parameters.append(f"v_{parameter.name}" + ("=_UNSET" if parameter.default else ""))
+        with self._block(f"def u_{definition.name}({', '.join(parameters)}):"):
+            if function.assigned_globals:
+                self._put("global " + ", ".join(sorted(f"g_{name}" for name in function.assigned_globals)))
+            if function.may_block:
+                self._put("if False: yield")
+            for parameter in definition.parameters:
+                if parameter.default:
+                    with self._block(f"if v_{parameter.name} is _UNSET:"):
+                        self._put(f"v_{parameter.name} = {self._expression(parameter.default)}")
+            if function.may_block and function.counted:
+                self._put("_t.enter_call()")
+                with self._block("try:"):
+                    self._statements(definition.body, 1)
+                with self._block("finally:"):
+                    self._put("_t.depth -= 1")
+            else:
+                self._statements(definition.body, 1)
+
+    def _statements(self, body: tuple[syntax.Statement, ...], cost: int = 0) -> None:
+        """A block. It pays for itself as it goes, in stretches; `cost` is what it has to pay besides its statements."""
+        stretch: list[syntax.Statement] = []
+        for statement in body:
+            if isinstance(statement, syntax.Definition):
+                continue
+            stretch.append(statement)
+            cost += self._cost(statement)
+            if cost > _STRETCH:
+                self._stretch(stretch, cost)
+                stretch, cost = [], 0
+        self._stretch(stretch, cost)
+        if all(isinstance(statement, syntax.Definition) for statement in body):
+            self._put("pass")
+
+    def _stretch(self, statements: list[syntax.Statement], cost: int) -> None:
+        if self._blocking and cost > 0:
+            self._put(f"_b[0] -= {cost}")
+            self._put("if _b[0] < 0: yield _SPENT")
+        for statement in statements:
+            self._statement(statement)
+
+    def _branch(self, body: tuple[syntax.Statement, ...]) -> None:
+        cost = self._body_cost(body)
+        # A small one was paid for with the statement that it belongs to.
+        self._statements(body, 0 if cost > _SMALL else -cost)
+
+    def _body_cost(self, body: tuple[syntax.Statement, ...]) -> int:
+        return sum(self._cost(statement) for statement in body)
+
+    def _cost(self, statement: syntax.Statement) -> int:
+        """What the block that holds a statement pays for it."""
+        if isinstance(statement, syntax.While | syntax.Definition):
+            return 0
+        if isinstance(statement, syntax.If):
+            conditions = block_cost(tuple(branch.condition for branch in statement.branches), self._functions)
+            bodies = [*(branch.body for branch in statement.branches), statement.otherwise]
+            return conditions + max((cost for cost in map(self._body_cost, bodies) if cost <= _SMALL), default=0)
+        return block_cost((statement,), self._functions)
+
+    # Statements
+
+    def _statement(self, statement: syntax.Statement) -> None:
+        self._line = statement.line
+        match statement:
+            case syntax.Assignment():
+                self._assignment(statement)
+            case syntax.If():
+                self._if(statement)
+            case syntax.While():
+                with self._block(f"while {self._condition(statement.condition)}:"):
+                    self._statements(statement.body, 1 + block_cost((statement.condition,), self._functions))
+            case syntax.Call():
+                self._put(self._call(statement))
+            case syntax.Start():
+                self._put(self._expression(statement))
+            case syntax.Return():
+                self._put("return" if statement.value is None else f"return {self._expression(statement.value)}")
+            case syntax.Kill():
+                self._put(f"_t.kill({self._expression(statement.handle)})")
+            case syntax.Join():
+                self._put(f"_h = {self._expression(statement.handle)}")
+                self._put("while not _t.has_ended(_h): yield _WAITING")
+            case syntax.Keyed():
+                self._word(statement.word)
+
+    def _assignment(self, statement: syntax.Assignment) -> None:
+        variable = self._variable(statement.name)
+        value = self._expression(statement.value)
+        if statement.subscripts:
+            path = "".join(f"{self._expression(subscript)}, " for subscript in statement.subscripts)
+            value = f"_with_item({variable}, ({path}), {value})"
+        self._put(f"{variable} = {value}")
+
+    def _if(self, statement: syntax.If) -> None:
+        for i, branch in enumerate(statement.branches):
+            self._line = branch.line
+            with self._block(f"{'elif' if i else 'if'} {self._condition(branch.condition)}:"):
+                self._branch(branch.body)
+        if statement.otherwise:
+            with self._block("else:"):
+                self._branch(statement.otherwise)
+
+    def _word(self, word: str) -> None:
+        if word == "enter_critical":
+            self._put("while not _t.enter_critical(): yield _WAITING")
+        elif word in ("exit_critical", "halt"):
+            self._put(f"_t.{word}()")
+        else:
+            self._put(word)
+
+    # Expressions
+
+    def _variable(self, name: str) -> str:
+        return f"v_{name}" if name in self._function.local_names else f"g_{name}"
+
+    def _condition(self, expression: syntax.Expression) -> str:
+        python = self._expression(expression)
+        return python if _is_boolean(expression) else f"_truth({python})"
+
+    def _expression(self, expression: syntax.Expression) -> str:
+        match expression:
+            case syntax.Literal(value=value):
+                # An integer that needs 32 bits without a sign: -2147483648 without its minus.
+                return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
+            case syntax.Name(name=name):
+                return self._variable(name)
+            case syntax.ListOf(items=items):
+                inside = "".join(f"{self._expression(item)}, " for item in items)
+                constant = all(isinstance(item, syntax.Literal) for item in items)
+                return f"({inside})" if constant else f"_list_of({inside})"
+            case syntax.PoseOf(items=items):
+                return f"_pose_of({', '.join(map(self._expression, items))})"
+            case syntax.Unary(operator="not", operand=operand):
+                return f"(not {self._condition(operand)})"
+            case syntax.Unary(operator=operator, operand=operand):
+                return f"{'_negate' if operator == '-' else '_plus'}({self._expression(operand)})"
+            case syntax.Binary():
+                return self._binary(expression)
+            case syntax.Logical(operator=operator, operands=operands):
+                sign = " != " if operator == "xor" else f" {operator} "
+                return f"({self._chain([self._condition(operand) for operand in operands], sign)})"
+            case syntax.Index(value=value, subscripts=subscripts):
+                python = self._expression(value)
+                for subscript in subscripts:
+                    python = f"_item({python}, {self._expression(subscript)})"
+                return python
+            case syntax.Start(call=call):
+                return self._start(call)
+            case syntax.Call():
+                python = self._call(expression)
+                return f"_value_of({python})" if expression.name not in self._functions else python
+
+    def _chain(self, operands: list[str], sign: str) -> str:
+        if sign != " != ":
+            return sign.join(operands)
+        # Python's != would chain: a != b != c asks something else than xor.
+        return f"_exclusive({', '.join(operands)})"
+
+    def _binary(self, expression: syntax.Binary) -> str:
+        left, right = self._expression(expression.left), self._expression(expression.right)
+        sides = (expression.left, expression.right)
+        if expression.operator in ("==", "!=") and any(isinstance(side, syntax.Literal) for side in sides):
+            return f"({left} {expression.operator} {right})"
+        return f"{_HELPERS[expression.operator]}({left}, {right})"
+
+    # Calls
+
+    def _call(self, call: syntax.Call) -> str:
+        function = self._functions.get(call.name)
+        reason = self._misfit(call)
+        if reason:
+            return f"_fail({reason!r}, {call.line})"
+        if function is not None:
+            python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
+            return f"(yield from {python})" if function.may_block else python
+        python = f"b_{call.name}({self._arguments(call, '_t', '')})"
+        return f"(yield from {python})" if inspect.isgeneratorfunction(self._builtins[call.name]) else python
+
+    def _start(self, call: syntax.Call) -> str:
+        if call.name not in self._functions:
+            reason = f"There is no thread '{call.name}' in the program to run."
+        else:
+            reason = self._misfit(call)
+        if reason:
+            return f"_fail({reason!r}, {call.line})"
+        arguments = self._arguments(call, "", "v_")
+        return f"_t.start({call.name!r}, u_{call.name}{', ' + arguments if arguments else ''})"
+
+    def _arguments(self, call: syntax.Call, first: str, prefix: str) -> str:
+        arguments = [first] if first else []
+        arguments += [self._expression(argument) for argument in call.arguments]
+        arguments += [f"{prefix}{keyword.name}={self._expression(keyword.value)}" for keyword in call.keywords]
+        return ", ".join(arguments)
+
+    def _misfit(self, call: syntax.Call) -> str:
+        """Why a call cannot be made, or ""."""
+        signature = self._signature(call.name)
+        if signature is None:
+            return f"There is no function '{call.name}'."
+        try:
+            signature.bind(None, *call.arguments, **{keyword.name: None for keyword in call.keywords})
+        except TypeError as error:
+            return f"{call.name}: {error}."
+        return ""
+
+    def _signature(self, name: str) -> inspect.Signature | None:
+        if name not in self._signatures:
+            function = self._functions.get(name)
+            if function is not None:
+                self._signatures[name] = _signature_of(function.definition)
+            elif name in self._builtins:
+                self._signatures[name] = inspect.signature(self._builtins[name])
+        return self._signatures.get(name)
+
+
+def _signature_of(definition: syntax.Definition) -> inspect.Signature:
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
+    for parameter in definition.parameters:
+        default = inspect.Parameter.empty if parameter.default is None else None
+        parameters.append(inspect.Parameter(parameter.name, kind, default=default))
+    return inspect.Signature(parameters)
+
+
+def _is_boolean(expression: syntax.Expression) -> bool:
+    match expression:
+        case syntax.Literal(value=value):
+            return isinstance(value, bool)
+        case syntax.Unary(operator=operator):
+            return operator == "not"
+        case syntax.Binary(operator=operator):
+            return operator in _COMPARISONS
+        case _:
+            return isinstance(expression, syntax.Logical)

@@ -1,0 +1,322 @@
+"""Runs a compiled program a tick at a time: threads that take turns, critical sections, a budget, and faults.
+
+In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`,
+`enter_critical`), ends, or has used up its share of the tick's budget; then it goes on in the next tick. Threads never
+run at the same time: one that does not block is interrupted only by the budget, and while that thread is in a critical
+section no other one runs. A thread that blocks inside a critical section lets the others run, but none enters one until
+it has left its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import deque
+from collections.abc import Callable, Generator, Mapping
+from types import CodeType, FrameType, GeneratorType, TracebackType
+from typing import Any
+
+from simbridge.emulator.urscript.compiler import FILE_NAME, Code, compile_program
+from simbridge.emulator.urscript.critical import CriticalSection
+from simbridge.emulator.urscript.library import LIBRARY
+from simbridge.emulator.urscript.operators import Operators
+from simbridge.emulator.urscript.parser import parse
+from simbridge.emulator.urscript.values import kind_of, value_of
+from simbridge.errors import RuntimeFault, SimbridgeError
+
+BUDGET = 10_000
+MIN_SHARE = 100
+MAX_THREADS = 100
+MAX_DEPTH = 200
+
+SPENT = "spent"
+WAITING = "waiting"
+_UNDEFINED = re.compile(r"'[gv]_(\w+)'")
+
+
+class _Ended(BaseException):
+    """Ends a thread from inside; a BaseException, so that no built-in function stops it."""
+
+
+class _Halted(BaseException):
+    """Ends the program from inside."""
+
+
+class Thread:
+    """One thread of a program: what `run` returns, and the first argument of every built-in function.
+
+    Attributes:
+        name: As in the program; "" for the main program of loose statements.
+        ended: Whether it has ended, or was killed.
+        depth: Calls that it is in, as far as they are counted.
+        left: What it may still spend in this tick.
+    """
+
+    __slots__ = ("_generator", "_interpreter", "depth", "ended", "left", "name")
+
+    def __init__(self, interpreter: Interpreter, name: str) -> None:
+        self._interpreter = interpreter
+        self._generator: Generator[str | None, None, Any] | None = None
+        self.name, self.ended, self.depth, self.left = name, False, 0, 0
+
+    def charge(self, cost: int) -> None:
+        """Take from the budget what a built-in function costs: 1 is about 0.1 microseconds."""
+        self._interpreter.budget_left[0] -= cost
+
+    # What compiled programs call
+
+    def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
+        """run name(...)"""
+        thread = Thread(self._interpreter, name)
+        thread._generator = function(thread, *arguments, **named)
+        # The two share what the one had: threads that start threads get no more done in a tick than one alone.
+        budget = self._interpreter.budget_left
+        thread.left = budget[0] // 2
+        budget[0] -= thread.left
+        self._interpreter._add(thread)
+        return thread
+
+    def kill(self, handle: Any) -> None:
+        """kill handle: nothing happens to one that has ended, nor to 0."""
+        if isinstance(handle, Thread):
+            self._interpreter._kill(handle)
+        elif type(handle) is not int or handle != 0:
+            raise RuntimeFault(f"Only a thread can be killed, not {kind_of(handle)}.")
+
+    def has_ended(self, handle: Any) -> bool:
+        """Whether `join handle` need not wait."""
+        if isinstance(handle, Thread):
+            return handle.ended
+        if type(handle) is int and handle == 0:
+            return True
+        raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
+
+    def enter_critical(self) -> bool:
+        """Whether the critical section could be entered."""
+        return self._interpreter._critical.enter(self)
+
+    def exit_critical(self) -> None:
+        """Nothing happens outside of a critical section."""
+        if self._interpreter._critical.leave(self):
+            self._interpreter._changes += 1
+
+    def halt(self) -> None:
+        """End the program."""
+        raise _Halted
+
+    def enter_call(self) -> None:
+        """Count a call."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.depth -= 1
+            raise RuntimeFault(f"Functions call each other more than {MAX_DEPTH} deep.")
+
+
+class Interpreter:
+    """A program that runs.
+
+    Args:
+        source: The script.
+        builtins: What it may call besides its own functions and those of `library`, by name: `function(thread, ...)`
+            with URScript's values, or a generator function that yields once for every tick it waits.
+        on_fault: Called once if the program does what cannot be done; the program has then ended.
+        budget: What all threads together may spend in a tick; 10,000 is between 0.5 and 1 ms.
+
+    Raises:
+        ScriptSyntaxError: The source is not URScript, or too much of it.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        builtins: Mapping[str, Callable[..., Any]],
+        on_fault: Callable[[RuntimeFault], None],
+        *,
+        budget: int = BUDGET,
+    ) -> None:
+        functions = {**LIBRARY, **builtins}
+        self.code: Code = compile_program(parse(source), functions)
+        self.running = True
+        self.fault: RuntimeFault | None = None
+        self.budget = budget
+        self.budget_left = [0]
+        self._on_fault = on_fault
+        self._threads: list[Thread] = []
+        self._started: list[Thread] = []
+        self._current: Thread | None = None
+        self._critical: CriticalSection[Thread] = CriticalSection()
+        self._changes = 0
+        self._namespace = self._make_namespace(functions)
+        exec(self.code.code, self._namespace)
+        self._main = Thread(self, self.code.main[2:])
+        self._main._generator = self._namespace[self.code.main](self._main)
+        self._threads.append(self._main)
+
+    def _make_namespace(self, functions: Mapping[str, Callable[..., Any]]) -> dict[str, Any]:
+        operators = Operators(self.budget_left)
+        names = [name for name in (*vars(operators), *vars(Operators)) if not name.startswith("_")]
+        return {
+            **{f"b_{name}": function for name, function in functions.items()},
+            **{f"_{name}": getattr(operators, name) for name in names},
+            "_b": self.budget_left, "_SPENT": SPENT, "_WAITING": WAITING, "_UNSET": object(), "_fail": _fail,
+            "_value_of": value_of, "inf": math.inf,
+        }  # fmt: skip
+
+    # What the controller sees
+
+    @property
+    def is_secondary(self) -> bool:
+        """Whether the program is a `sec`."""
+        return self.code.is_secondary
+
+    @property
+    def threads(self) -> int:
+        """How many threads live, the main program included."""
+        return len(self._threads)
+
+    @property
+    def line(self) -> int:
+        """The line at which the main program is, or 0 when it has ended."""
+        frame = None if self._main._generator is None else _innermost(self._main._generator)
+        return 0 if frame is None else self.code.line_of(frame.f_lineno)
+
+    def tick(self) -> None:
+        """Let every thread run on. Never raises for what a program does."""
+        if not self.running:
+            return
+        share = max(self.budget // len(self._threads), MIN_SHARE)
+        holder = self._critical.holder
+        queue = deque(self._threads)
+        if holder is not None:
+            queue.remove(holder)
+            queue.appendleft(holder)
+        for thread in queue:
+            thread.left = share
+        self._started.clear()
+        self._run(queue)
+
+    def _run(self, queue: deque[Thread]) -> None:
+        waiting: list[Thread] = []
+        while queue and self.running:
+            thread = queue.popleft()
+            if thread.ended:
+                continue
+            changes = self._changes
+            signal = self._advance(thread)
+            if signal is WAITING:
+                waiting.append(thread)
+            elif signal is SPENT and self._critical.holder is thread:
+                return
+            queue.extend(self._started)
+            self._started.clear()
+            if self._changes != changes:
+                queue.extend(waiting)
+                waiting.clear()
+
+    def stop(self) -> None:
+        """End the program and all its threads, at once; also from inside a built-in function."""
+        if self.running:
+            self.running = False
+            for thread in list(self._threads):
+                self._kill(thread, from_inside=False)
+
+    # Threads
+
+    def _add(self, thread: Thread) -> None:
+        if len(self._threads) >= MAX_THREADS:
+            raise RuntimeFault(f"More than {MAX_THREADS} threads are running.")
+        self._threads.append(thread)
+        self._started.append(thread)
+
+    def _advance(self, thread: Thread) -> str | None:
+        assert thread._generator is not None
+        self._current = thread
+        self.budget_left[0] = thread.left
+        try:
+            return next(thread._generator)
+        except (StopIteration, _Ended):
+            self._end(thread)
+        except _Halted:
+            self.stop()
+        except Exception as error:
+            self._fail(error)
+        finally:
+            self._current = None
+            thread.left = self.budget_left[0]
+            if thread.ended:
+                self._close(thread)
+        return None
+
+    def _kill(self, thread: Thread, *, from_inside: bool = True) -> None:
+        if thread.ended:
+            return
+        self._end(thread)
+        if thread is not self._current:
+            self._close(thread)
+        elif from_inside:
+            raise _Ended
+
+    def _end(self, thread: Thread) -> None:
+        thread.ended = True
+        self._changes += 1
+        self._critical.forget(thread)
+        if thread in self._threads:
+            self._threads.remove(thread)
+        if thread is self._main:
+            self.stop()
+
+    def _close(self, thread: Thread) -> None:
+        try:
+            if thread._generator is not None:
+                thread._generator.close()
+        except Exception as error:
+            self._fail(error)
+
+    # Faults
+
+    def _fail(self, error: Exception) -> None:
+        if self.fault is not None:
+            return
+        self.fault = RuntimeFault(_reason(error), line=getattr(error, "line", 0) or self._line_of(error.__traceback__))
+        self.stop()
+        self._on_fault(self.fault)
+
+    def _line_of(self, traceback: TracebackType | None) -> int:
+        line = 0
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == FILE_NAME:
+                line = self.code.line_of(traceback.tb_lineno)
+            traceback = traceback.tb_next
+        return line
+
+
+def _fail(reason: str, line: int) -> None:
+    raise RuntimeFault(reason, line=line)
+
+
+def _innermost(generator: Any) -> FrameType | None:
+    """The frame of the program's own function that a thread is in."""
+    inside = generator.gi_yieldfrom
+    while isinstance(inside, GeneratorType) and _is_script(inside.gi_code):
+        generator, inside = inside, inside.gi_yieldfrom
+    frame: FrameType | None = generator.gi_frame
+    return frame
+
+
+def _is_script(code: CodeType) -> bool:
+    return code.co_filename == FILE_NAME
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in URScript's terms."""
+    if isinstance(error, RuntimeFault):
+        return error.reason
+    if isinstance(error, SimbridgeError):
+        return str(error)
+    if isinstance(error, ZeroDivisionError):
+        return "Division by zero."
+    if isinstance(error, RecursionError):
+        return "Functions call each other too deep."
+    if isinstance(error, NameError) and (name := _UNDEFINED.search(str(error))):
+        return f"The variable '{name[1]}' has no value."
+    return f"{type(error).__name__}: {error}"
