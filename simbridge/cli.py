@@ -169,6 +169,24 @@ class _Export:
 
 
 @dataclass
+class _Emulate:
+    """Run an emulated UR controller, for tests of the software that talks to one (docs/emulator.md)."""
+
+    robot: str = "ur10e"
+    """A UR arm in robots/."""
+    polyscope: str = "5.12"
+    """Software version: 3.15 (CB3, 125 Hz), 5.12 or 5.25 (e-Series, 500 Hz)."""
+    host: str = "127.0.0.1"
+    """Address to listen on; 127.0.0.2 and so on let several run side by side."""
+    calibration: Annotated[str | None, _given("FILE", "nominal kinematics, as URSim")] = None
+    """Kinematics of one very arm (TOML)."""
+    boot_time: float = 0.5
+    """From power on to idle, s."""
+    control_port: int = 30020
+    """Where faults and questions are taken."""
+
+
+@dataclass
 class _Bench:
     """Measure speed, each figure beside what it is compared to."""
 
@@ -182,6 +200,7 @@ Command = (
     | Annotated[_Robots, subcommand("robots")]
     | Annotated[_Scenarios, subcommand("scenarios")]
     | Annotated[_Export, subcommand("export")]
+    | Annotated[_Emulate, subcommand("emulate")]
     | Annotated[_Bench, subcommand("bench")]
 )
 
@@ -248,6 +267,10 @@ def _dispatch(command: object, given: list[str]) -> int:
         return commands.scenarios()
     if isinstance(command, _Export):
         return commands.export(Path(command.run), command.to)
+    if isinstance(command, _Emulate):
+        from simbridge.emulator.emulate import emulate
+
+        return emulate(**vars(command))
     assert isinstance(command, _Bench)
     from simbridge.bench import bench
 

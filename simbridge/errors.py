@@ -342,6 +342,10 @@ class NotARun(SimbridgeError, ValueError):
         super().__init__(f"{path} is not a run that can be read: {missing}: {reason}.")
 
 
+class EmulatorError(SimbridgeError, RuntimeError):
+    """The emulator could not be started, or could not do what its control socket was asked."""
+
+
 class ProtocolViolation(SimbridgeError, ValueError):
     """A client of the emulated controller sent what its protocol does not allow. It is disconnected; nobody else is.
 

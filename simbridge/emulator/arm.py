@@ -7,12 +7,14 @@ import pinocchio as pin
 
 from simbridge.emulator.state import Array
 from simbridge.errors import SimbridgeError
-from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels import forward_dynamics_solve, tool_jacobian, tool_poses
 from simbridge.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.
 _TURN = np.diag([-1.0, -1.0, 1.0])
+# Next to nothing: on a calibrated arm the joints' frames, and with them these masses, may be hundreds of metres away.
+_LIGHT = Twin(link_mass=1e-12, link_inertia=1e-9)
 _TOLERANCE = np.array([1e-9, 1e-9])
 _CLAMPS = (np.array([0.2, 0.5]), 0.2)
 
@@ -83,7 +85,7 @@ class Arm:
             np.array(pin.SE3ToXYZQUAT(frame))[None],
             np.array([1.0, 1.0]),
             100,
-            np.array([1.0, 1.0, 1e-6, 1e-9]),
+            np.array([1.0, 1.0, _LIGHT.link_mass, _LIGHT.link_inertia]),
             *_CLAMPS,
             _TOLERANCE,
             False,
@@ -106,7 +108,7 @@ class Arm:
         except Unreachable:
             pass
         frame = pin.SE3(_TURN @ target.rotation, _TURN @ target.translation)
-        solution = ForwardDynamics(self._robot).solve(frame, near)
+        solution = ForwardDynamics(self._robot, twin=_LIGHT).solve(frame, near)
         if not solution.converged:
             raise Unreachable(
                 f"no joint positions put the tool there; the nearest stay {solution.distance * 1e3:.1f} mm away"

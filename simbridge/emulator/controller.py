@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from simbridge.emulator.profile import Profile
 from simbridge.emulator.state import Array, ControllerState, RobotMode, RuntimeState, SafetyMode
 from simbridge.errors import SimbridgeError
 from simbridge.robot import Robot
-
-DhTable: TypeAlias = tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+from simbridge.robot.dh import DhTable, nominal_dh, with_dh
 
 UNLOCK_DELAY = 5.0  # s after a protective stop before it can be unlocked
 BRAKE_RELEASE_TIME = 0.3  # s
@@ -71,7 +70,7 @@ class Controller:
         compile_program: Makes a program of a script's source and a callback for its fault (message, line).
         boot_time: From power on to idle, s.
         serial_number: Digits.
-        dh: theta, a, d, alpha of this very arm; the robot's nominal ones by default.
+        dh: Of this very arm; the robot's nominal table by default.
         checksum: Of its calibration; all ones by default, as URSim.
     """
 
@@ -89,11 +88,12 @@ class Controller:
         self.robot, self.profile, self.boot_time = robot, profile, boot_time
         self.serial_number, self.remote_control = serial_number, True
         self.model_name, self.robot_type = _MODELS.get(robot.name.removesuffix("e"), ("UR10", 2))
-        self.dh = dh or nominal_dh(robot)
+        table = dh or nominal_dh(robot)
+        self.dh = (table.theta, table.a, table.d, table.alpha)
         self.kinematics_checksum = checksum or (0xFFFFFFFF,) * 6
         self.period = profile.period
         self.state = ControllerState()
-        self.arm = Arm(robot)
+        self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.record = Record()
         self.on_message: Callable[[str, str, int], None] = lambda kind, text, line: None
         self.popup_text = ""
@@ -108,6 +108,12 @@ class Controller:
         s = self.state
         s.target_q, s.actual_q = robot.home.copy(), robot.home.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(robot.home)
+
+    def warm_up(self) -> None:
+        """Call everything that compiles on its first call, so that no tick waits for it."""
+        q = self.state.target_q
+        self.arm.joints(self.arm.tool(q), q + 0.01)
+        self.arm.jacobian(q)
 
     # The clock
 
@@ -354,15 +360,3 @@ class Watchdog:
     variable: str
     longest: float
     action: str
-
-
-def nominal_dh(robot: Robot) -> DhTable:
-    """theta, a, d, alpha (n,) of a robot's file, back from its chain of standard DH transforms."""
-    theta, a, d, alpha = [], [], [], []
-    chain = [*(joint.placement for joint in robot.joints[1:]), robot.tool0]
-    for placement in chain:
-        theta.append(0.0)
-        a.append(float(placement.translation[0]))
-        d.append(float(placement.translation[2]))
-        alpha.append(float(np.arctan2(placement.rotation[2, 1], placement.rotation[1, 1])))
-    return tuple(theta), tuple(a), tuple(d), tuple(alpha)

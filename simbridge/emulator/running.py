@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -59,6 +60,8 @@ class RunningController:
 
     def __enter__(self) -> RunningController:
         self.servers.start()
+        # A thread that computes must let a due tick in soon.
+        sys.setswitchinterval(0.0005)
         # What exists by now stays: the collector need not look at it in the middle of a tick.
         gc.collect()
         gc.freeze()

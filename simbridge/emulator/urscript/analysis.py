@@ -68,7 +68,7 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]])
     top = [statement for statement in program.body if isinstance(statement, syntax.Definition)]
     functions = {definition.name: Function(definition) for definition in definitions}
     if loose or not top:
-        main = Function(syntax.Definition(1, 1, "def", "", (), loose))
+        main = Function(syntax.Definition(1, 1, "def", "", (), loose), counted=False)
     else:
         own = functions[top[-1].name]
         main = own if own.definition is top[-1] else Function(top[-1])

@@ -16,7 +16,7 @@ from typing import Any
 
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
-from simbridge.emulator.urscript.values import MAX_INTEGER
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 from simbridge.errors import ScriptSyntaxError
 
 FILE_NAME = "<urscript>"
@@ -242,7 +242,7 @@ class _Writer:
                 return self._variable(name)
             case syntax.ListOf(items=items):
                 inside = "".join(f"{self._expression(item)}, " for item in items)
-                constant = all(isinstance(item, syntax.Literal) for item in items)
+                constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
                 return f"({inside})" if constant else f"_list_of({inside})"
             case syntax.PoseOf(items=items):
                 return f"_pose_of({', '.join(map(self._expression, items))})"

@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from simbridge.emulator.urscript.values import MAX_INTEGER, Pose, check_size, kind_of
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER, Pose, check_size, kind_of
 from simbridge.errors import RuntimeFault
 
 Operator = Callable[[Any, Any], Any]
@@ -158,6 +158,8 @@ class Operators:
 
     def list_of(self, *items: Any) -> tuple[Any, ...]:
         """[a, b, ...]"""
+        if len(items) > MAX_ELEMENTS:
+            check_size(items)
         for item in items:
             if type(item) is tuple:
                 self._budget[0] -= check_size(items)

@@ -1,0 +1,134 @@
+"""The control script that the installed ur_rtde uploads, for three versions of PolyScope."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from simbridge.emulator.urscript.runtime import Interpreter
+from simbridge.errors import RuntimeFault
+
+VERSIONS = ["3.15", "5.12", "5.25"]
+
+
+class Registers:
+    """The functions that the script needs for its handshake and for servoJ; each call is recorded."""
+
+    def __init__(self) -> None:
+        self.input_int, self.input_float = [0] * 48, [0.0] * 48
+        self.output_int, self.output_float = [0] * 48, [0.0] * 48
+        self.servoed: list[tuple[tuple[float, ...], float, float]] = []
+        self.syncs = 0
+        self.faults: list[RuntimeFault] = []
+
+    def start(self, source: str) -> Interpreter:
+        return Interpreter(
+            source,
+            {
+                "read_input_integer_register": lambda _thread, address: self.input_int[address],
+                "read_input_float_register": lambda _thread, address: self.input_float[address],
+                "write_output_integer_register": lambda _thread, address, value: self._write(address, value),
+                "write_output_float_register": lambda _thread, address, value: self._write_float(address, value),
+                "textmsg": lambda _thread, s1, s2="": None,
+                "force_mode_set_gain_scaling": lambda _thread, scaling: None,
+                "force_mode_set_damping": lambda _thread, damping: None,
+                "servoj": self.servoj,
+                "stopj": self.stop,
+                "stopl": self.stop,
+                "sync": self.sync,
+            },
+            self.faults.append,
+        )
+
+    def _write(self, address: int, value: int) -> None:
+        self.output_int[address] = value
+
+    def _write_float(self, address: int, value: float) -> None:
+        self.output_float[address] = value
+
+    def servoj(
+        self,
+        _thread: Any,
+        q: Any,
+        a: float = 0,
+        v: float = 0,
+        t: float = 0.002,
+        lookahead_time: float = 0.1,
+        gain: float = 300,
+    ) -> Generator[None, None, None]:
+        self.servoed.append((tuple(q), lookahead_time, gain))
+        yield
+
+    def stop(self, _thread: Any, a: float) -> Generator[None, None, None]:
+        yield
+
+    def sync(self, _thread: Any) -> Generator[None, None, None]:
+        self.syncs += 1
+        yield
+
+
+@pytest.fixture(params=VERSIONS)
+def source(request: pytest.FixtureRequest, control_scripts: dict[str, str]) -> str:
+    return control_scripts[request.param]
+
+
+def test_the_script_becomes_ready_and_idles_at_one_sync_a_tick(source: str) -> None:
+    registers = Registers()
+    program = registers.start(source)
+    program.tick()
+    assert registers.faults == []
+    assert registers.output_int[0] == 1
+    before = registers.syncs
+    for _ in range(100):
+        program.tick()
+    assert registers.syncs - before == 100
+    assert program.running
+    assert "sync()" in source.splitlines()[program.line - 1]
+
+
+def test_the_script_leaves_more_than_nine_tenths_of_the_budget(source: str) -> None:
+    registers = Registers()
+    program = registers.start(source)
+    registers.input_int[0] = 11
+    program.tick()
+    program.tick()
+    assert program.threads == 2
+    assert program.budget_left[0] > 0.9 * program.budget / program.threads
+
+
+def test_servoj_is_called_once_a_tick_with_what_the_registers_hold(source: str) -> None:
+    registers = Registers()
+    program = registers.start(source)
+    program.tick()
+    registers.input_int[0] = 11
+    for k in range(1, 20):
+        registers.input_float[:11] = [0.1 * k, 0.2, 0.3, 0.4, 0.5, 0.6, 0.0, 0.0, 0.008, 0.03, 2000.0]
+        program.tick()
+        assert registers.servoed[-1] == ((0.1 * k, 0.2, 0.3, 0.4, 0.5, 0.6), 0.03, 2000.0)
+    assert len(registers.servoed) == 19
+    assert registers.faults == []
+
+
+def test_the_stop_command_ends_the_script(source: str) -> None:
+    registers = Registers()
+    program = registers.start(source)
+    program.tick()
+    registers.input_int[0] = 255
+    for _ in range(3):
+        program.tick()
+    assert not program.running
+    assert registers.faults == []
+
+
+def test_a_command_whose_function_is_not_there_ends_the_script_and_names_it(source: str) -> None:
+    registers = Registers()
+    program = registers.start(source)
+    program.tick()
+    registers.input_int[0] = 1
+    for _ in range(3):
+        program.tick()
+    (fault,) = registers.faults
+    assert "'movej'" in fault.reason
+    assert "movej(" in source.splitlines()[fault.line - 1]

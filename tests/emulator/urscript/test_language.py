@@ -1,0 +1,375 @@
+"""What each construct of the language does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.emulator.urscript.compiler import compile_program
+from simbridge.emulator.urscript.parser import parse
+from simbridge.emulator.urscript.runtime import Interpreter
+from simbridge.emulator.urscript.values import Pose
+from simbridge.errors import RuntimeFault, ScriptSyntaxError
+
+Evaluate = Callable[[str], Any]
+
+
+# Numbers and conditions
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("1 + 2 * 3", 7),
+        ("(1 + 2) * 3", 9),
+        ("7 - 2 - 1", 4),
+        ("1 / 2", 0.5),
+        ("4 / 2", 2.0),
+        ("7 % 3", 1),
+        ("-7 % 3", -1),
+        ("7.5 % 2", 1.5),
+        ("-2 * -3", 6),
+        ("+5", 5),
+        ("2147483647 + 1", -2147483648),
+        ("65536 * 65536", 0),
+        ("1 < 2", True),
+        ("2 <= 2", True),
+        ("1 > 2", False),
+        ("2 >= 3", False),
+        ("1 == 1.0", True),
+        ("1 != 2", True),
+        ('"a" == "a"', True),
+        ("[1, 2] == [1, 2]", True),
+        ("[1, 2] != [1, 3]", True),
+        ("1 + 1 == 2 and not False", True),
+        ("False or True and False", False),
+        ("True xor True", False),
+        ("True xor False xor True xor True", True),
+        ("not 1 == 2", True),
+    ],
+)
+def test_expressions_have_their_value(evaluate: Evaluate, expression: str, value: object) -> None:
+    result = evaluate(expression)
+    assert result == value
+    assert type(result) is type(value)
+
+
+def test_or_and_and_do_not_look_further_than_they_must(script: Any) -> None:
+    program = script("x = True or missing()\ny = False and missing()\nsay(x, y)")
+    assert program.run() == [(True, False)]
+
+
+_NUMBERS = st.one_of(st.integers(-100, 100), st.floats(-100, 100, allow_nan=False).map(lambda x: round(x, 3)))
+
+
+@st.composite
+def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
+    if depth == 0 or draw(st.booleans()):
+        return str(draw(_NUMBERS))
+    left, right = draw(arithmetic(depth=depth - 1)), draw(arithmetic(depth=depth - 1))
+    return f"({left} {draw(st.sampled_from('+-*/'))} {right})"
+
+
+@given(arithmetic())
+def test_arithmetic_agrees_with_pythons(expression: str) -> None:
+    said: list[Any] = []
+    faults: list[RuntimeFault] = []
+    Interpreter(f"say({expression})", {"say": lambda _thread, value: said.append(value)}, faults.append).tick()
+    try:
+        expected = eval(expression)
+    except ZeroDivisionError:
+        assert faults[0].reason == "Division by zero."
+        return
+    if abs(expected) < 2**31:
+        # Beyond it intermediate integers may have wrapped; these expressions stay below 1e8 * 100.
+        assert said == [expected] or any(abs(eval(part)) >= 2**31 for part in _parts(expression))
+
+
+def _parts(expression: str) -> list[str]:
+    """Every parenthesis in an expression."""
+    opened, parts = [], []
+    for i, character in enumerate(expression):
+        if character == "(":
+            opened.append(i)
+        elif character == ")":
+            parts.append(expression[opened.pop() : i + 1])
+    return parts
+
+
+# Lists, poses, matrices (UR's script manual, "Matrix and array expressions")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("[]", ()),
+        ("[1, 2.5, True]", (1, 2.5, True)),
+        ("[1, 2, 3] * [10, 20, 30]", (10, 40, 90)),
+        ("[10, 20, 30] / [1, 2, 3]", (10, 10, 10)),
+        ("[1, 2, 3] + [10, 20, 30]", (11, 22, 33)),
+        ("[10, 20, 30] - [1, 2, 3]", (9, 18, 27)),
+        ("[10, 20, 30] % [3, 6, 7]", (1, 2, 2)),
+        ("[1, 2, 3] * 5", (5, 10, 15)),
+        ("5 * [[1, 2], [3, 4], [5, 6]]", ((5, 10), (15, 20), (25, 30))),
+        ("[10, 20, 30] / 10", (1, 2, 3)),
+        ("10 / [10, 20]", (1, 0.5)),
+        ("[[1, 2], [3, 4], [5, 6]] * [[10, 20, 30], [40, 50, 60]]", ((90, 120, 150), (190, 260, 330), (290, 400, 510))),
+        ("[[1, 2], [3, 4], [5, 6]] * [10, 20]", (50, 110, 170)),
+        ("[[1, 2], [3, 4]] + [[1, 1], [1, 1]]", ((2, 3), (4, 5))),
+        ("-[1, -2]", (-1, 2)),
+        ("[[1, 2], [3, 4]][1, 0]", 3),
+        ("[[1, 2], [3, 4]][1][0]", 3),
+        ("[5, 6, 7][1 + 1]", 7),
+        ("[5, 6, 7][4 / 2]", 7),
+    ],
+)
+def test_lists_count_as_the_manual_says(evaluate: Evaluate, expression: str, value: object) -> None:
+    assert evaluate(expression) == value
+
+
+def test_poses_are_made_of_real_numbers_and_count_element_by_element(evaluate: Evaluate) -> None:
+    pose = evaluate("p[1, 2, 3, 0.1, 0.2, 0.3]")
+    assert isinstance(pose, Pose)
+    assert all(type(number) is float for number in pose)
+    double = evaluate("p[1, 2, 3, 4, 5, 6] + p[1, 2, 3, 4, 5, 6]")
+    assert isinstance(double, Pose)
+    assert double == (2, 4, 6, 8, 10, 12)
+    assert isinstance(evaluate("p[1, 2, 3, 4, 5, 6] * 2"), Pose)
+    assert type(evaluate("p[1, 2, 3, 4, 5, 6] + [1, 2, 3, 4, 5, 6]")) is tuple
+
+
+def test_lists_are_values(script: Any) -> None:
+    program = script("""
+        q = [1, 2]
+        r = q
+        q[0] = 9
+        pose = p[0, 0, 0, 0, 0, 0]
+        other = pose
+        other[5] = 1
+        say(q) say(r) say(pose[5], other[5])""")
+    assert program.run() == [(9, 2), (1, 2), (0.0, 1.0)]
+    assert not program.faults
+
+
+def test_a_function_cannot_change_what_its_caller_passed(script: Any) -> None:
+    program = script("def f(p):\n p[0] = p[0] * 10\n return p\nend\nq = p[1,2,3,4,5,6]\nr = f(q)\nsay(q[0], r[0])")
+    assert program.run() == [(1.0, 10.0)]
+    assert isinstance(program.interpreter, Interpreter)
+
+
+def test_an_element_of_a_matrix_can_be_assigned(script: Any) -> None:
+    program = script("m = [[1,2],[3,4]]\nn = m\nm[1,0] = 20\nm[0][1] = 7\nsay(m)\nsay(n)")
+    assert program.run() == [((1, 7), (20, 4)), ((1, 2), (3, 4))]
+
+
+# Variables and functions
+
+
+def test_pythons_words_and_built_in_names_are_names_like_others(script: Any) -> None:
+    program = script("async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n_b = 10\n"
+                     "say(async + dir + sum + type + time + p + lambda + None + _t + _b)")  # fmt: skip
+    assert program.run() == [55]
+
+
+def test_a_global_is_assigned_in_functions_without_being_declared_there(script: Any) -> None:
+    program = script("def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend")
+    assert program.run() == [2]
+
+
+def test_a_variable_of_the_main_program_is_seen_by_its_functions(script: Any) -> None:
+    program = script("def prog():\n n = 0\n def up():\n n = n + 1\n end\n up()\n say(n)\nend")
+    assert program.run() == [1]
+
+
+def test_global_in_a_function_makes_a_global(script: Any) -> None:
+    program = script("def f():\n global g = 5\nend\nf()\nsay(g)")
+    assert program.run() == [5]
+
+
+def test_local_hides_a_global(script: Any) -> None:
+    program = script("global n = 1\ndef f():\n local n = 2\n n = n + 1\n return n\nend\nsay(f())\nsay(n)")
+    assert program.run() == [3, 1]
+
+
+def test_parameters_hide_globals(script: Any) -> None:
+    program = script("global n = 1\ndef f(n):\n n = n + 1\n return n\nend\nsay(f(5))\nsay(n)")
+    assert program.run() == [6, 1]
+
+
+def test_other_variables_belong_to_their_function(script: Any) -> None:
+    program = script("def f():\n own = 1\nend\nf()\nsay(own)")
+    program.run()
+    assert "'own'" in program.fault.reason
+    assert program.fault.line == 5
+
+
+def test_functions_take_arguments_by_position_by_name_and_by_default(script: Any) -> None:
+    program = script("def f(a, b=3, c=[1, 2]):\n say(a, b, c)\nend\nf(1)\nf(1, 2)\nf(1, c=5)\nf(b=8, a=9)")
+    assert program.run() == [(1, 3, (1, 2)), (1, 2, (1, 2)), (1, 3, 5), (9, 8, (1, 2))]
+
+
+def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: Any) -> None:
+    program = script("def prog():\n def nothing():\n end\n say(later(1))\n nothing()\n def later(x):\n"
+                     " def inner(y):\n return y + 1\n end\n return inner(x)\n end\nend")  # fmt: skip
+    assert program.run() == [2]
+    assert not program.faults
+
+
+def test_a_function_without_return_gives_nothing(script: Any) -> None:
+    program = script("def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1")
+    assert program.run() == [True]
+    assert "nothing" in program.fault.reason
+
+
+def test_functions_call_themselves(script: Any) -> None:
+    program = script("def fib(n):\n if n < 2:\n return n\n end\n return fib(n - 1) + fib(n - 2)\nend\nsay(fib(10))")
+    assert program.run(20) == [55]
+
+
+def test_built_in_functions_take_names_and_get_the_thread(script: Any) -> None:
+    seen: list[Any] = []
+
+    def movej(thread: Any, q: Any, a: float = 1.4, v: float = 1.05) -> None:
+        seen.append((thread.name, q, a, v))
+
+    script("def prog():\n movej([1, 2], v=3)\nend", movej=movej).run()
+    assert seen == [("prog", (1, 2), 1.4, 3)]
+
+
+def test_the_functions_of_a_program_come_before_built_in_ones(script: Any) -> None:
+    assert script("def sin(x):\n return 99\nend\nsay(sin(0))").run() == [99]
+
+
+def test_what_a_built_in_function_returns_becomes_a_value_of_the_language(script: Any) -> None:
+    import numpy as np
+
+    program = script("a = [0] + f()\nm = g()\nsay(a)\nsay(m[1, 0])\nsay(h())", f=lambda _t: np.array([1.5]),
+                     g=lambda _t: [[1, 2], [3, 4]], h=lambda _t: np.float64(2.5))  # fmt: skip
+    assert program.run() == [(1.5,), 3, 2.5]
+    assert type(program.said[2]) is float
+
+
+# Control flow
+
+
+@pytest.mark.parametrize(("n", "word"), [(0, "zero"), (1, "one"), (2, "two"), (5, "many")])
+def test_if_elif_else_takes_the_first_that_holds(script: Any, n: int, word: str) -> None:
+    branches = 'if n == 0: say("zero") elif n == 1: say("one") elif n == 2: say("two") else: say("many") end'
+    assert script(f"n = {n} {branches}").run() == [word]
+
+
+def test_an_if_may_do_nothing(script: Any) -> None:
+    assert script("if False:\nelif True:\nelse:\nend\nif False:\n say(1)\nend\nsay(2)").run() == [2]
+
+
+def test_while_break_and_continue(script: Any) -> None:
+    program = script(
+        "i = 0\nwhile True:\n i = i + 1\n if i == 2:\n continue\n elif i > 4:\n break\n end\n say(i)\nend\nsay(99)"
+    )
+    assert program.run() == [1, 3, 4, 99]
+
+
+def test_break_leaves_only_the_inner_loop(script: Any) -> None:
+    program = script("i = 0\nwhile i < 2:\n while True:\n break\n end\n i = i + 1\nend\nsay(i)")
+    assert program.run() == [2]
+
+
+def test_halt_ends_the_program_without_a_fault(script: Any) -> None:
+    program = script("def f():\n halt\nend\nsay(1)\nf()\nsay(2)")
+    assert program.run() == [1]
+    assert not program.interpreter.running
+    assert not program.faults
+
+
+def test_return_ends_the_main_program(script: Any) -> None:
+    program = script("def prog():\n say(1)\n return 0\n say(2)\nend")
+    assert program.run() == [1]
+    assert not program.interpreter.running
+
+
+def test_pass_does_nothing(script: Any) -> None:
+    assert script("if True:\n pass\nend\nsay(1)").run() == [1]
+
+
+# Programs
+
+
+def test_one_definition_is_the_program(script: Any) -> None:
+    assert script("def prog():\n say(1)\nend").run() == [1]
+
+
+def test_statements_outside_of_definitions_are_the_program_if_there_are_any(script: Any) -> None:
+    assert script("def a():\n say(1)\nend\ndef b():\n say(2)\nend\na()").run() == [1]
+
+
+def test_of_several_definitions_the_last_is_the_program(script: Any) -> None:
+    assert script("def a():\n say(1)\nend\ndef b():\n a()\n say(2)\nend").run() == [1, 2]
+
+
+def test_a_secondary_program_is_known_as_one(script: Any) -> None:
+    secondary = script("sec s():\n say(1)\nend")
+    assert secondary.interpreter.is_secondary
+    assert secondary.run() == [1]
+    assert not script("def s():\nend").interpreter.is_secondary
+
+
+def test_a_main_program_with_parameters_is_refused() -> None:
+    with pytest.raises(ScriptSyntaxError) as caught:
+        compile_program(parse("\ndef prog(a):\nend"), {})
+    assert (caught.value.line, caught.value.column) == (2, 10)
+
+
+# Library
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sin(0.5)", math.sin(0.5)),
+        ("cos(0.5)", math.cos(0.5)),
+        ("tan(0.5)", math.tan(0.5)),
+        ("asin(0.5)", math.asin(0.5)),
+        ("acos(0.5)", math.acos(0.5)),
+        ("atan(0.5)", math.atan(0.5)),
+        ("atan2(1, -1)", math.atan2(1, -1)),
+        ("sqrt(9)", 3.0),
+        ("pow(2, 3)", 8.0),
+        ("log(2, 8)", 3.0),
+        ("floor(-1.5)", -2),
+        ("ceil(1.2)", 2),
+        ("abs(-3)", 3),
+        ("norm([3, 4])", 5.0),
+        ("norm(-2)", 2.0),
+        ("d2r(180)", math.pi),
+        ("r2d(3.141592653589793)", 180.0),
+        ("length([1, 2, 3])", 3),
+        ("get_list_length([1])", 1),
+        ("size([1, 2])", 2),
+        ("size([[1, 2], [3, 4], [5, 6]])", (3, 2)),
+        ('str_cat("a", "b")', "ab"),
+        ('str_cat("x=", [1, 2.5, True])', "x=[1, 2.5, True]"),
+        ("to_str(p[1, 2, 3, 0, 0, 0.5])", "p[1, 2, 3, 0, 0, 0.5]"),
+        ("to_str(2.0)", "2"),
+        ('to_num("42")', 42),
+        ('to_num("1.5")', 1.5),
+        ('str_len("abc")', 3),
+        ('str_at("abc", 1)', "b"),
+        ('str_sub("hello", 1, 3)', "ell"),
+        ('str_sub("hello", 2)', "llo"),
+        ('str_find("hello", "l")', 2),
+        ('str_find("hello", "z")', -1),
+        ('str_empty("")', True),
+        ("binary_list_to_integer(integer_to_binary_list(-5))", -5),
+    ],
+)
+def test_library_functions_have_their_value(evaluate: Evaluate, expression: str, value: object) -> None:
+    assert evaluate(expression) == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_random_lies_between_0_and_1(evaluate: Evaluate) -> None:
+    assert 0.0 <= evaluate("random()") < 1.0

@@ -1,0 +1,219 @@
+"""What is URScript, what is not, and where."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.emulator.urscript import syntax
+from simbridge.emulator.urscript.parser import MAX_BLOCKS, MAX_CHARACTERS, MAX_EXPRESSION, MAX_LOOPS, parse
+from simbridge.errors import ScriptSyntaxError, SimbridgeError
+
+
+def refusal(source: str) -> ScriptSyntaxError:
+    with pytest.raises(ScriptSyntaxError) as caught:
+        parse(source)
+    return caught.value
+
+
+def only(source: str) -> syntax.Node:
+    (statement,) = parse(source).body
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column"),
+    [
+        ("x = ", 1, 3),
+        ("x = 1\ny = = 2", 2, 5),
+        ("def f():\n  x = [1, 2\nend", 3, 1),
+        ("while True\n  sync()\nend", 2, 3),
+        ("if a:\n  b = 1\nelse\nend", 4, 1),
+        ("x = 1 & 2", 1, 7),
+        ("def f():\n  x = 1\n", 2, 7),
+        ('textmsg("no end)', 1, 9),
+        ("x = p[1, 2, 3]", 1, 5),
+        ("def f(a, a):\nend", 1, 10),
+        ("def f(a=1, b):\nend", 1, 12),
+        ("movej(q, a=1, a=2)", 1, 15),
+        ("movej(a=1, q)", 1, 12),
+        ("x = 1\nbreak", 2, 1),
+        ("while True:\n  def f():\n    continue\n  end\nend", 3, 5),
+        ("end", 1, 1),
+        ("3 = x", 1, 1),
+    ],
+)
+def test_what_is_not_urscript_is_refused_with_its_line_and_column(source: str, line: int, column: int) -> None:
+    error = refusal(source)
+    assert (error.line, error.column) == (line, column)
+    assert f"line {line}, column {column}" in str(error)
+    assert error.reason in str(error)
+
+
+def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
+    error = refusal("x = ")
+    assert isinstance(error, SimbridgeError)
+    assert isinstance(error, ValueError)
+
+
+def test_a_syntax_error_says_what_was_expected_when_that_is_little() -> None:
+    assert refusal("if a:\n b = 1\nelse\nend").reason == "'end' cannot stand here; expected ':'"
+    assert refusal("def (a): end").reason == "'(' cannot stand here; expected a name"
+
+
+def test_an_empty_script_is_an_empty_program() -> None:
+    assert parse("").body == ()
+    assert parse("  # nothing\n\n").body == ()
+
+
+def test_a_newline_is_whitespace() -> None:
+    program = parse("global x = # first\n0    global y = 2\n")
+    assert program == syntax.Program(
+        1,
+        1,
+        (
+            syntax.Assignment(1, 1, "x", (), syntax.Literal(2, 1, 0), "global"),
+            syntax.Assignment(2, 6, "y", (), syntax.Literal(2, 17, 2), "global"),
+        ),
+    )
+
+
+def test_comments_program_labels_and_semicolons_mean_nothing() -> None:
+    assert parse('$ 1 "Robot Program"\nx = 1; y = 2 # z = 3\n') == parse("\nx = 1  y = 2")
+
+
+def test_a_hash_or_a_dollar_in_a_string_begins_no_comment() -> None:
+    call = only('textmsg("# $")')
+    assert isinstance(call, syntax.Call)
+    assert call.arguments == (syntax.Literal(1, 9, "# $"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("42", 42),
+        ("0x1F", 31),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("5.", 5.0),
+        ("1e-3", 0.001),
+        ("2.5E+2", 250.0),
+        ("-7", -7),
+        ("-2147483648", -(2**31)),
+        ("99999999999", 99999999999.0),
+        ("True", True),
+        ("False", False),
+        ('"a b"', "a b"),
+        ('""', ""),
+    ],
+)
+def test_literals_have_the_value_they_show(text: str, value: object) -> None:
+    statement = only(f"x = {text}")
+    assert isinstance(statement, syntax.Assignment)
+    assert isinstance(statement.value, syntax.Literal)
+    assert statement.value.value == value
+    assert type(statement.value.value) is type(value)
+
+
+def test_six_numbers_after_p_are_a_pose_and_one_or_two_an_index() -> None:
+    def kind(text: str) -> type:
+        statement = only(f"x = {text}")
+        assert isinstance(statement, syntax.Assignment)
+        return type(statement.value)
+
+    assert kind("p[1, 2, 3, 4, 5, 6]") is syntax.PoseOf
+    assert kind("p[0]") is syntax.Index
+    assert kind("p[0, 1]") is syntax.Index
+    assert kind("q[1, 2, 3, 4, 5, 6]") is syntax.Index
+
+
+def test_a_script_of_more_than_a_million_characters_is_refused() -> None:
+    assert "1000001 characters" in refusal("#" * (MAX_CHARACTERS + 1)).reason
+    assert parse("#" * MAX_CHARACTERS).body == ()
+
+
+def test_blocks_nest_only_so_deep() -> None:
+    def nested(depth: int) -> str:
+        return "if True:\n" * depth + "x = 1\n" + "end\n" * depth
+
+    parse(nested(MAX_BLOCKS))
+    assert refusal(nested(MAX_BLOCKS + 1)).line == MAX_BLOCKS + 1
+    assert "blocks" in refusal(nested(20_000)).reason
+
+
+def test_loops_nest_only_so_deep() -> None:
+    def nested(depth: int) -> str:
+        return "while True:\n" * depth + "sync()\n" + "end\n" * depth
+
+    parse(nested(MAX_LOOPS))
+    assert "loops" in refusal(nested(MAX_LOOPS + 1)).reason
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 9999 + "]" * 9999, "1" + "+1" * 9999, "-" * 9999 + "x", "f(" * 9999 + ")" * 9999]
+)
+def test_expressions_nest_only_so_deep(text: str) -> None:
+    assert f"more than {MAX_EXPRESSION} deep" in refusal(f"x = {text}").reason
+
+
+def test_parentheses_alone_nest_as_deep_as_one_likes() -> None:
+    assert isinstance(only("x = " + "(" * 9999 + "1" + ")" * 9999), syntax.Assignment)
+
+
+def test_a_chain_of_conditions_may_be_long() -> None:
+    assert isinstance(only("x = a == 1" + " or a == 2" * 500), syntax.Assignment)
+
+
+def test_an_if_has_only_so_many_branches() -> None:
+    assert "branches" in refusal("if a == 0:\n" + "elif a == 1:\n" * 501 + "end").reason
+
+
+@given(st.text())
+def test_any_text_is_a_program_or_a_syntax_error(text: str) -> None:
+    try:
+        parse(text)
+    except ScriptSyntaxError as error:
+        assert error.line >= 1
+        assert error.column >= 1
+
+
+_SIGNS = [
+    ":",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    "=",
+    "==",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    ";",
+    "x",
+    "f",
+    "p",
+    "1",
+    "2.5",
+    '"s"',
+    "True",
+]
+_KEYWORDS = [
+    "def", "thread", "sec", "end", "if", "elif", "else", "while", "and", "or", "xor", "not", "run", "kill", "join",
+    "return", "break", "continue", "halt", "global", "local", "enter_critical", "exit_critical", "pass",
+]  # fmt: skip
+_WORDS = st.sampled_from(_SIGNS + _KEYWORDS)
+
+
+@settings(max_examples=300)
+@given(st.lists(_WORDS, max_size=40))
+def test_any_words_of_the_language_are_a_program_or_a_syntax_error(words: list[str]) -> None:
+    try:
+        parse(" ".join(words))
+    except ScriptSyntaxError as error:
+        assert error.line == 1
+        assert error.column >= 1

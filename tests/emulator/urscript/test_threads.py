@@ -1,0 +1,321 @@
+"""Threads, ticks, the budget and critical sections. Time is counted in ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from simbridge.emulator.urscript.runtime import MAX_THREADS
+
+
+def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
+    program = script("i = 0\nwhile True:\n i = i + 1\n say(i)\n sync()\nend")
+    assert program.run(3) == [1, 2, 3]
+
+
+def test_a_blocking_function_holds_its_thread_and_gives_its_value(script: Any) -> None:
+    program = script("say(1)\nsay(wait(3))")
+    assert program.run(3) == [1]
+    assert program.run() == [1, 3]
+
+
+def test_a_function_that_calls_a_blocking_one_blocks_too(script: Any) -> None:
+    program = script("def f():\n wait(1)\n return 5\nend\ndef g():\n return f() + f()\nend\nsay(g())")
+    assert program.run(2) == []
+    assert program.run() == [10]
+
+
+def test_threads_take_turns_in_every_tick(script: Any) -> None:
+    program = script(
+        'thread t():\n while True:\n say("t")\n sync()\n end\nend\nrun t()\nwhile True:\n say("m")\n sync()\nend'
+    )
+    assert program.run(2) == ["m", "t", "m", "t"]
+
+
+def test_a_thread_takes_arguments(script: Any) -> None:
+    assert script("thread t(a, b=2):\n say(a, b)\nend\nh = run t(1)\njoin h").run() == [(1, 2)]
+
+
+def test_a_thread_may_call_functions_that_do_not_block_and_none_at_all(script: Any) -> None:
+    assert script("def f():\n say(1)\nend\nthread t():\nend\njoin run f()\njoin run t()\nsay(2)").run() == [1, 2]
+
+
+def test_join_waits_for_the_end_of_a_thread(script: Any) -> None:
+    program = script('thread t():\n wait(2)\n say("t")\n return False\nend\nh = run t()\njoin h\nsay("joined")')
+    assert program.run(2) == []
+    assert program.run() == ["t", "joined"]
+    assert not program.interpreter.running
+
+
+def test_kill_ends_a_thread_wherever_it_is(script: Any) -> None:
+    program = script(
+        "thread t():\n while True:\n say(1)\n sync()\n end\nend\nh = run t()\nwait(2)\nkill h\nsay(2)\nwait(9)"
+    )
+    assert program.run(5) == [1, 1, 2]
+    assert program.interpreter.threads == 1
+
+
+def test_kill_of_zero_and_of_an_ended_thread_is_harmless(script: Any) -> None:
+    program = script(
+        "thread t():\nend\nglobal h = 0\nkill h\njoin h\nh = run t()\njoin h\nkill h\nkill h\njoin h\nsay(h != 0)"
+    )
+    assert program.run(3) == [True]
+    assert not program.faults
+
+
+def test_a_handle_is_not_zero_until_it_is_set_to_zero(script: Any) -> None:
+    program = script("thread t():\n sync()\nend\nh = run t()\nsay(h == 0)\nkill h\nh = 0\nsay(h == 0)")
+    assert program.run() == [False, True]
+
+
+def test_a_killed_blocking_function_can_clean_up(script: Any) -> None:
+    ended: list[str] = []
+
+    def move(_thread: Any) -> Generator[None, None, None]:
+        try:
+            while True:
+                yield
+        finally:
+            ended.append("motion")
+
+    program = script("thread t():\n move()\nend\nh = run t()\nsync()\nkill h\nsync()", move=move)
+    program.run()
+    assert ended == []
+    program.run()
+    assert ended == ["motion"]
+
+
+def test_a_thread_can_kill_itself(script: Any) -> None:
+    program = script("thread t():\n say(1)\n kill h\n say(2)\nend\nglobal h = run t()\nwait(2)\nsay(3)")
+    assert program.run(3) == [1, 3]
+    assert not program.faults
+
+
+def test_the_end_of_the_main_program_ends_its_threads(script: Any) -> None:
+    program = script("thread t():\n while True:\n say(1)\n sync()\n end\nend\nrun t()\nsync()")
+    assert program.run(5) == [1]
+    assert program.interpreter.threads == 0
+
+
+def test_stop_ends_everything_at_once(script: Any) -> None:
+    ended: list[int] = []
+
+    def move(_thread: Any, n: int) -> Generator[None, None, None]:
+        try:
+            yield
+        finally:
+            ended.append(n)
+
+    program = script("thread t():\n move(1)\nend\nrun t()\nmove(2)", move=move)
+    program.run()
+    program.interpreter.stop()
+    program.interpreter.stop()
+    assert sorted(ended) == [1, 2]
+    assert not program.interpreter.running
+    assert program.interpreter.line == 0
+    assert not program.faults
+
+
+def test_a_built_in_function_may_stop_the_program(script: Any) -> None:
+    program = script("say(1)\nstop_all()\nsync()\nsay(2)", stop_all=lambda _thread: program.interpreter.stop())
+    assert program.run(3) == [1]
+    assert not program.interpreter.running
+    assert not program.faults
+
+
+def test_the_line_is_where_the_main_program_blocks(script: Any) -> None:
+    program = script("def f():\n  sync()\n\n  sync()\nend\nsync()\nf()\nwait(9)")
+    lines = []
+    for _ in range(4):
+        program.run()
+        lines.append(program.interpreter.line)
+    assert lines == [6, 2, 4, 8]
+
+
+# Budget
+
+
+def test_an_endless_loop_cannot_hold_the_tick(script: Any) -> None:
+    program = script("global n = 0\nwhile True:\n n = n + 1\nend", budget=1000)
+    program.run()
+    assert program.interpreter.running
+    assert program.interpreter.line in (2, 3)
+
+
+def test_an_endless_loop_goes_on_in_the_next_tick(script: Any) -> None:
+    program = script("n = 0\nwhile n < 1000:\n n = n + 1\nend\nsay(n)", budget=1000)
+    assert program.run() == []
+    assert program.run(10) == [1000]
+
+
+def test_how_far_a_loop_gets_in_a_tick_is_counted_and_not_timed(script: Any) -> None:
+    counts = []
+    for budget in (1000, 2000):
+        program = script(
+            "global n = 0\nthread t():\n while True:\n n = n + 1\n end\nend\nrun t()\nsync()\nsync()\nsay(n)"
+        )
+        program.interpreter.budget = budget
+        counts.append(program.run(3)[0])
+    assert 100 < counts[0] < 1000
+    assert 1.5 < counts[1] / counts[0] < 2.5
+
+
+def test_an_endless_loop_does_not_starve_the_other_threads(script: Any) -> None:
+    program = script(
+        "thread t():\n while True:\n end\nend\nrun t()\nrun t()\ni = 0\nwhile i < 5:\n say(i)\n i = i + 1\n sync()\nend"
+    )
+    assert program.run(5) == [0, 1, 2, 3, 4]
+
+
+def test_recursion_that_branches_cannot_hold_the_tick(script: Any) -> None:
+    program = script(
+        "def f(n):\n if n == 0:\n return 1\n end\n return f(n - 1) + f(n - 1)\nend\nx = f(100)", budget=500
+    )
+    program.run(20)
+    assert program.interpreter.running
+
+
+def test_functions_that_call_each_other_twice_cannot_hold_the_tick(script: Any) -> None:
+    functions = "".join(f"def f{i}():\n f{i + 1}()\n f{i + 1}()\nend\n" for i in range(60))
+    program = script(f"{functions}def f60():\nend\nf0()", budget=500)
+    program.run(20)
+    assert program.interpreter.running
+
+
+def test_threads_that_start_threads_cannot_hold_the_tick(script: Any) -> None:
+    program = script("thread t():\n run t()\nend\nrun t()\nwhile True:\n sync()\nend")
+    program.run(20)
+    assert program.interpreter.running
+    assert program.interpreter.threads <= MAX_THREADS
+
+
+def test_a_long_program_without_loops_is_spread_over_ticks(script: Any) -> None:
+    program = script("x = 0\n" + "x = x + 1\n" * 2000 + "say(x)", budget=1000)
+    assert program.run() == []
+    assert program.run(10) == [2000]
+
+
+def test_what_a_built_in_function_charges_counts(script: Any) -> None:
+    program = script("while True:\n say(1)\n dear()\nend", dear=lambda thread: thread.charge(1000), budget=2500)
+    assert len(program.run()) == 3
+
+
+# Critical sections
+
+
+def test_a_thread_that_blocks_in_a_critical_section_keeps_the_others_out_of_theirs(script: Any) -> None:
+    program = script("""
+        thread t():
+          enter_critical
+          say("t in")
+          exit_critical
+        end
+        enter_critical
+        say("main in")
+        run t()
+        wait(2)
+        say("main out")
+        exit_critical
+        wait(2)""")
+    assert program.run(2) == ["main in"]
+    assert program.run() == ["main in", "main out", "t in"]
+
+
+def test_a_thread_out_of_a_critical_section_goes_on_while_another_blocks_in_one(script: Any) -> None:
+    program = script('thread t():\n say("t")\nend\nenter_critical\nrun t()\nwait(1)\nexit_critical\nsay("m")')
+    assert program.run(2) == ["t", "m"]
+
+
+def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: Any) -> None:
+    program = script("""
+        global n = 0
+        thread t():
+          while True:
+            say(n)
+            sync()
+          end
+        end
+        run t()
+        sync()
+        enter_critical
+        while n < 3000:
+          n = n + 1
+        end
+        exit_critical
+        sync()""", budget=1000)  # fmt: skip
+    program.run(40)
+    assert program.said[0] == 0
+    assert set(program.said) == {0, 3000}
+
+
+def test_a_thread_that_leaves_and_enters_again_does_not_keep_the_others_out(script: Any) -> None:
+    program = script("""
+        thread t():
+          while True:
+            enter_critical
+            sync()
+            exit_critical
+          end
+        end
+        run t()
+        sync()
+        enter_critical
+        say("in")
+        exit_critical
+        sync()""")
+    assert program.run(3) == ["in"]
+
+
+def test_critical_sections_nest(script: Any) -> None:
+    program = script("""
+        thread t():
+          enter_critical
+          say("t")
+          exit_critical
+        end
+        enter_critical
+        enter_critical
+        exit_critical
+        run t()
+        wait(1)
+        say("m")
+        exit_critical
+        wait(1)""")
+    assert program.run(2) == ["m", "t"]
+
+
+def test_leaving_a_critical_section_that_was_not_entered_is_harmless(script: Any) -> None:
+    assert script("exit_critical\nsay(1)").run() == [1]
+
+
+def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
+    program = script("""
+        thread t():
+          enter_critical
+          wait(100)
+        end
+        h = run t()
+        sync()
+        kill h
+        enter_critical
+        say(1)
+        exit_critical""")
+    assert program.run(2) == [1]
+
+
+def test_a_thread_killed_while_it_waits_does_not_get_in_anymore(script: Any) -> None:
+    program = script("""
+        thread t():
+          enter_critical
+          say("never")
+          exit_critical
+        end
+        enter_critical
+        h = run t()
+        sync()
+        kill h
+        exit_critical
+        enter_critical
+        say("main")
+        exit_critical""")
+    assert program.run(3) == ["main"]
