@@ -314,9 +314,10 @@ class _Writer:
         if signature is None:
             return f"There is no function '{call.name}'."
         try:
-            signature.bind(None, *call.arguments, **{keyword.name: None for keyword in call.keywords})
+            prefix = "v_" if call.name in self._functions else ""
+            signature.bind(None, *call.arguments, **{f"{prefix}{keyword.name}": None for keyword in call.keywords})
         except TypeError as error:
-            return f"{call.name}: {error}."
+            return f"{call.name}: {error}.".replace("'v_", "'")
         return ""
 
     def _signature(self, name: str) -> inspect.Signature | None:
@@ -334,7 +335,7 @@ def _signature_of(definition: syntax.Definition) -> inspect.Signature:
     parameters = [inspect.Parameter("_thread", inspect.Parameter.POSITIONAL_ONLY)]
     for parameter in definition.parameters:
         default = inspect.Parameter.empty if parameter.default is None else None
-        parameters.append(inspect.Parameter(parameter.name, kind, default=default))
+        parameters.append(inspect.Parameter(f"v_{parameter.name}", kind, default=default))
     return inspect.Signature(parameters)
 
 

@@ -75,6 +75,7 @@ def test_a_function_of_the_program_that_is_called_wrongly_is_named(script: Any) 
         program = script(f"def f(a, b=1):\nend\n\n{call}")
         program.run()
         assert program.fault.reason.startswith("f: ")
+        assert "v_" not in program.fault.reason
         assert program.fault.line == 4
 
 

@@ -176,6 +176,14 @@ def test_pythons_words_and_built_in_names_are_names_like_others(script: Any) -> 
     assert program.run() == [55]
 
 
+def test_pythons_words_are_names_of_parameters_and_functions_too(script: Any) -> None:
+    program = script(
+        "def lambda(async, class=2):\n return async - class\nend\nsay(lambda(5))\nsay(lambda(class=1, async=3))"
+    )
+    assert program.run() == [3, 2]
+    assert not program.faults
+
+
 def test_a_global_is_assigned_in_functions_without_being_declared_there(script: Any) -> None:
     program = script("def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend")
     assert program.run() == [2]
