@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from simbridge.emulator.builtins import Builtins
+from simbridge.emulator.sockets import Sockets
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.errors import RuntimeFault, SimbridgeError
 
@@ -23,7 +24,8 @@ class ScriptProgram:
 
     def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> None:
         self.running = True
-        self._table = Builtins(controller).table()
+        self._sockets = Sockets(controller.period)
+        self._table = {**Builtins(controller).table(), **self._sockets.table()}
         self._on_fault = on_fault
         self._interpreter: Interpreter | None = None
         self._refused: SimbridgeError | None = None
@@ -51,13 +53,15 @@ class ScriptProgram:
             self._refused, self.running = None, False
         elif self._interpreter is not None and self.running:
             self._interpreter.tick()
-            self.running = self._interpreter.running
+            if not self._interpreter.running:
+                self.stop()
 
     def stop(self) -> None:
         """End it at once."""
         self.running = False
         if self._interpreter is not None:
             self._interpreter.stop()
+        self._sockets.close()
 
 
 def compile_program(controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> ScriptProgram:

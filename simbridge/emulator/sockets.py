@@ -1,0 +1,247 @@
+"""URScript's sockets: a program dials out and speaks with whoever answers, never holding a tick.
+
+Every function blocks for as long as URScript's would, by yielding once a tick until its data or its timeout has come.
+Timeouts count controller time; a timeout of 0 or less waits for ever, as on a controller.
+"""
+
+from __future__ import annotations
+
+import errno
+import re
+import socket
+import struct
+from collections.abc import Callable, Generator, Mapping
+from typing import Any
+
+from simbridge.emulator.urscript.values import to_text
+from simbridge.errors import InvalidParameter
+
+Wait = Generator[None, None, Any]
+
+CONNECT_TIMEOUT = 2.0  # s
+_MAX_SOCKETS = 16
+_MAX_BUFFER = 1 << 20
+# What a list may hold at most is what URScript allows to read at once.
+_MAX_NUMBERS = 30
+_ASCII_LIST = re.compile(rb"\(([^()]*)\)")
+
+
+class _Connection:
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.received = bytearray()
+        self.closed = False
+
+    def fill(self) -> None:
+        """Take what has come."""
+        while len(self.received) < _MAX_BUFFER and not self.closed:
+            try:
+                data = self.sock.recv(65536)
+            except (BlockingIOError, InterruptedError):
+                return
+            except OSError:
+                data = b""
+            self.closed = not data
+            self.received += data
+
+    def take(self, count: int) -> bytes:
+        taken = bytes(self.received[:count])
+        del self.received[:count]
+        return taken
+
+
+class Sockets:
+    """The socket functions of one program.
+
+    Args:
+        period: Control period, s: how long a tick lasts.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._open: dict[str, _Connection] = {}
+
+    def table(self) -> Mapping[str, Callable[..., Any]]:
+        """Every function by its name in URScript."""
+        return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+
+    def close(self) -> None:
+        """Close all: the program has ended."""
+        for connection in self._open.values():
+            connection.sock.close()
+        self._open.clear()
+
+    def _ticks(self, timeout: float) -> Generator[None, None, None]:
+        """One yield a tick until the timeout."""
+        left = float("inf") if timeout <= 0.0 else timeout
+        while left > 0.0:
+            yield
+            left -= self._period
+
+    def do_socket_open(self, _thread: Any, address: str, port: int, socket_name: str = "socket_0") -> Wait:
+        self.do_socket_close(_thread, socket_name)
+        if len(self._open) >= _MAX_SOCKETS:
+            raise InvalidParameter("number of sockets", len(self._open) + 1, f"at most {_MAX_SOCKETS}")
+        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        connected = False
+        try:
+            for _ in self._ticks(CONNECT_TIMEOUT):
+                code = sock.connect_ex((str(address), int(port)))
+                connected = code in (0, errno.EISCONN)
+                if connected or code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
+                    break
+                yield
+        except (OSError, OverflowError):
+            connected = False
+        finally:
+            if not connected:
+                sock.close()
+        if connected:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._open[socket_name] = _Connection(sock)
+        return connected
+
+    def do_socket_close(self, _thread: Any, socket_name: str = "socket_0") -> None:
+        connection = self._open.pop(socket_name, None)
+        if connection is not None:
+            connection.sock.close()
+
+    # Sending
+
+    def _send(self, socket_name: str, data: bytes) -> Wait:
+        connection = self._open.get(socket_name)
+        if connection is None:
+            return False
+        rest = memoryview(data)
+        for _ in self._ticks(CONNECT_TIMEOUT):
+            try:
+                rest = rest[connection.sock.send(rest) :]
+            except (BlockingIOError, InterruptedError):
+                pass
+            except OSError:
+                return False
+            if not len(rest):
+                return True
+            yield
+        return False
+
+    def do_socket_send_string(self, _thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, to_text(str).encode()))
+
+    def do_socket_send_line(self, _thread: Any, str: Any, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, to_text(str).encode() + b"\n"))
+
+    def do_socket_send_byte(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, bytes([int(value) & 0xFF])))
+
+    def do_socket_send_int(self, _thread: Any, value: int, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, struct.pack(">i", int(value))))
+
+    def do_socket_set_var(self, _thread: Any, name: str, value: int, socket_name: str = "socket_0") -> Wait:
+        return (yield from self._send(socket_name, f"SET {name} {int(value)}\n".encode()))
+
+    def do_socket_get_var(self, _thread: Any, name: str, socket_name: str = "socket_0") -> Wait:
+        yield from self._send(socket_name, f"GET {name}\n".encode())
+        line = yield from self.do_socket_read_line(_thread, socket_name)
+        words = line.split()
+        return int(words[1]) if len(words) == 2 and words[0] == name else -1
+
+    # Reading
+
+    def _until(
+        self, socket_name: str, timeout: float, found: Callable[[_Connection], Any]
+    ) -> Generator[None, None, Any]:
+        """What `found` makes of the bytes received so far, as soon as it makes anything; None after the timeout."""
+        connection = self._open.get(socket_name)
+        if connection is None:
+            return None
+        for _ in self._ticks(timeout):
+            connection.fill()
+            result = found(connection)
+            if result is not None or connection.closed:
+                return result
+            yield
+        return None
+
+    def do_socket_read_line(self, _thread: Any, socket_name: str = "socket_0", timeout: float = 2.0) -> Wait:
+        def line(connection: _Connection) -> str | None:
+            end = connection.received.find(b"\n")
+            return None if end < 0 else connection.take(end + 1).decode(errors="replace").rstrip("\r\n")
+
+        return (yield from self._until(socket_name, timeout, line)) or ""
+
+    def do_socket_read_string(
+        self, _thread: Any, socket_name: str = "socket_0", prefix: str = "", suffix: str = "",
+        interpret_escape: bool = False, timeout: float = 2.0,
+    ) -> Wait:  # fmt: skip
+        begin, end = (_escaped(text) if interpret_escape else text.encode() for text in (prefix, suffix))
+
+        def text(connection: _Connection) -> str | None:
+            first = connection.received.find(begin)
+            if first < 0 or not connection.received:
+                return None
+            first += len(begin)
+            last = connection.received.find(end, first) if end else len(connection.received)
+            if last < 0:
+                return None
+            return connection.take(last + len(end))[first:last].decode(errors="replace")
+
+        return (yield from self._until(socket_name, timeout, text)) or ""
+
+    def do_socket_read_byte_list(
+        self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
+    ) -> Wait:
+        taken = yield from self._exactly(socket_name, _count(number), timeout)
+        return _counted(list(taken), number)
+
+    def do_socket_read_binary_integer(
+        self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
+    ) -> Wait:
+        taken = yield from self._exactly(socket_name, 4 * _count(number), timeout)
+        return _counted(list(struct.unpack(f">{len(taken) // 4}i", taken)), number)
+
+    def do_socket_read_ascii_float(
+        self, _thread: Any, number: int, socket_name: str = "socket_0", timeout: float = 2.0
+    ) -> Wait:
+        count = _count(number)
+
+        def numbers(connection: _Connection) -> list[float] | None:
+            match = _ASCII_LIST.search(connection.received)
+            if match is None:
+                return None
+            inside = match[1]
+            connection.take(match.end())
+            try:
+                values = [float(word) for word in inside.split(b",")]
+            except ValueError:
+                return []
+            return values if len(values) == count else []
+
+        return _counted((yield from self._until(socket_name, timeout, numbers)) or [], number)
+
+    def _exactly(self, socket_name: str, count: int, timeout: float) -> Generator[None, None, bytes]:
+        def enough(connection: _Connection) -> bytes | None:
+            return connection.take(count) if len(connection.received) >= count else None
+
+        return (yield from self._until(socket_name, timeout, enough)) or b""
+
+
+def _count(number: Any) -> int:
+    if not isinstance(number, int) or not 1 <= number <= _MAX_NUMBERS:
+        raise InvalidParameter("number to read", number, f"a whole number from 1 to {_MAX_NUMBERS}")
+    return number
+
+
+def _counted(values: list[Any], number: int) -> list[Any]:
+    """As URScript has it: how many were read, then they, padded; a short read counts as none."""
+    return [len(values), *values] if values else [0, *[-1] * number]
+
+
+def _escaped(text: str) -> bytes:
+    """The text with its backslash sequences made what they stand for."""
+    named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
+    return b"".join(
+        named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()
+        for part in re.findall(r"\\.|[^\\]+|\\$", text)
+    )
