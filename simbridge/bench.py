@@ -31,12 +31,17 @@ class _Results:
 
 
 def bench(what: str) -> int:
-    """Measure "all", or one of "solvers", "run" and "startup", and print a table."""
+    """Measure "all" (but for the emulator, which takes minutes), or one part, and print a table."""
     results = _Results()
     console = Console(highlight=False)
-    parts: dict[str, Callable[[_Results], None]] = {"solvers": _solvers, "run": _run, "startup": _startup}
+    parts: dict[str, Callable[[_Results], None]] = {
+        "solvers": _solvers,
+        "run": _run,
+        "startup": _startup,
+        "emulator": _emulator,
+    }
     for name, part in parts.items():
-        if what in {"all", name}:
+        if what == name or (what == "all" and name != "emulator"):
             with console.status(f"Measuring {name} ..."):
                 part(results)
     console.print(results.table)
@@ -156,3 +161,11 @@ def _startup(results: _Results) -> None:
     results.add("simbridge --help", f"{helped:.2f} s", "required, below", "0.30 s")
     results.add("an empty Python process", f"{bare:.2f} s", "simbridge --help", f"{helped:.2f} s")
     results.add("repeated run, whole process", f"{ran:.2f} s", "required, below", "4.00 s")
+
+
+def _emulator(results: _Results) -> None:
+    """The emulator's ticks while the real client streams servoJ for a minute, and under hostile load."""
+    from simbridge.emulator.benchmark import measure
+
+    for row in measure():
+        results.add(*row)
