@@ -198,16 +198,16 @@ def _refusal(found: Clearance, sample: int, time: float) -> FloorCollision | Sel
     depth = f"{abs(found.distance) * 1e3:.0f} mm {'inside' if found.distance < 0.0 else 'from'}"
     if second == FLOOR:
         return FloorCollision(
-            f"The plan was refused: {when} {first} would be {depth} the floor (5 mm are kept). Raise the trajectory, or "
-            "say where the floor is with --floor HEIGHT (base_link's plane, 0, by default; none for no floor).",
+            f"The plan was refused: {when} {first} would be {depth} the floor (5 mm are kept). Raise the trajectory, "
+            "or say where the floor is with --floor HEIGHT (base_link's plane, 0, by default; none for no floor).",
             sample=sample,
             time=time,
             clearance=found.distance,
             link=first,
         )
     return SelfCollision(
-        f"The plan was refused: {when} {first} would be {depth} {second} (5 mm are kept). Move the trajectory away from "
-        "the arm's own body, or begin from another posture (--home).",
+        f"The plan was refused: {when} {first} would be {depth} {second} (5 mm are kept). Move the trajectory away "
+        "from the arm's own body, or begin from another posture (--home).",
         sample=sample,
         time=time,
         distance=found.distance,
