@@ -25,7 +25,7 @@ GOOD_LINES = [f"{0.1 * k} {0.7 + 0.01 * k} 0.164 0.3 {DOWN}" for k in range(4)]
 
 @pytest.fixture
 def refused(cli, tmp_path, monkeypatch):
-    """Calls the program, checks its status, the form of its answer and that nothing was written; returns the message."""
+    """Calls the program; checks its status, the form of its answer and that it wrote nothing; returns the message."""
     monkeypatch.chdir(tmp_path)
 
     def call(*arguments):
@@ -239,12 +239,12 @@ def test_a_value_that_makes_no_sense_is_refused(refused, line, flags, part):
     ("flags", "parts"),
     [
         ("--period abc", ["--period", "'abc'"]),
-        ("--tcp 0 0 0", ["--tcp", "Expected 6 values"]),
+        ("--tcp 0 0 0", ["--tcp"]),
         ("--tcp a b c d e f", ["--tcp", "'a'"]),
-        ("--tolerance 1", ["--tolerance", "Expected 2 values"]),
-        ("--hold cubic", ["--hold", "'linear', 'zero-order'"]),
-        ("--on-limits ignore", ["--on-limits", "'refuse', 'limit'"]),
-        ("--frame world", ["--frame", "'base_link', 'base'"]),
+        ("--tolerance 1", ["--tolerance"]),
+        ("--hold cubic", ["--hold", "linear", "zero-order"]),
+        ("--on-limits ignore", ["--on-limits", "refuse", "limit"]),
+        ("--frame world", ["--frame", "base_link"]),
         ("--payload heavy", ["--payload", "'heavy'"]),
         ("--solver.iterations 1.5", ["--solver.iterations", "'1.5'"]),
         ("--solver.nosuch 1", ["--solver.nosuch"]),

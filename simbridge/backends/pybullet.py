@@ -104,7 +104,9 @@ class PyBulletBackend(Backend):
         self._epoch = time.monotonic()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with contextlib.suppress(self._bullet.error):
             self._bullet.disconnect(physicsClientId=self._client)
 
@@ -127,7 +129,9 @@ class PyBulletBackend(Backend):
             )
         # A velocity motor holds every joint until it is told not to.
         joints = list(range(self.robot.n))
-        b.setJointMotorControlArray(body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client)
+        b.setJointMotorControlArray(
+            body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client
+        )
         return body
 
     def _measured(self) -> tuple[Array, Array]:
@@ -140,7 +144,7 @@ class PyBulletBackend(Backend):
         velocity = (setpoint - self._reference) / self.period
         limit = self.robot.max_effort
         for step in range(self._steps):
-            # The pull belongs to the instant of the measurement, so that a steady motion is followed without lead or lag.
+            # The pull belongs to the instant of the measurement: a steady motion is followed without lead or lag.
             wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
             pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)

@@ -119,7 +119,7 @@ class ForwardDynamics(Solver):
         self.kappa = float(np.max(kappa))
         if self.kappa > 4.0:
             warnings.warn(
-                f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 every iteration overshoots (8 is the stability bound).",
+                f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
                 stacklevel=3,
             )
 
@@ -211,7 +211,7 @@ def restart_postures(robot: Robot, count: int) -> Array:
 
 
 def _unwound(q: Array, near: Array, robot: Robot) -> Array:
-    """The same posture with every revolute joint turned by whole turns to where it is nearest to `near` in its range."""
+    """The same posture, joints that are out of range turned by whole turns to where they are nearest to `near`."""
     out = q.copy()
     for i in range(robot.n):
         if robot.prismatic[i]:

@@ -1,5 +1,8 @@
 """A URDF that is no serial arm: the error names file, element and line."""
 
+# A case a line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re
