@@ -60,7 +60,8 @@ class _Body:
 class CollisionModel:
     """The solid shapes of an arm over a floor.
 
-    Neighbouring links are not tested against each other, nor are pairs that touch at home: those are built that way.
+    Neighbouring links are not tested against each other, nor are pairs that touch at the robot's own home: those
+    are built that way.
 
     Args:
         robot: The arm.
@@ -104,7 +105,7 @@ class CollisionModel:
             if other > 0 if one == _FLOOR_OWNER else other - one > 1:
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
-        at_home = self._distances(self.robot.home)
+        at_home = self._distances(self.robot.home if self.robot.built is None else self.robot.built)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
         kept = [

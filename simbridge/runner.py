@@ -164,8 +164,15 @@ def prepare(
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
     options = options or Options()
-    arm = robot if isinstance(robot, Robot) else load_robot(robot)
-    arm = solver.robot if solver is not None else equipped(arm, options)
+    arm = (
+        equipped(robot if isinstance(robot, Robot) else load_robot(robot), options) if solver is None else solver.robot
+    )
+    if solver is not None and (options.tcp or options.payload):
+        raise InvalidParameter("solver", solver.name, "made for a robot with that TCP and payload, not beside them")
+    if solver is not None and isinstance(robot, Robot) and robot.checksum != arm.checksum:
+        raise InvalidParameter(
+            "solver", f"{solver.name} for {arm.name}", f"made for the same robot and TCP, {robot.name}"
+        )
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, frame=options.frame)
     earlier = None

@@ -345,3 +345,13 @@ def test_of_the_ur_arms_every_pair_of_links_but_neighbours_is_tested(name):
 def test_the_ur_arms_are_caught_where_they_would_touch(name, posture, bodies):
     found = CollisionModel(load_robot(name)).clearance(np.array(posture))
     assert found.distance < 0.0 and found.bodies == bodies
+
+
+def test_a_home_of_ones_own_that_touches_itself_switches_nothing_off():
+    folded = [0.0, -0.5, 2.9, 0.0, 0.0, 0.0]
+    own = CollisionModel(load_robot("ur10"))
+    given = CollisionModel(load_robot("ur10", home=folded))
+    assert own.clearance(np.array(folded)).distance < MARGIN
+    assert given.pairs == own.pairs
+    with pytest.raises(SelfCollision):
+        given.check(np.array([folded]), 0.008)

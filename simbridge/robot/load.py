@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from simbridge.errors import InputFileError, UnknownName
@@ -41,16 +42,20 @@ def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = 
         UnknownName: There is no robot of that name.
         InputFileError: The file cannot be read, or a field of it is missing or wrong; names field and line.
     """
+    from simbridge.robot.checks import checked_home
     from simbridge.robot.toml_reader import read_toml
     from simbridge.robot.urdf_reader import read_urdf
 
     files = robot_files()
     text = os.fspath(robot)
-    if text in files:
-        return read_toml(files[text], home=home)
-    path = Path(text)
+    path = files.get(text) or Path(text)
     if path.suffix.lower() == ".toml":
-        return read_toml(path, home=home)
-    if path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
-        return read_urdf(path, home=home)
-    raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
+        arm = read_toml(path)
+    elif path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
+        arm = read_urdf(path)
+    else:
+        raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
+    if home is None:
+        return arm
+    chosen = checked_home(path, home, arm.position_min.tolist(), arm.position_max.tolist(), arm.joint_names)
+    return replace(arm, home=chosen, built=arm.home)

@@ -9,6 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InputFileError, UnknownName
@@ -227,3 +229,20 @@ def test_every_robot_is_loaded_by_its_name_and_by_its_path():
     for name, path in robot_files().items():
         assert load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
         assert load_robot(path).name == name
+
+
+@given(
+    st.integers(0, len(GOOD)),
+    st.integers(0, 30),
+    st.sampled_from(["", "nan", "-1", "1e999", "[", "]", "}", "=", '"', "\n", "links", "é", "\0"]),
+)
+def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, begin, length, junk):
+    path = tmp_path_factory.getbasetemp() / "damaged.toml"
+    path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
+    try:
+        robot = read_toml(path)
+    except InputFileError as error:
+        assert error.path == path
+        assert error.line is not None or error.field is not None
+    else:
+        assert robot.n == 2
