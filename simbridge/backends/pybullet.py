@@ -24,7 +24,7 @@ import pinocchio as pin
 
 from simbridge.approach import plan_approach
 from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
-from simbridge.errors import InvalidParameter, MissingPackage
+from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.guard import Guard
 from simbridge.robot import Robot
 
@@ -80,6 +80,9 @@ class PyBulletBackend(Backend):
         self._steps = round(self.period / PHYSICS_STEP)
         if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
             raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
+        if gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+            # PyBullet itself would end the whole process.
+            raise NoDisplay("PyBullet's window (--gui)")
         self._real = robot.with_payload(robot.payload + unmodelled_payload)
         self._realtime, self._gui, self._floor = realtime, gui, floor
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from simbridge.errors import InputFileError, UnknownName
+from simbridge.errors import InputFileError, InvalidHome, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.robot import Robot
 
@@ -41,6 +41,7 @@ def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = 
     Raises:
         UnknownName: There is no robot of that name.
         InputFileError: The file cannot be read, or a field of it is missing or wrong; names field and line.
+        InvalidHome: `home` is not one position within the limits for each joint.
     """
     from simbridge.robot.checks import checked_home
     from simbridge.robot.toml_reader import read_toml
@@ -57,5 +58,9 @@ def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = 
         raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
     if home is None:
         return arm
-    chosen = checked_home(path, home, arm.position_min.tolist(), arm.position_max.tolist(), arm.joint_names)
+    try:
+        chosen = checked_home(path, home, arm.position_min.tolist(), arm.position_max.tolist(), arm.joint_names)
+    except InputFileError as error:
+        # The file is not to blame for what was given beside it.
+        raise InvalidHome(arm.name, error.field or "home", error.reason) from None
     return replace(arm, home=chosen, built=arm.home)

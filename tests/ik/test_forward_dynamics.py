@@ -177,7 +177,8 @@ def test_overshooting_settings_are_noted_and_calm_ones_are_not():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"dt": 0.0}, {"dt": math.nan}, {"iterations": 0}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
+    [{"dt": 0.0}, {"dt": math.nan}, {"dt": 1e300}, {"iterations": 0}, {"iterations": 10**21},
+     {"kp": "x"}, {"kp": None}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
      {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(settings):
@@ -307,3 +308,8 @@ def test_parameters_name_every_setting_and_rebuild_the_solver():
     again = ForwardDynamicsParameters(**settings).build(UR10)
     poses = square().poses[:20]
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
+
+
+def test_without_a_pull_there_is_no_predicted_lag():
+    assert ForwardDynamics(UR10, kp=(0.0, 1.0, 1.0, 1.0, 1.0, 1.0)).lag(0.01) is None
+    assert ForwardDynamics(UR10, kp=1.0, kd=0.1).lag(0.01) is None

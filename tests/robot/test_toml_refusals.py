@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError, UnknownName
+from simbridge.errors import InputFileError, InvalidHome, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.toml_reader import read_toml
 
@@ -210,7 +210,7 @@ def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_p
     ],
 )
 def test_a_home_given_at_loading_is_checked_against_the_limits(home, reason):
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(InvalidHome, match=reason):
         load_robot("ur10", home=home)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError
+from simbridge.errors import InvalidHome
 from simbridge.kinematics import tool_path
 from simbridge.robot.urdf_reader import DEFAULT_PERIOD, read_urdf
 
@@ -177,7 +177,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_obstacle(tmp_path):
     ],
 )
 def test_a_home_that_no_joint_can_take_is_refused(home, reason):
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(InvalidHome, match=reason):
         load_robot(URDF / "odd_axes.urdf", home=home)
 
 
