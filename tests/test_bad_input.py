@@ -213,7 +213,7 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
         ("--home 0 0", "6 joint positions"),
         ("--home 0 -1.3 1.9 -2.17 -1.57 100", "100"),
         ("--home nan -1.3 1.9 -2.17 -1.57 0", "nan"),
-        ("--solver.iterations 0", "The solver's iterations is 0; it must be at least 1"),
+        ("--solver.iterations 0", "The solver's iterations is 0; it must be from 1 to"),
         ("--solver.iterations -3", "The solver's iterations is -3"),
         ("--solver.kp 1 2", "one number, or six"),
         ("--solver.kp", "one number, or six"),
