@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from simbridge.cli import run_as_script
     from simbridge.errors import SimbridgeError
     from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-    from simbridge.ik.solver import Solution, Solver
     from simbridge.ik.parameters import ForwardDynamicsParameters
+    from simbridge.ik.solver import Solution, Solver
     from simbridge.live import LiveArm, connect
     from simbridge.robot import Robot, load_robot
     from simbridge.runner import Options, Run, run

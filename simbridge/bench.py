@@ -72,7 +72,9 @@ def _solvers(results: _Results) -> None:
     poses = square(laps=1).poses
     start = solver.solve(poses[0]).q
     few = poses[:4]
-    compiled, rival = _interleaved(lambda: solver.track(poses, start), lambda: _with_pinocchio(robot, solver, few, start))
+    compiled, rival = _interleaved(
+        lambda: solver.track(poses, start), lambda: _with_pinocchio(robot, solver, few, start)
+    )
     ours = compiled / (len(poses) * solver.iterations)
     theirs = rival / (len(few) * solver.iterations)
     results.add("solver, one iteration", f"{ours * 1e9:.0f} ns", "pinocchio from Python", f"{theirs * 1e9:.0f} ns")
@@ -98,9 +100,7 @@ def _with_pinocchio(robot, solver, poses, start):  # type: ignore[no-untyped-def
         for _ in range(solver.iterations):
             jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
             tool = data.oMf[frame]
-            error = np.concatenate(
-                [target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)]
-            )
+            error = np.concatenate([target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)])
             mass = pin.crba(model, data, q)
             mass = np.triu(mass) + np.triu(mass, 1).T
             q = q + scale * np.linalg.solve(mass, jacobian.T @ (gain * error))
@@ -109,9 +109,8 @@ def _with_pinocchio(robot, solver, poses, start):  # type: ignore[no-untyped-def
 
 def _run(results: _Results) -> None:
     """Simulated seconds per wall second of a whole run with logging, and how much of a period its parts take."""
-    from simbridge.runner import execute, open_backend, prepare
     from simbridge.recording.log import LogWriter
-    from simbridge.runner import sample_of
+    from simbridge.runner import execute, open_backend, prepare, sample_of
 
     prepared = prepare("square_tracking")
     plan = prepared.plan

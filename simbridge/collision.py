@@ -60,7 +60,8 @@ class _Body:
 class CollisionModel:
     """The solid shapes of an arm over a floor.
 
-    Neighbouring links are not tested against each other, nor are pairs that touch at home: those are built that way.
+    Neighbouring links are not tested against each other, nor are pairs that touch at the robot's own home: those
+    are built that way.
 
     Args:
         robot: The arm.
@@ -104,7 +105,7 @@ class CollisionModel:
             if other > 0 if one == _FLOOR_OWNER else other - one > 1:
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
-        at_home = self._distances(self.robot.home)
+        at_home = self._distances(self.robot.home if self.robot.built is None else self.robot.built)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
         kept = [
@@ -198,16 +199,16 @@ def _refusal(found: Clearance, sample: int, time: float) -> FloorCollision | Sel
     depth = f"{abs(found.distance) * 1e3:.0f} mm {'inside' if found.distance < 0.0 else 'from'}"
     if second == FLOOR:
         return FloorCollision(
-            f"The plan was refused: {when} {first} would be {depth} the floor (5 mm are kept). Raise the trajectory, or "
-            "say where the floor is with --floor HEIGHT (base_link's plane, 0, by default; none for no floor).",
+            f"The plan was refused: {when} {first} would be {depth} the floor (5 mm are kept). Raise the trajectory, "
+            "or say where the floor is with --floor HEIGHT (base_link's plane, 0, by default; none for no floor).",
             sample=sample,
             time=time,
             clearance=found.distance,
             link=first,
         )
     return SelfCollision(
-        f"The plan was refused: {when} {first} would be {depth} {second} (5 mm are kept). Move the trajectory away from "
-        "the arm's own body, or begin from another posture (--home).",
+        f"The plan was refused: {when} {first} would be {depth} {second} (5 mm are kept). Move the trajectory away "
+        "from the arm's own body, or begin from another posture (--home).",
         sample=sample,
         time=time,
         distance=found.distance,

@@ -328,6 +328,37 @@ class MissingPackage(SimbridgeError, ImportError):
         super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {package}")
 
 
+class InvalidHome(SimbridgeError, ValueError):
+    """A home given by hand that is not one position within the limits for each joint.
+
+    Attributes:
+        robot: The arm.
+        field: "home", or the position at fault as "home[2]".
+        reason: What is wrong, as a sentence.
+    """
+
+    def __init__(self, robot: str, field: str, reason: str) -> None:
+        self.robot = robot
+        self.field = field
+        self.reason = reason
+        super().__init__(f"The home given for {robot} cannot be used: {field}: {reason}.")
+
+
+class NoDisplay(SimbridgeError, RuntimeError):
+    """A window was asked for where none can be opened.
+
+    Attributes:
+        what: Which window.
+    """
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"{what} needs a display, and DISPLAY is not set. Run without it and open the report instead, or run where "
+            "there is a screen (over ssh: ssh -X)."
+        )
+
+
 class NotARun(SimbridgeError, ValueError):
     """A directory that does not hold a run, or not all of it.
 

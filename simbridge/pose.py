@@ -19,7 +19,7 @@ IDENTITY.setflags(write=False)
 
 
 def normalized(quaternions: ArrayLike) -> Array:
-    """Unit quaternions (..., 4) in the direction of the given ones; those as good as doubles get are kept bit for bit."""
+    """Unit quaternions (..., 4) in the given directions; those as good as doubles get are kept bit for bit."""
     q = np.asarray(quaternions, dtype=float)
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
     return np.where(np.abs(norm - 1.0) <= ROUNDING, q, q / norm)

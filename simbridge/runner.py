@@ -164,8 +164,10 @@ def prepare(
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
     options = options or Options()
-    arm = robot if isinstance(robot, Robot) else load_robot(robot)
-    arm = solver.robot if solver is not None else equipped(arm, options)
+    if solver is None:
+        arm = equipped(robot if isinstance(robot, Robot) else load_robot(robot), options)
+    else:
+        arm = _arm_of(solver, robot, options)
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, frame=options.frame)
     earlier = None
@@ -185,6 +187,16 @@ def prepare(
         replay=earlier,
     )
     return Prepared(arm, scenario, solver, plan, peaks, options)
+
+
+def _arm_of(solver: Solver, robot: Robot | str | os.PathLike[str], options: Options) -> Robot:
+    """The solver's own arm, unless something else is asked for beside it."""
+    if options.tcp or options.payload:
+        raise InvalidParameter("solver", solver.name, "made for a robot with that TCP and payload, not beside them")
+    if isinstance(robot, Robot) and robot.checksum != solver.robot.checksum:
+        given = f"{solver.name} for {solver.robot.name}"
+        raise InvalidParameter("solver", given, f"made for the same robot and TCP, {robot.name}")
+    return solver.robot
 
 
 def equipped(robot: Robot, options: Options) -> Robot:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputDirectoryError, SimbridgeError
+from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputDirectoryError
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.plan import make_plan
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
@@ -233,7 +233,3 @@ def test_the_log_of_a_run_says_what_run_it_is(line_run):
     assert log.joint_names == tuple(settings["robot"]["joint_names"]) == ROBOT.joint_names
     assert settings["kinematics"]["checksum"] == ROBOT.checksum
     assert json.loads((line_run / "summary.json").read_text()) == directory.summary()
-
-
-def test_every_error_of_a_run_directory_is_ours():
-    assert issubclass(NotARun, SimbridgeError) and issubclass(OutputDirectoryError, SimbridgeError)

@@ -74,7 +74,9 @@ class Backend(ABC):
         return self
 
     @abstractmethod
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Stop the arm and let go of it."""
 
     @abstractmethod

@@ -24,7 +24,7 @@ import pinocchio as pin
 
 from simbridge.approach import plan_approach
 from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
-from simbridge.errors import InvalidParameter, MissingPackage
+from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.guard import Guard
 from simbridge.robot import Robot
 
@@ -80,6 +80,9 @@ class PyBulletBackend(Backend):
         self._steps = round(self.period / PHYSICS_STEP)
         if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
             raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
+        if gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
+            # PyBullet itself would end the whole process.
+            raise NoDisplay("PyBullet's window (--gui)")
         self._real = robot.with_payload(robot.payload + unmodelled_payload)
         self._realtime, self._gui, self._floor = realtime, gui, floor
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
@@ -104,7 +107,9 @@ class PyBulletBackend(Backend):
         self._epoch = time.monotonic()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with contextlib.suppress(self._bullet.error):
             self._bullet.disconnect(physicsClientId=self._client)
 
@@ -127,7 +132,9 @@ class PyBulletBackend(Backend):
             )
         # A velocity motor holds every joint until it is told not to.
         joints = list(range(self.robot.n))
-        b.setJointMotorControlArray(body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client)
+        b.setJointMotorControlArray(
+            body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client
+        )
         return body
 
     def _measured(self) -> tuple[Array, Array]:
@@ -140,7 +147,7 @@ class PyBulletBackend(Backend):
         velocity = (setpoint - self._reference) / self.period
         limit = self.robot.max_effort
         for step in range(self._steps):
-            # The pull belongs to the instant of the measurement, so that a steady motion is followed without lead or lag.
+            # The pull belongs to the instant of the measurement: a steady motion is followed without lead or lag.
             wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
             pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)

@@ -54,6 +54,9 @@ class Twin:
 TOLERANCE = (1e-6, 1e-5)  # m, rad
 _START_TOLERANCE = (1e-10, 1e-10)
 _KAPPA = 2.0
+# Far beyond any use, and short of what arithmetic or patience can bear.
+_LONGEST_STEP = 1e3
+_MOST_ITERATIONS = 100_000
 _TRIES = 20
 _ITERATIONS = 200
 _SOLVE_CLAMPS = (np.array([0.5, 1.0]), 0.5)
@@ -100,10 +103,10 @@ class ForwardDynamics(Solver):
         self.twin = twin or Twin()
         self.error_clamp = None if error_clamp is None else (float(error_clamp[0]), float(error_clamp[1]))
         self.step_clamp = None if step_clamp is None else float(step_clamp)
-        if not (math.isfinite(self.dt) and self.dt > 0.0):
-            raise InvalidParameter("solver's dt", dt, "a positive number of seconds")
-        if self._iterations < 1:
-            raise InvalidParameter("solver's iterations", iterations, "at least 1")
+        if not 0.0 < self.dt <= _LONGEST_STEP:
+            raise InvalidParameter("solver's dt", dt, f"above 0 and at most {_LONGEST_STEP:g} s")
+        if not 1 <= self._iterations <= _MOST_ITERATIONS:
+            raise InvalidParameter("solver's iterations", iterations, f"from 1 to {_MOST_ITERATIONS}")
         clamps = [*(self.error_clamp or ()), *(() if self.step_clamp is None else (self.step_clamp,))]
         if not all(clamp > 0.0 for clamp in clamps):
             raise InvalidParameter("solver's clamp", (error_clamp, step_clamp), "positive, or infinite for none")
@@ -119,7 +122,7 @@ class ForwardDynamics(Solver):
         self.kappa = float(np.max(kappa))
         if self.kappa > 4.0:
             warnings.warn(
-                f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 every iteration overshoots (8 is the stability bound).",
+                f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
                 stacklevel=3,
             )
 
@@ -197,7 +200,8 @@ class ForwardDynamics(Solver):
 
     def lag(self, period: float) -> float | None:
         """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None with damping."""
-        if any(self.kd):
+        # Without a pull along some axis the target is never followed.
+        if any(self.kd) or min(self.kp[:3]) == 0.0:
             return None
         rho = (1.0 - 0.25 * self.dt**2 * min(self.kp[:3]) / self.twin.tool_mass) ** self._iterations
         return period * rho / (1.0 - rho)
@@ -211,7 +215,7 @@ def restart_postures(robot: Robot, count: int) -> Array:
 
 
 def _unwound(q: Array, near: Array, robot: Robot) -> Array:
-    """The same posture with every revolute joint turned by whole turns to where it is nearest to `near` in its range."""
+    """The same posture, joints that are out of range turned by whole turns to where they are nearest to `near`."""
     out = q.copy()
     for i in range(robot.n):
         if robot.prismatic[i]:

@@ -132,8 +132,8 @@ def _mass_matrix(
 ) -> None:
     """The tool's Jacobian (n, 6), a row a joint, and the virtual twin's mass matrix (n, n), lower triangle.
 
-    `twin` is tool mass (kg), tool inertia (kg m^2), link mass, link inertia. Link i's mass sits at the origin of its own
-    joint. Composite rigid bodies, all moments about the tool's point.
+    `twin` is tool mass (kg), tool inertia (kg m^2), link mass, link inertia. Link i's mass sits at the origin of its
+    own joint. Composite rigid bodies, all moments about the tool's point.
     """
     n = origins.shape[0]
     px, py, pz = tool[0, 3], tool[1, 3], tool[2, 3]

@@ -18,7 +18,10 @@ Gain = tuple[float, float, float, float, float, float]
 
 def expand_gain(name: str, value: float | Sequence[float]) -> Gain:
     """Six gains, translation first, from six numbers or from one, of which the rotation gets a tenth (equation 18)."""
-    numbers = [float(v) for v in (value if isinstance(value, Sequence) else [value])]
+    try:
+        numbers = [float(v) for v in (value if isinstance(value, Sequence) else [value])]
+    except (TypeError, ValueError):
+        numbers = []
     if len(numbers) == 1:
         numbers = [numbers[0]] * 3 + [0.1 * numbers[0]] * 3
     if len(numbers) != 6 or not all(math.isfinite(v) and v >= 0.0 for v in numbers):

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.evaluation import Evaluation
+from simbridge.readable import NO_BREAK, counted, millimetres, plain
 from simbridge.report import tables
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joint_curves import joint_figure
 from simbridge.report.joints import joints
-from simbridge.readable import NO_BREAK, counted, millimetres, plain
 from simbridge.report.over_time import NARROW, ROUNDING, WIDE, Curve, error_curves, error_over_time, shown_range
 from simbridge.report.palette import ATTAINED, LIMITER, REFERENCE, SETPOINT, WHOLE
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command

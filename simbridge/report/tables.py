@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from simbridge.report.joints import Joint, Quantity
 from simbridge.readable import degrees, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.report.joints import Joint, Quantity
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
 
 # A joint this near to a limit is shown in bold.

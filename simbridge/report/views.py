@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
 from simbridge.readable import NO_BREAK, significant
+from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
 from simbridge.report.timeline import thinned_path
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.report.drawing import Drawing
 from simbridge.readable import NO_BREAK, millimetres, plain, significant
+from simbridge.report.drawing import Drawing
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.views import VIEWS, Frame, Paths, View, prepare_axes
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from simbridge.errors import InputFileError, UnknownName
+from simbridge.errors import InputFileError, InvalidHome, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.robot import Robot
 
@@ -40,17 +41,26 @@ def load_robot(robot: str | os.PathLike[str], *, home: Sequence[float] | None = 
     Raises:
         UnknownName: There is no robot of that name.
         InputFileError: The file cannot be read, or a field of it is missing or wrong; names field and line.
+        InvalidHome: `home` is not one position within the limits for each joint.
     """
+    from simbridge.robot.checks import checked_home
     from simbridge.robot.toml_reader import read_toml
     from simbridge.robot.urdf_reader import read_urdf
 
     files = robot_files()
     text = os.fspath(robot)
-    if text in files:
-        return read_toml(files[text], home=home)
-    path = Path(text)
+    path = files.get(text) or Path(text)
     if path.suffix.lower() == ".toml":
-        return read_toml(path, home=home)
-    if path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
-        return read_urdf(path, home=home)
-    raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
+        arm = read_toml(path)
+    elif path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
+        arm = read_urdf(path)
+    else:
+        raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
+    if home is None:
+        return arm
+    try:
+        chosen = checked_home(path, home, arm.position_min.tolist(), arm.position_max.tolist(), arm.joint_names)
+    except InputFileError as error:
+        # The file is not to blame for what was given beside it.
+        raise InvalidHome(arm.name, error.field or "home", error.reason) from None
+    return replace(arm, home=chosen, built=arm.home)

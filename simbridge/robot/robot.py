@@ -102,6 +102,7 @@ class Robot:
         tcp: The tool centre point, in tool0.
         payload: A mass in kg at the TCP that is part of the nominal model.
         home: Joint positions (n,) in rad from which the first target of a plan is solved.
+        built: Joint positions (n,) in rad at which links that touch are built that way; home by default.
         max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours, not UR's).
         max_acceleration: What the limiter plans with, rad/s^2 (ours: UR publishes no such limit).
         max_tool_speed: Largest speed of the TCP, m/s.
@@ -120,6 +121,7 @@ class Robot:
     max_velocity_jump: float = 1.0
     max_acceleration: float = 20.0
     max_tool_speed: float = 1.0
+    built: Array | None = None
     tcp: pin.SE3 = field(default_factory=pin.SE3.Identity)
     payload: float = 0.0
     source: Path | None = None

@@ -19,7 +19,7 @@ from simbridge.robot.toml_checks import Checker, check_robot, field_path, inerti
 from simbridge.robot.toml_format import COLORS, RobotFile, ShapeTable
 
 
-def read_toml(path: Path, *, home: Sequence[float] | None = None) -> Robot:
+def read_toml(path: Path) -> Robot:
     """Read one arm (see robots/README.md for the format).
 
     Raises:
@@ -36,7 +36,7 @@ def read_toml(path: Path, *, home: Sequence[float] | None = None) -> Robot:
         line = int(found[1]) if found else max(len(text.splitlines()), 1)
         raise InputFileError(path, f"this is not TOML: {error}", line=line) from None
     check_robot(check, data)
-    return _robot(path, data, data.home if home is None else home)
+    return _robot(path, data)
 
 
 def _in_our_words(message: str) -> tuple[str, str]:
@@ -71,7 +71,7 @@ def _shapes(shapes: Sequence[ShapeTable]) -> tuple[Shape, ...]:
     return tuple(Shape(s.kind, s.start, s.end, s.radius, COLORS[s.color], s.solid) for s in shapes)
 
 
-def _robot(path: Path, data: RobotFile, home: Sequence[float]) -> Robot:
+def _robot(path: Path, data: RobotFile) -> Robot:
     kinematics, limits = data.kinematics, data.limits
     placement = pin.SE3(snapped(pin.rpy.rpyToMatrix(np.array(kinematics.base_rpy))), np.zeros(3))
     joints, links = [], []
@@ -105,7 +105,7 @@ def _robot(path: Path, data: RobotFile, home: Sequence[float]) -> Robot:
         links=tuple(links),
         base_shapes=_shapes(data.base.shapes),
         tool0=placement,
-        home=checked_home(path, home, limits.position_min, limits.position_max, kinematics.joint_names),
+        home=checked_home(path, data.home, limits.position_min, limits.position_max, kinematics.joint_names),
         max_velocity_jump=limits.velocity_jump,
         max_acceleration=limits.acceleration,
         max_tool_speed=limits.tool_speed,

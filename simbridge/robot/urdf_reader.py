@@ -7,7 +7,7 @@ part in no collision check; boxes count as the capsule that encloses them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -23,7 +23,7 @@ from simbridge.robot.urdf_xml import Element, read_xml
 DEFAULT_PERIOD = 0.008
 
 
-def read_urdf(path: Path, *, home: Sequence[float] | None = None) -> Robot:
+def read_urdf(path: Path) -> Robot:
     """Read one arm.
 
     Raises:
@@ -54,8 +54,7 @@ def read_urdf(path: Path, *, home: Sequence[float] | None = None) -> Robot:
         links.append(Link(_name(child(element), tree), frame, frame.act(inertia), shapes))
         before = frame * _fixed(chain, element, following)
     low, high = [joint.position_min for joint in joints], [joint.position_max for joint in joints]
-    if home is None:
-        home = [0.5 * (a + b) if np.isfinite(a + b) else min(max(0.0, a), b) for a, b in zip(low, high, strict=True)]
+    home = [0.5 * (a + b) if np.isfinite(a + b) else min(max(0.0, a), b) for a, b in zip(low, high, strict=True)]
     return Robot(
         name=path.stem,
         title=top.attributes.get("name") or path.stem,

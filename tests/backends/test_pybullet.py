@@ -9,11 +9,12 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
-from simbridge.errors import GuardViolation, InvalidParameter, PlanRefused
+from simbridge.errors import GuardViolation, InvalidParameter, NoDisplay, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.kinematics import tool_path
 from simbridge.plan import make_plan
 from simbridge.robot import load_robot
+from simbridge.runner import Options, run
 from simbridge.scenario import Scenario
 from simbridge.trajectory import square
 
@@ -173,3 +174,11 @@ def test_the_e_series_arm_runs_at_its_own_2_ms():
     attained = tool_path(robot, np.array([s.q for s in states]))
     error = np.linalg.norm(tool_path(robot, made.setpoints)[:, :3] - attained[:, :3], axis=1)
     assert math.sqrt(np.mean(error**2)) < 1e-3
+
+
+def test_a_window_without_a_display_is_refused_before_anything_is_written(monkeypatch, tmp_path):
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(NoDisplay, match="DISPLAY"):
+        run(Scenario(square(side=0.05), name="small"), out=tmp_path / "run", options=Options(gui=True))
+    assert not (tmp_path / "run").exists()

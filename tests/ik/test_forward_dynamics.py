@@ -177,7 +177,8 @@ def test_overshooting_settings_are_noted_and_calm_ones_are_not():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"dt": 0.0}, {"dt": math.nan}, {"iterations": 0}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
+    [{"dt": 0.0}, {"dt": math.nan}, {"dt": 1e300}, {"iterations": 0}, {"iterations": 10**21},
+     {"kp": "x"}, {"kp": None}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
      {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(settings):
@@ -227,7 +228,7 @@ def test_solve_is_the_same_every_time():
 
 @given(st.integers(0, 2**32 - 1), st.floats(1.5, 5.0))
 def test_with_clamps_an_unreachable_target_leaves_at_most_a_small_chatter(seed, distance):
-    """The plain algorithm throws joints about by radians; with clamps, rare goals leave the stretched elbow chattering."""
+    """The plain algorithm throws joints about by radians; with clamps, a stretched elbow may chatter."""
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
     target = np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
@@ -253,7 +254,9 @@ def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
             tool[:, :3] = current
             error = np.empty(6)
             kernels._pose_error(np.zeros(7), wanted, tool, error)
-            assert np.abs(error[3:] - angle * axis).max() < 2e-9 * max(1.0, 1.0 / (math.pi - angle) ** 0.5 * 1e-2) + 1e-14
+            assert (
+                np.abs(error[3:] - angle * axis).max() < 2e-9 * max(1.0, 1.0 / (math.pi - angle) ** 0.5 * 1e-2) + 1e-14
+            )
 
 
 def test_diagnosis_of_the_last_step_agrees_with_pinocchio():
@@ -305,3 +308,8 @@ def test_parameters_name_every_setting_and_rebuild_the_solver():
     again = ForwardDynamicsParameters(**settings).build(UR10)
     poses = square().poses[:20]
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
+
+
+def test_without_a_pull_there_is_no_predicted_lag():
+    assert ForwardDynamics(UR10, kp=(0.0, 1.0, 1.0, 1.0, 1.0, 1.0)).lag(0.01) is None
+    assert ForwardDynamics(UR10, kp=1.0, kd=0.1).lag(0.01) is None

@@ -67,7 +67,16 @@ def test_tables_of_an_array_are_told_apart():
 
 def test_what_stands_in_strings_and_comments_is_no_field():
     lines = field_lines(DOCUMENT)
-    assert not {path[0] for path in lines} - {"title", "quoted key", "text", "quotes", "home", "limits", "table", "links"}
+    assert not {path[0] for path in lines} - {
+        "title",
+        "quoted key",
+        "text",
+        "quotes",
+        "home",
+        "limits",
+        "table",
+        "links",
+    }
 
 
 # Keys that need quotes, values full of what is syntax elsewhere.

@@ -1,14 +1,19 @@
 """A robot's TOML that cannot be used: the error names file, field and line."""
 
+# A case a line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError, UnknownName
+from simbridge.errors import InputFileError, InvalidHome, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.toml_reader import read_toml
 
@@ -205,7 +210,7 @@ def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_p
     ],
 )
 def test_a_home_given_at_loading_is_checked_against_the_limits(home, reason):
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(InvalidHome, match=reason):
         load_robot("ur10", home=home)
 
 
@@ -224,3 +229,20 @@ def test_every_robot_is_loaded_by_its_name_and_by_its_path():
     for name, path in robot_files().items():
         assert load_robot(name).checksum == load_robot(path).checksum == load_robot(str(path)).checksum
         assert load_robot(path).name == name
+
+
+@given(
+    st.integers(0, len(GOOD)),
+    st.integers(0, 30),
+    st.sampled_from(["", "nan", "-1", "1e999", "[", "]", "}", "=", '"', "\n", "links", "é", "\0"]),
+)
+def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, begin, length, junk):
+    path = tmp_path_factory.getbasetemp() / "damaged.toml"
+    path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
+    try:
+        robot = read_toml(path)
+    except InputFileError as error:
+        assert error.path == path
+        assert error.line is not None or error.field is not None
+    else:
+        assert robot.n == 2

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError
+from simbridge.errors import InvalidHome
 from simbridge.kinematics import tool_path
 from simbridge.robot.urdf_reader import DEFAULT_PERIOD, read_urdf
 
@@ -36,7 +36,9 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
         root = data.oMf[oracle.getFrameId(base)]
         for theirs, own in frames:
             expected = root.actInv(data.oMf[oracle.getFrameId(theirs)])
-            found = ours.oMf[robot.model.getFrameId(own, pin.FrameType.BODY if own != "tool0" else pin.FrameType.OP_FRAME)]
+            found = ours.oMf[
+                robot.model.getFrameId(own, pin.FrameType.BODY if own != "tool0" else pin.FrameType.OP_FRAME)
+            ]
             np.testing.assert_allclose(found.homogeneous, expected.homogeneous, rtol=0.0, atol=within)
         expected = full(pin.crba(oracle, data, q))
         np.testing.assert_allclose(full(pin.crba(robot.model, ours, turns)), expected, rtol=0.0, atol=within)
@@ -131,14 +133,23 @@ def test_shapes_on_fixed_links_follow_the_link_they_hang_on():
     ours = robot.model.createData()
     pin.framesForwardKinematics(robot.model, ours, np.array([1.0, 0.5]))
     assert finger.start == finger.end and finger.radius == 0.02
-    np.testing.assert_allclose(ours.oMf[robot.model.getFrameId("lower")].act(np.array(finger.start)), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        ours.oMf[robot.model.getFrameId("lower")].act(np.array(finger.start)), expected, atol=1e-12
+    )
 
 
 def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
-    text = """<robot name="r"><link name="base_link"/>
-      <link name="tool0"><inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
-      <joint name="j" type="revolute"><parent link="base_link"/><child link="tool0"/><origin xyz="1 2 3"/><axis xyz="0 1 0"/>
-      <limit lower="-1" upper="1" velocity="1" effort="1"/></joint></robot>"""
+    text = """
+      <robot name="r">
+        <link name="base_link"/>
+        <link name="tool0">
+          <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+        </link>
+        <joint name="j" type="revolute">
+          <parent link="base_link"/><child link="tool0"/><origin xyz="1 2 3"/><axis xyz="0 1 0"/>
+          <limit lower="-1" upper="1" velocity="1" effort="1"/>
+        </joint>
+      </robot>"""
     path = tmp_path / "r.urdf"
     path.write_text(text, encoding="utf-8")
     robot = read_urdf(path)
@@ -166,7 +177,7 @@ def test_a_byte_order_mark_and_windows_line_ends_are_no_obstacle(tmp_path):
     ],
 )
 def test_a_home_that_no_joint_can_take_is_refused(home, reason):
-    with pytest.raises(InputFileError, match=reason):
+    with pytest.raises(InvalidHome, match=reason):
         load_robot(URDF / "odd_axes.urdf", home=home)
 
 

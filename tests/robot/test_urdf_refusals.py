@@ -1,10 +1,15 @@
 """A URDF that is no serial arm: the error names file, element and line."""
 
+# A case a line, however long.
+# ruff: noqa: E501
+
 from __future__ import annotations
 
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InputFileError
@@ -223,3 +228,20 @@ def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
     path = tmp_path / "robot_description"
     path.write_text(GOOD, encoding="utf-8")
     assert load_robot(path).n == 2
+
+
+@given(
+    st.integers(0, len(GOOD)),
+    st.integers(0, 30),
+    st.sampled_from(["", "nan", "-1", "1e999", "<", "/>", "<link/>", '"', "\n", "base_link", "fixed", "&", "é", "\0"]),
+)
+def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, begin, length, junk):
+    path = tmp_path_factory.getbasetemp() / "damaged.urdf"
+    path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
+    try:
+        robot = load_robot(path)
+    except InputFileError as error:
+        assert error.path == path
+        assert error.line is not None or error.field is not None
+    else:
+        assert robot.n in (1, 2)

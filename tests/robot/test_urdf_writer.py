@@ -47,9 +47,7 @@ def bullet(tmp_path):
     def load(robot):
         path = tmp_path / "robot.urdf"
         path.write_text(robot.urdf, encoding="utf-8")
-        return b.loadURDF(
-            str(path), useFixedBase=True, flags=b.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client
-        )
+        return b.loadURDF(str(path), useFixedBase=True, flags=b.URDF_USE_INERTIA_FROM_FILE, physicsClientId=client)
 
     yield b, client, load
     b.disconnect(physicsClientId=client)
@@ -136,8 +134,13 @@ def any_robot(seed, n):
         low, high = (-np.inf, np.inf) if rng.random() < 0.3 else (-2.0, 2.0)
         joints.append(Joint(f'joint & "{i}"', kind, placement(), low, high, 1.0, 10.0))
         turn = pin.exp3(rng.uniform(-3.0, 3.0, 3))
-        inertia = pin.Inertia(rng.uniform(0.1, 5.0), rng.uniform(-0.2, 0.2, 3), turn @ np.diag([2e-2, 3e-2, 4e-2]) @ turn.T)
-        shapes = (Shape("capsule", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.05), Shape("cylinder", (0, 0, 0), (0, 0.1, 0), 0.05))
+        inertia = pin.Inertia(
+            rng.uniform(0.1, 5.0), rng.uniform(-0.2, 0.2, 3), turn @ np.diag([2e-2, 3e-2, 4e-2]) @ turn.T
+        )
+        shapes = (
+            Shape("capsule", (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), 0.05),
+            Shape("cylinder", (0, 0, 0), (0, 0.1, 0), 0.05),
+        )
         links.append(Link(f"link <{i}>", placement(), inertia, shapes))
     return Robot("any & all", "", "", 0.008, tuple(joints), tuple(links), (), placement(), np.zeros(n))
 
