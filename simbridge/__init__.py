@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from simbridge.ik.parameters import ForwardDynamicsParameters
     from simbridge.ik.solver import Solution, Solver
     from simbridge.live import LiveArm, connect
+    from simbridge.options import Options
     from simbridge.robot import Robot, load_robot
-    from simbridge.runner import Options, Run, run
+    from simbridge.runner import Run, run
     from simbridge.scenario import Scenario, load_scenario
     from simbridge.trajectory import Trajectory, read_trajectory
 
@@ -30,7 +31,7 @@ _HOMES = {
     "ForwardDynamics": "ik.forward_dynamics",
     "ForwardDynamicsParameters": "ik.parameters",
     "LiveArm": "live",
-    "Options": "runner",
+    "Options": "options",
     "Robot": "robot",
     "Run": "runner",
     "Scenario": "scenario",

@@ -21,7 +21,7 @@ from simbridge.errors import InvalidParameter, ScenarioError, SimbridgeError, Un
 from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
 
 if TYPE_CHECKING:
-    from simbridge.runner import Options
+    from simbridge.options import Options
 
 
 def _given(metavar: str, otherwise: str) -> Any:
@@ -97,7 +97,7 @@ class _Planned:
     )
 
     def options(self) -> Options:
-        from simbridge.runner import Options
+        from simbridge.options import Options
 
         return Options(
             tcp=self.tcp or (),
@@ -123,6 +123,12 @@ class _Run(_Planned):
     """Mass at the TCP that the controller is not told of, kg (simulation only)."""
     out: Annotated[str | None, _given("DIR", "one under runs/")] = None
     """The run directory to make."""
+    servo: Literal["stiff", "servoj"] = "stiff"
+    """How the simulated controller follows setpoints: stiff, or a model of UR's servoj (not validated on a robot)."""
+    servo_lookahead: float = 0.03
+    """Of servoj: by how much a steady motion is trailed, 0.03 to 0.2 s."""
+    servo_gain: float = 2000.0
+    """Of servoj: stiffness, 100 to 2000."""
     realtime: bool = False
     """Pace the simulation by the wall clock."""
     gui: bool = False
@@ -137,6 +143,9 @@ class _Run(_Planned):
         return replace(
             super().options(),
             unmodelled_payload=self.unmodelled_payload,
+            servo=self.servo,
+            servo_lookahead=self.servo_lookahead,
+            servo_gain=self.servo_gain,
             realtime=self.realtime,
             gui=self.gui,
             tolerance=judged,

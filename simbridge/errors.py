@@ -406,8 +406,8 @@ class CannotListen(SimbridgeError, OSError):
         self.reason = reason
         super().__init__(
             f"The emulated controller cannot listen on {host}:{port}: {os.strerror(reason)} "
-            f"({errno.errorcode.get(reason, reason)}). The ports of a controller are fixed: stop the controller or URSim "
-            f"that uses them, or give this one another loopback address, such as --host 127.0.0.2."
+            f"({errno.errorcode.get(reason, reason)}). The ports of a controller are fixed: stop the controller or "
+            f"URSim that uses them, or give this one another loopback address, such as --host 127.0.0.2."
         )
         self.errno = reason
 

@@ -138,7 +138,8 @@ def connect(
         UnknownName: There is no such backend or robot.
     """
     from simbridge.ik.forward_dynamics import ForwardDynamics
-    from simbridge.runner import Options, open_backend
+    from simbridge.options import Options
+    from simbridge.runner import open_backend
 
     arm = solver.robot if solver is not None else robot if isinstance(robot, Robot) else load_robot(robot)
     options = Options(period=period, realtime=realtime, gui=gui)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,96 +18,16 @@ from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, Unkn
 from simbridge.evaluation import Evaluation
 from simbridge.ik.parameters import SOLVERS
 from simbridge.ik.solver import Solver
+from simbridge.options import Options
 from simbridge.plan import Plan, make_plan
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
 from simbridge.report import write_report
 from simbridge.robot import Robot, load_robot
-from simbridge.scenario import OnLimits, Scenario, load_scenario
+from simbridge.scenario import Scenario, load_scenario
 from simbridge.settings import resolved_settings
-from simbridge.trajectory import Hold
-from simbridge.trajectory.files import Frame
 
 BACKENDS = ("pybullet",)
-# A TCP farther away than this, in m, or turned by more than a full turn is in other units.
-_FARTHEST_TCP = 10.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a scenario is run; every field is a flag of `simbridge run`.
-
-    Attributes:
-        tcp: Tool centre point in tool0: x y z (m) rx ry rz (rotation vector, rad).
-        payload: Mass at the TCP that the controller is told of, kg.
-        unmodelled_payload: Mass at the TCP that it is not told of, kg; simulation only.
-        frame: "base_link", or "base" for poses as the pendant gives them.
-        period: Control period, s; the robot's by default.
-        hold: In place of the scenario's.
-        on_limits: In place of the scenario's.
-        speed_scale: 0.2 plays the trajectory at a fifth of its speed.
-        max_tool_speed: m/s; the robot's by default.
-        floor: Height of the floor in base_link, m; None for no floor.
-        realtime: Pace simulated time by the wall clock.
-        gui: Open the simulator's window.
-        tolerance: Largest RMS of the tracking error: m and rad; None to judge nothing.
-        plan: A run whose plan is replayed instead of solving anew.
-
-    Raises:
-        InvalidParameter, UnknownName: One of them makes no sense.
-    """
-
-    tcp: Sequence[float] = ()
-    payload: float = 0.0
-    unmodelled_payload: float = 0.0
-    frame: str = "base_link"
-    period: float | None = None
-    hold: Hold | None = None
-    on_limits: OnLimits | None = None
-    speed_scale: float = 1.0
-    max_tool_speed: float | None = None
-    floor: float | None = 0.0
-    realtime: bool = False
-    gui: bool = False
-    tolerance: tuple[float, float] | None = None
-    plan: str | os.PathLike[str] | None = None
-
-    def __post_init__(self) -> None:
-        for kind, value, known in (
-            ("frame", self.frame, get_args(Frame)),
-            ("hold", self.hold, (None, *get_args(Hold))),
-            ("way with limits", self.on_limits, (None, *get_args(OnLimits))),
-        ):
-            if value not in known:
-                raise UnknownName(kind, str(value), [name for name in known if name])
-        self._check_numbers()
-
-    def _check_numbers(self) -> None:
-        if self.tcp and not (len(self.tcp) == 6 and all(map(math.isfinite, self.tcp))):
-            raise InvalidParameter("TCP", list(self.tcp), "six finite numbers: x y z in m, rx ry rz in rad")
-        if self.tcp and (math.hypot(*self.tcp[:3]) > _FARTHEST_TCP or math.hypot(*self.tcp[3:]) > 2.0 * math.pi + 1e-3):
-            raise InvalidParameter(
-                "TCP",
-                list(self.tcp),
-                f"within {_FARTHEST_TCP:g} m and a full turn of tool0, in m and rad (not mm, degrees)",
-            )
-        if self.period is not None and not 1e-4 <= self.period <= 1.0:
-            raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
-        for name, value, needed in (
-            ("speed scale", self.speed_scale, "a positive number"),
-            ("largest tool speed", self.max_tool_speed, "a positive number of m/s"),
-        ):
-            if value is not None and not 0.0 < value < math.inf:
-                raise InvalidParameter(name, value, needed)
-        for name, value, needed in (
-            ("payload", self.payload, "a mass in kg, not negative"),
-            ("unmodelled payload", self.unmodelled_payload, "a mass in kg, not negative"),
-            *(("tolerance", part, "two numbers, none of them negative") for part in self.tolerance or ()),
-        ):
-            if not 0.0 <= value < math.inf:
-                raise InvalidParameter(name, value, needed)
-        if self.floor is not None and not math.isfinite(self.floor):
-            raise InvalidParameter("floor", self.floor, "a height in m, or none")
 
 
 @dataclass(frozen=True)
@@ -256,6 +175,7 @@ def open_backend(name: str, robot: Robot, options: Options) -> Backend:
             realtime=options.realtime,
             gui=options.gui,
             floor=options.floor,
+            servo=None if options.servo == "stiff" else (options.servo_lookahead, options.servo_gain),
         )
     raise UnknownName("backend", name, BACKENDS)
 

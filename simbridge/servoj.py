@@ -1,13 +1,13 @@
 """The one model of how a UR controller's servoj answers its setpoints.
 
-UR documents what servoj's parameters do, not how. This model is the simplest that does the same: every joint is a mass on
-a spring and a damper, pulled to the last setpoint, which is held between calls:
+UR documents what servoj's parameters do, not how. This model is the simplest that does the same: every joint is a mass
+on a spring and a damper, pulled to the last setpoint, which is held between calls:
 
     qdd = gain (setpoint - q) - gain * lookahead * qd
 
 gain (100..2000) is the stiffness, per second squared; lookahead (0.03..0.2 s) is the time by which a steady motion is
-trailed (a real UR10e trailed 0.03 s of lookahead by 0.034 s, of which 4 to 6 ms are communication). The damping ratio is
-lookahead sqrt(gain) / 2: 0.67 with UR's own driver's 2000 and 0.03 s, and low gain with a short lookahead overshoots.
+trailed (a real UR10e trailed 0.03 s of lookahead by 0.034 s, of which 4 to 6 ms are communication). The damping ratio
+is lookahead sqrt(gain) / 2: 0.67 with UR's own driver's 2000 and 0.03 s, and low gain with a short lookahead overshoots.
 
 THE MODEL HAS NOT BEEN VALIDATED against URSim or a robot. The emulator uses it, and PyBullet with `--servo servoj`.
 """
@@ -51,12 +51,7 @@ class ServojModel:
 
     def tune(self, lookahead: float, gain: float) -> None:
         """Change lookahead (s) and gain (1/s^2); position and velocity go on."""
-        for name, value, (low, high) in (
-            ("servoj lookahead", lookahead, LOOKAHEAD_RANGE),
-            ("servoj gain", gain, GAIN_RANGE),
-        ):
-            if not low <= value <= high:
-                raise InvalidParameter(name, value, f"between {low:g} and {high:g}")
+        check_tuning(lookahead, gain)
         self.lookahead, self.gain = float(lookahead), float(gain)
         self._transition = transition(self.period, self.lookahead, self.gain)
 
@@ -75,6 +70,20 @@ class ServojModel:
         off = self.q - setpoint
         self.q, self.qd = setpoint + a * off + b * self.qd, c * off + d * self.qd
         return self.q
+
+
+def check_tuning(lookahead: float, gain: float) -> None:
+    """Refuse what UR's servoj refuses.
+
+    Raises:
+        InvalidParameter: lookahead (s) or gain (1/s^2) is outside of UR's range.
+    """
+    for name, value, (low, high) in (
+        ("servoj lookahead", lookahead, LOOKAHEAD_RANGE),
+        ("servoj gain", gain, GAIN_RANGE),
+    ):
+        if not low <= value <= high:
+            raise InvalidParameter(name, value, f"between {low:g} and {high:g}")
 
 
 def transition(period: float, lookahead: float, gain: float) -> tuple[tuple[float, float], tuple[float, float]]:

@@ -69,6 +69,12 @@ def resolved_settings(prepared: Prepared, backend: str, arm: Backend) -> dict[st
             "effort_unit": arm.capabilities.effort_unit,
             "unmodelled_payload": options.unmodelled_payload,
             "realtime": options.realtime,
+            "servo": options.servo,
+            **(
+                {}
+                if options.servo == "stiff"
+                else {"servo_lookahead": options.servo_lookahead, "servo_gain": options.servo_gain}
+            ),
         },
         "versions": versions(),
     }

@@ -27,6 +27,7 @@ from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
 from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.guard import Guard
 from simbridge.robot import Robot
+from simbridge.servoj import LOOKAHEAD, ServojModel
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the servo: fast against the motion, slow against the physics step.
@@ -61,6 +62,7 @@ class PyBulletBackend(Backend):
         realtime: Pace simulated time by the wall clock.
         gui: Open PyBullet's window.
         floor: Height of the floor in base_link for the approach's check, m; None for no floor.
+        servo: Lookahead (s) and gain (1/s^2) of a servoj that stands before the stiff servo; None for none.
     """
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
@@ -74,6 +76,7 @@ class PyBulletBackend(Backend):
         realtime: bool = False,
         gui: bool = False,
         floor: float | None = 0.0,
+        servo: tuple[float, float] | None = None,
     ) -> None:
         self.robot = robot
         self.period = robot.period if period is None else period
@@ -88,7 +91,8 @@ class PyBulletBackend(Backend):
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
         self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
         self._model, self._data = robot.model, robot.model.createData()
-        self._guard = Guard(robot, self.period)
+        self._servoj = None if servo is None else ServojModel(robot.home, self.period, *servo)
+        self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if servo is None else servo[0])
         self._bullet: Any = None
 
     def __enter__(self) -> PyBulletBackend:
@@ -99,7 +103,7 @@ class PyBulletBackend(Backend):
         self._sequence = 0
         self._count = 0
         self._effort = np.zeros(self.robot.n)
-        self._reference = self.robot.home.copy()
+        self._reference = self._sent = self.robot.home.copy()
         for joint, position in enumerate(self._reference):
             self._bullet.resetJointState(self._body, joint, position, physicsClientId=self._client)
         self._q, self._qd = self._measured()
@@ -179,7 +183,7 @@ class PyBulletBackend(Backend):
             qd=self._qd,
             effort=self._effort,
             controller_target=self._reference,
-            setpoint=self._reference,
+            setpoint=self._sent,
         )
 
     def move_to(self, q: Array) -> None:
@@ -194,6 +198,7 @@ class PyBulletBackend(Backend):
         )
         for setpoint in way:
             self._advance(setpoint)
+        self._sent = way[-1]
         self._settle(way[-1])
         self._guard.reset(way[-1])
 
@@ -206,10 +211,13 @@ class PyBulletBackend(Backend):
 
     def stream(self, setpoints: Iterable[Array]) -> Iterator[ArmState]:
         begin = self._count
+        if self._servoj is not None:
+            self._servoj.reset(self._reference)
         self._epoch = time.monotonic() - begin * self.period
         try:
             for index, setpoint in enumerate(setpoints):
-                self._advance(self._guard.check(setpoint, self._q))
+                self._sent = self._guard.check(setpoint, self._q)
+                self._advance(self._sent if self._servoj is None else self._servoj.step(self._sent))
                 self._sequence += 1
                 yield self._state(index * self.period)
         finally:

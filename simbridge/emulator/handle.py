@@ -84,7 +84,9 @@ class Emulator:
             self.wait_for("robot_mode", "RUNNING")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         process = self._process
         assert process is not None and process.stdout is not None
         process.terminate()

@@ -12,10 +12,12 @@ from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
 from simbridge.errors import GuardViolation, InvalidParameter, NoDisplay, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.kinematics import tool_path
+from simbridge.options import Options
 from simbridge.plan import make_plan
 from simbridge.robot import load_robot
-from simbridge.runner import Options, run
+from simbridge.runner import run
 from simbridge.scenario import Scenario
+from simbridge.servoj import ServojModel
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")
@@ -182,3 +184,21 @@ def test_a_window_without_a_display_is_refused_before_anything_is_written(monkey
     with pytest.raises(NoDisplay, match="DISPLAY"):
         run(Scenario(square(side=0.05), name="small"), out=tmp_path / "run", options=Options(gui=True))
     assert not (tmp_path / "run").exists()
+
+
+def test_with_servoj_the_arm_trails_by_the_models_delay(plan, states):
+    """A steady motion is trailed by the lookahead, less half a period, for a setpoint leaves one before it is due."""
+    trailing = tracked(plan, servo=(0.05, 1000.0))
+    times = np.arange(plan.samples) * plan.period
+    before = tool_path(UR10, np.array([s.q for s in states]))[:, :3]
+    after = tool_path(UR10, np.array([s.q for s in trailing]))[:, :3]
+    # In the middle of the square's first side nothing but the steady motion along x is left.
+    middle = (times > 1.0) & (times < 1.9)
+    assert (before - after)[middle, 0].mean() / 0.2 == pytest.approx(0.05 - 0.004, abs=0.0015)
+    assert np.array_equal([s.setpoint for s in trailing], [s.setpoint for s in states])
+
+
+def test_servojs_answer_is_the_documented_model(plan):
+    model = ServojModel(plan.setpoints[0], plan.period, 0.03, 2000.0)
+    expected = np.array([model.step(q).copy() for q in plan.setpoints])
+    assert np.array_equal([s.controller_target for s in tracked(plan, servo=(0.03, 2000.0))], expected)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from simbridge.report.settings_list import repeat_command
-from simbridge.runner import Options, Run, run
+from simbridge.options import Options
+from simbridge.runner import Run, run
 
 
 @pytest.fixture(scope="module")
