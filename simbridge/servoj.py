@@ -7,7 +7,7 @@ on a spring and a damper, pulled to the last setpoint, which is held between cal
 
 gain (100..2000) is the stiffness, per second squared; lookahead (0.03..0.2 s) is the time by which a steady motion is
 trailed (a real UR10e trailed 0.03 s of lookahead by 0.034 s, of which 4 to 6 ms are communication). The damping ratio
-is lookahead sqrt(gain) / 2: 0.67 with the 2000 and 0.03 s of UR's own driver; low gain with a short lookahead overshoots.
+is lookahead sqrt(gain) / 2: 0.67 with 2000 and 0.03 s, as UR's own driver; low gain with a short lookahead overshoots.
 
 THE MODEL HAS NOT BEEN VALIDATED against URSim or a robot. The emulator uses it, and PyBullet with `--servo servoj`.
 """
