@@ -81,12 +81,13 @@ class Builtins:
 
     def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         goal = self._joints(q)
-        yield from self._until_done(JointMove(self._state.target_q, goal, _positive("a", a), _positive("v", v), t))
+        acceleration, speed, duration = _positive("a", a), _positive("v", v), _not_negative("t", t)
+        yield from self._until_done(JointMove(self._state.target_q, goal, acceleration, speed, duration))
 
     def do_movel(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0) -> Wait:
         goal = self._frame("pose", pose)
         arm = self._controller.arm
-        motion = ToolMove(arm, self._state.target_q, goal, _positive("a", a), _positive("v", v), t)
+        motion = ToolMove(arm, self._state.target_q, goal, _positive("a", a), _positive("v", v), _not_negative("t", t))
         yield from self._until_done(motion)
 
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:

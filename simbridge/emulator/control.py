@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socketserver
 import threading
@@ -12,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.servers import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import SimbridgeError
 
 CONTROL_PORT = 30020
+PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 _MAX_LINE = 1 << 16
 
 
@@ -37,7 +41,7 @@ class Control:
             if not callable(command):
                 return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
             return {"ok": True, "value": command(**request)}
-        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        except (SimbridgeError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
     def commands(self) -> list[str]:
@@ -93,28 +97,29 @@ class Control:
         self._locked(self._controller.release_safety)
 
     def freeze(self, seconds: float) -> None:
-        """Stand still: no tick, no answer, on any port but this one."""
-        self._running.freeze(float(seconds))
+        """Stand still: no tick, no answer; what is asked here of the controller waits too."""
+        self._running.freeze(_not_negative("seconds", seconds))
 
     def drop(self, port: int) -> None:
         """Cut every connection of a port (by its standard number)."""
-        self._running.servers.drop(int(port))
+        self._running.servers.drop(_port(port))
 
     def mute(self, port: int, muted: bool = True) -> None:
         """Accept connections on a port, and say nothing."""
-        self._running.servers.mute(int(port), bool(muted))
+        self._running.servers.mute(_port(port), bool(muted))
 
     def refuse(self, port: int, refused: bool = True) -> None:
         """Refuse new connections on a port."""
-        self._running.servers.refuse(int(port), bool(refused))
+        self._running.servers.refuse(_port(port), bool(refused))
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late."""
-        self._running.servers.delay(int(port), float(seconds), float(jitter))
+        self._running.servers.delay(_port(port), _not_negative("seconds", seconds), _not_negative("jitter", jitter))
 
     def slider(self, fraction: float) -> None:
-        """Move the speed slider."""
-        self._locked(lambda: self._controller.set_speed_slider(fraction))
+        """Move the speed slider, 0..1."""
+        value = _not_negative("fraction", fraction)
+        self._locked(lambda: self._controller.set_speed_slider(value))
 
     def stop_program(self) -> None:
         """As a person at the pendant."""
@@ -128,9 +133,13 @@ class Control:
         """Resume, as a person at the pendant."""
         return bool(self._locked(self._controller.play_program))
 
-    def take_registers(self, names: list[str]) -> None:
-        """Hold RTDE inputs as another client would: whoever asks for them is answered IN_USE."""
-        self._locked(lambda: self._running.servers.take_inputs(tuple(names)))
+    def take_registers(self, names: list[str]) -> list[str]:
+        """Hold RTDE inputs as another client would: whoever asks is answered IN_USE. Returns those taken already."""
+        return list(self._locked(lambda: self._running.servers.take_inputs(tuple(names))))
+
+    def release_registers(self) -> None:
+        """Give the inputs of `take_registers` back."""
+        self._locked(self._running.servers.release_inputs)
 
     def remote_control(self, on: bool) -> None:
         """Switch remote control on or off."""
@@ -166,8 +175,26 @@ class Control:
         os._exit(9)
 
 
+def _port(port: Any) -> int:
+    """A standard port number of the controller.
+
+    Raises:
+        ValueError: It has no such port.
+    """
+    if port not in PORTS:
+        raise ValueError(f"the controller has no port {port}; it has {', '.join(map(str, PORTS))}")
+    return int(port)
+
+
+def _not_negative(name: str, value: Any) -> float:
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0.0):
+        raise ValueError(f"{name} is {value}, it must be a number, not negative")
+    return number
+
+
 class ControlServer(socketserver.ThreadingTCPServer):
-    """Serves the control socket in threads of its own, so that it answers also while the controller is frozen."""
+    """Serves the control socket in threads of its own, so that it takes commands also while the controller is frozen."""
 
     allow_reuse_address = True
     daemon_threads = True

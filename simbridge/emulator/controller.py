@@ -19,11 +19,10 @@ from simbridge.robot import Robot
 from simbridge.robot.dh import DhTable, nominal_dh, with_dh
 
 UNLOCK_DELAY = 5.0  # s after a protective stop before it can be unlocked
-BRAKE_RELEASE_TIME = 0.3  # s
 SLIDER_RATE = 2.0  # the speed scaling follows the slider by at most this much a second
 PAUSE_RATE = 4.0  # a paused motion comes to rest along its path within a quarter second
 STOP_RATE = 10.0  # and one stopped by the safety system within a tenth
-STOP_ACCELERATION = 30.0  # rad/s^2, of a servoed arm that is stopped
+STOP_ACCELERATION = 30.0  # rad/s^2, of an arm that is stopped in a motion without a path
 RECORD_LENGTH = 200_000
 # Rounding must not look like a joint that is too fast.
 _SLACK = 1.0 + 1e-6
@@ -165,9 +164,9 @@ class Controller:
 
     def _next_target(self, halted: bool) -> Array:
         s, dt = self.state, self.period
-        if isinstance(self.motion, Servo) and (halted or self._rate < 1.0):
+        if not self.motion.has_path and (halted or self._rate < 1.0):
             rest = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
-            self.motion.model.reset(rest, (rest - s.target_q) / dt)
+            self.motion.moved(rest, (rest - s.target_q) / dt)
             return rest
         return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
 
@@ -256,7 +255,11 @@ class Controller:
 
     def safeguard_stop(self) -> None:
         """As an opened safeguard does: the program pauses until it is closed and somebody resumes."""
-        self._safety_stop(SafetyMode.SAFEGUARD_STOP)
+        if self.state.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED):
+            self._safety_stop(SafetyMode.SAFEGUARD_STOP)
+
+    def _emergency(self) -> bool:
+        return self.state.safety_mode in (SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.SYSTEM_EMERGENCY_STOP)
 
     def _safety_stop(self, mode: SafetyMode) -> None:
         s = self.state
@@ -290,14 +293,16 @@ class Controller:
     # What the dashboard and the programs set
 
     def power_on(self) -> None:
-        self.power.on()
+        if not self._emergency():
+            self.power.on()
 
     def power_off(self) -> None:
         self._end_program()
         self.power.off()
 
     def brake_release(self) -> None:
-        self.power.release_brakes()
+        if not self._emergency():
+            self.power.release_brakes()
 
     def set_speed_slider(self, fraction: float) -> None:
         """0..1."""

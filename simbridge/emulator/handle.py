@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from simbridge.emulator.control import CONTROL_PORT
 from simbridge.emulator.state import Array
 from simbridge.errors import EmulatorError
 
+READY = "Ctrl-C ends it"  # ends what `simbridge emulate` prints when it serves
 START_TIMEOUT = 60.0  # s; the first start on a machine compiles kernels
 
 
@@ -79,9 +80,13 @@ class Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self._await_ready()
-        if self._running:
-            self.do("power_on_and_release")
-            self.wait_for("robot_mode", "RUNNING")
+        try:
+            if self._running:
+                self.do("power_on_and_release")
+                self.wait_for("robot_mode", "RUNNING")
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
@@ -104,17 +109,21 @@ class Emulator:
         return self._process.pid
 
     def _await_ready(self) -> None:
-        deadline = time.monotonic() + START_TIMEOUT
-        while time.monotonic() < deadline:
-            assert self._process is not None and self._process.stdout is not None
-            if self._process.poll() is not None:
-                raise EmulatorError(f"The emulator did not start: {self._process.stdout.read().strip()}")
-            with contextlib.suppress(OSError):
-                self.do("state")
-                return
-            time.sleep(0.05)
-        self.__exit__(None, None, None)
-        raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
+        """Wait until it says that it serves; an answer on the port might be another emulator's."""
+        process = self._process
+        assert process is not None and process.stdout is not None
+        said: list[str] = []
+        reader = threading.Thread(target=_read_until, args=(process.stdout, READY, said), daemon=True)
+        reader.start()
+        reader.join(START_TIMEOUT)
+        if reader.is_alive():
+            process.kill()
+            process.wait()
+            raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
+        if not said or READY not in said[-1]:
+            process.wait()
+            process.stdout.close()
+            raise EmulatorError(f"The emulator did not start: {' '.join(''.join(said).split())}")
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Carry out a command of the control socket (docs/emulator.md lists them).
@@ -169,3 +178,11 @@ class Emulator:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
+
+
+def _read_until(lines: IO[str], word: str, said: list[str]) -> None:
+    """Read lines into `said` until one holds the word, or there are no more."""
+    for line in lines:
+        said.append(line)
+        if word in line:
+            return

@@ -22,9 +22,12 @@ class Motion(ABC):
 
     Attributes:
         done: Whether it has ended; its last answer then holds.
+        has_path: Whether it can be slowed along a path. One that has none is halted by bringing the joints to rest,
+            and told by `moved` where they are.
     """
 
     done = False
+    has_path = True
 
     @abstractmethod
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
@@ -38,6 +41,9 @@ class Motion(ABC):
         Raises:
             Unreachable: A tool-space motion has left what the joints can attain.
         """
+
+    def moved(self, q: Array, qd: Array) -> None:  # noqa: B027
+        """The joints went to q (n,), rad, with qd (n,), rad/s, without it; it goes on from there."""
 
     def goal(self) -> Array | None:
         """Where it will end, as the TCP's pose (6,) in the pendant's base; None for a motion without an end."""
@@ -184,6 +190,8 @@ class CircleMove(Motion):
 class JointSpeed(Motion):
     """speedj: ramp to joint speeds and keep them; without end, until another motion follows."""
 
+    has_path = False
+
     def __init__(self, speeds: Array, acceleration: float) -> None:
         self._speeds, self._acceleration = speeds.copy(), acceleration
 
@@ -194,10 +202,15 @@ class JointSpeed(Motion):
 class ToolSpeed(Motion):
     """speedl: ramp to a tool speed (6,) in the pendant's base and keep it."""
 
+    has_path = False
+
     def __init__(self, arm: Arm, q: Array, qd: Array, speed: Array, acceleration: float) -> None:
         self._arm = arm
         self.aim(speed, acceleration)
-        self._now = arm.jacobian(q) @ qd
+        self.moved(q, qd)
+
+    def moved(self, q: Array, qd: Array) -> None:
+        self._now = self._arm.jacobian(q) @ qd
 
     def aim(self, speed: Array, acceleration: float) -> None:
         """Another speed (6,) from now on."""
@@ -215,6 +228,8 @@ class ToolSpeed(Motion):
 class JointStop(Motion):
     """stopj, and stopl with the deceleration that the tool's needs: ramp to rest."""
 
+    has_path = False
+
     def __init__(self, deceleration: float) -> None:
         self._deceleration = deceleration
 
@@ -227,10 +242,15 @@ class JointStop(Motion):
 class Servo(Motion):
     """servoj: the documented model, towards the last setpoint; without end, until another motion follows."""
 
+    has_path = False
+
     def __init__(self, q: Array, qd: Array, period: float) -> None:
         self.model = ServojModel(q, period)
-        self.model.reset(q, qd)
+        self.moved(q, qd)
         self.setpoint = q.copy()
+
+    def moved(self, q: Array, qd: Array) -> None:
+        self.model.reset(q, qd)
 
     def aim(self, setpoint: Array, lookahead: float, gain: float) -> None:
         """A new setpoint (n,), rad."""
