@@ -1,0 +1,467 @@
+"""The controller without its network: its ticks are called by hand, so a second is so many ticks and no waiting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.emulator import controller as controller_module
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.motion import Trapezoid
+from simbridge.emulator.profile import profile
+from simbridge.emulator.program import compile_program
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.errors import InvalidParameter
+from simbridge.robot import load_robot
+
+ROBOT = load_robot("ur10e")
+DT = 0.002
+AHEAD = "[q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]]"
+
+
+class Bench:
+    """A controller that runs, and what it said."""
+
+    def __init__(self, boot_time: float = 0.5) -> None:
+        self.controller = Controller(ROBOT, profile("5.12"), compile_program, boot_time=boot_time)
+        self.state = self.controller.state
+        self.messages: list[tuple[str, str, int]] = []
+        self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))
+        self.q: list[np.ndarray] = []
+
+    def tick(self, seconds: float = DT) -> None:
+        for _ in range(round(seconds / DT)):
+            self.controller.tick()
+            self.q.append(self.state.target_q)
+
+    def running(self) -> Bench:
+        self.controller.brake_release()
+        self.tick(1.0)
+        assert self.state.robot_mode == RobotMode.RUNNING
+        return self
+
+    def load(self, *lines: str) -> None:
+        """Run a program that has been compiled when the first tick comes; `q` is where the joints are."""
+        body = "\n".join(("q = get_target_joint_positions()", *lines))
+        self.controller.load_script(f"def test():\n{body}\nend\n")
+        self.controller.program._compiling.join()
+        self.q = [self.state.target_q]
+
+    def finish(self, most: float = 60.0) -> None:
+        """Tick until the program has ended."""
+        for _ in range(round(most / DT)):
+            if self.state.runtime_state == RuntimeState.STOPPED:
+                return
+            self.tick()
+        raise AssertionError(f"the program goes on after {most} s; it said {self.messages}")
+
+    def speeds(self) -> np.ndarray:
+        return np.diff(np.array(self.q), axis=0) / DT
+
+    def joint(self, i: int = 0) -> np.ndarray:
+        return np.array(self.q)[:, i]
+
+    @property
+    def at_rest(self) -> bool:
+        return not self.state.target_qd.any()
+
+    def texts(self, kind: str) -> str:
+        return " ".join(text for found, text, _ in self.messages if found == kind)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench().running()
+
+
+# Power
+
+
+def test_it_starts_powered_off_and_goes_through_booting_to_idle():
+    bench = Bench()
+    assert bench.state.robot_mode == RobotMode.POWER_OFF
+    bench.tick(1.0)
+    assert bench.state.robot_mode == RobotMode.POWER_OFF
+    bench.controller.power_on()
+    bench.tick(0.4)
+    assert bench.state.robot_mode == RobotMode.BOOTING
+    bench.tick(0.2)
+    assert bench.state.robot_mode == RobotMode.IDLE
+    bench.tick(5.0)
+    assert bench.state.robot_mode == RobotMode.IDLE
+
+
+def test_a_brake_release_during_booting_is_kept_and_the_arm_runs_within_a_second():
+    bench = Bench()
+    bench.controller.power_on()
+    bench.tick(0.1)
+    bench.controller.brake_release()
+    bench.tick(0.1)
+    assert bench.state.robot_mode == RobotMode.BOOTING
+    bench.tick(0.8)
+    assert bench.state.robot_mode == RobotMode.RUNNING
+
+
+def test_a_brake_release_when_idle_takes_less_than_a_second():
+    bench = Bench(boot_time=0.1)
+    bench.controller.power_on()
+    bench.tick(3.0)
+    bench.controller.brake_release()
+    assert bench.state.robot_mode == RobotMode.IDLE
+    bench.tick(1.0)
+    assert bench.state.robot_mode == RobotMode.RUNNING
+
+
+def test_the_boot_time_is_an_option():
+    bench = Bench(boot_time=3.0)
+    bench.controller.brake_release()
+    bench.tick(2.9)
+    assert bench.state.robot_mode == RobotMode.BOOTING
+    bench.tick(0.5)
+    assert bench.state.robot_mode == RobotMode.RUNNING
+
+
+def test_power_off_ends_the_program_and_a_program_is_not_started_without_power(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    bench.controller.power_off()
+    bench.tick(0.1)
+    assert bench.state.robot_mode == RobotMode.POWER_OFF
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert bench.at_rest
+    bench.controller.load_script("def f():\nsync()\nend")
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert "not started" in bench.texts("error")
+
+
+# Moves
+
+
+@pytest.mark.parametrize(("a", "v"), [(1.4, 1.05), (2.0, 0.5), (1.0, 2.0)])
+def test_movej_is_a_trapezoid_of_the_asked_speed_and_acceleration(bench, a, v):
+    bench.load(f"movej({AHEAD}, a={a}, v={v})")
+    bench.finish()
+    peak = min(v, np.sqrt(a * 1.0))
+    speeds = bench.speeds()[:, 0]
+    moving = np.flatnonzero(speeds)
+    assert speeds.max() == pytest.approx(peak, abs=a * DT)
+    assert np.abs(np.diff(speeds[moving[0] : moving[-1]])).max() / DT == pytest.approx(a, rel=1e-6)
+    assert len(moving) * DT == pytest.approx(1.0 / peak + peak / a, abs=2 * DT)
+
+
+def test_movej_ends_exactly_at_its_goal_and_all_joints_arrive_together(bench):
+    goal = ROBOT.home + np.array([0.4, -0.2, 0.1, 0.3, -0.1, 0.7])
+    bench.load(f"movej({goal.tolist()})")
+    bench.finish()
+    bench.tick(0.1)
+    assert (bench.state.target_q == goal).all() and (bench.state.actual_q == goal).all()
+    gone = (np.array(bench.q) - bench.q[0]) / (goal - ROBOT.home)
+    assert np.ptp(gone, axis=1).max() < 1e-12
+
+
+def test_movej_with_a_time_takes_that_time(bench):
+    bench.load(f"movej({AHEAD}, t=3.0)")
+    bench.finish()
+    assert np.count_nonzero(bench.speeds()[:, 0]) * DT == pytest.approx(3.0, abs=2 * DT)
+
+
+@pytest.mark.parametrize("arguments", ["t=-1.0", "a=0", "v=-1.0"])
+def test_a_move_with_a_senseless_parameter_ends_the_program_at_rest(bench, arguments):
+    bench.load(f"movej({AHEAD}, {arguments})")
+    bench.finish()
+    assert arguments[0] in bench.texts("error")
+    assert (bench.state.target_q == ROBOT.home).all()
+
+
+def test_a_trapezoid_never_goes_back_and_needs_no_more_than_its_acceleration():
+    shape = Trapezoid(0.7, 2.0, 0.6)
+    times = np.linspace(-0.1, shape.duration + 0.1, 5000)
+    way = np.array([shape.at(t) for t in times])
+    assert (np.diff(way) >= 0.0).all()
+    assert way[0] == 0.0 and way[-1] == 0.7
+    step = times[1] - times[0]
+    assert np.abs(np.diff(way, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
+    assert Trapezoid(0.0, 1.0, 1.0).at(0.0) == 0.0
+
+
+def test_movel_is_straight_and_at_the_asked_tool_speed(bench):
+    start = bench.controller.arm.tool(ROBOT.home)
+    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")
+    bench.finish()
+    frames = [bench.controller.arm.tool(q) for q in bench.q]
+    points = np.array([f.translation for f in frames]) - start.translation
+    along = np.array([0.02, 0.05, -0.1]) / np.linalg.norm([0.02, 0.05, -0.1])
+    assert np.linalg.norm(points - np.outer(points @ along, along), axis=1).max() < 1e-7
+    assert max(np.abs(f.rotation - start.rotation).max() for f in frames) < 1e-7
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(0.1, rel=1e-4)
+    assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
+
+
+def test_actual_follows_target_one_tick_later(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    before = bench.state.target_q
+    bench.tick()
+    assert (bench.state.actual_q == before).all()
+
+
+def test_a_program_that_stops_leaves_an_arm_that_slows_and_rests(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.7)
+    before = bench.state.target_qd[0]
+    bench.controller.stop_program()
+    bench.q = bench.q[-2:]
+    bench.tick(0.5)
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert bench.at_rest
+    slowing = bench.speeds()[:, 0]
+    assert before > 0.5 and (np.diff(slowing) <= 1e-9).all()
+    assert 0.0 < slowing[1] < before
+
+
+def test_stopj_slows_by_what_it_is_asked(bench):
+    bench.load("speedj([0.5, 0, 0, 0, 0, 0], 5.0, 0.5)", "stopj(1.0)")
+    bench.finish()
+    speeds = bench.speeds()[:, 0]
+    assert speeds.max() == pytest.approx(0.5)
+    falling = np.diff(speeds)[np.diff(speeds) < -1e-9]
+    assert falling[:-1] == pytest.approx(-1.0 * DT)
+    assert bench.at_rest
+
+
+# Speed slider and pauses
+
+
+def path(bench: Bench) -> np.ndarray:
+    """Joints 1 and 2 over joint 0, at places along the path."""
+    q = np.array(bench.q)
+    places = np.linspace(q[0, 0], q[-1, 0], 50)
+    return np.column_stack([np.interp(places, q[:, 0], q[:, i]) for i in (1, 2)])
+
+
+MOVE = "movej([q[0] + 0.6, q[1] + 0.2, q[2] - 0.3, q[3], q[4], q[5]], a=1.4, v=1.0)"
+
+
+def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_slower(bench):
+    bench.load(MOVE)
+    bench.finish()
+    whole, ticks = path(bench), len(bench.q)
+    bench.load(f"movej({ROBOT.home.tolist()})")
+    bench.finish()
+    bench.controller.set_speed_slider(0.4)
+    bench.tick()
+    assert 0.4 < bench.state.speed_scaling < 1.0
+    bench.tick(1.0)
+    assert bench.state.speed_scaling == pytest.approx(0.4)
+    bench.load(MOVE)
+    bench.finish()
+    assert path(bench) == pytest.approx(whole, abs=1e-9)
+    assert len(bench.q) == pytest.approx(ticks / 0.4, rel=0.02)
+
+
+def test_a_pause_rests_on_the_path_and_resuming_goes_on_to_the_goal(bench):
+    bench.load(MOVE)
+    bench.finish()
+    whole, goal = path(bench), bench.state.target_q
+    bench.load(f"movej({ROBOT.home.tolist()})")
+    bench.finish()
+    bench.load(MOVE)
+    bench.tick(0.5)
+    assert bench.controller.pause_program()
+    bench.tick(0.5)
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+    assert bench.at_rest and (bench.state.target_q != goal).any()
+    resting = bench.state.target_q
+    bench.tick(5.0)
+    assert (bench.state.target_q == resting).all()
+    assert bench.controller.play_program()
+    bench.finish()
+    assert (bench.state.target_q == goal).all()
+    assert path(bench) == pytest.approx(whole, abs=1e-9)
+
+
+@pytest.mark.parametrize("motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"])
+def test_a_pause_brings_a_speed_without_a_path_to_rest_and_resuming_ramps_it_again(bench, motion):
+    bench.load(motion)
+    bench.tick(2.0)
+    fastest = np.abs(bench.speeds()).max()
+    assert fastest > 0.01
+    bench.controller.pause_program()
+    bench.tick(0.3)
+    assert bench.at_rest
+    bench.controller.play_program()
+    bench.q = [bench.state.target_q]
+    bench.tick(0.5)
+    assert 0.0 < np.abs(bench.speeds()).max() < fastest
+
+
+def test_only_a_playing_program_pauses_and_only_a_paused_one_resumes(bench):
+    assert not bench.controller.pause_program()
+    assert not bench.controller.play_program()
+    bench.load("sleep(100)")
+    assert not bench.controller.play_program()
+
+
+# Safety
+
+
+def test_a_servoj_jump_faster_than_a_joint_can_is_a_protective_stop(bench):
+    bench.load("while True:", f"servoj({AHEAD}, t=0.002, lookahead_time=0.03, gain=2000)", "end")
+    bench.tick(1.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+    assert bench.at_rest
+    assert np.abs(bench.speeds()[:, 0]).max() <= ROBOT.max_velocity[0]
+    assert ROBOT.joint_names[0] in bench.texts("safety")
+    assert bench.state.safety_status_bits & 1 << 2
+
+
+def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setpoint(bench):
+    bench.load(
+        "i = 0", "while i < 500:", "i = i + 1",
+        "servoj([q[0] + 0.001 * i, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)", "end",
+        "i = 0", "while i < 500:", "i = i + 1",
+        "servoj([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]], t=0.002, lookahead_time=0.03, gain=2000)", "end",
+    )  # fmt: skip
+    bench.finish()
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert bench.state.target_q[0] == pytest.approx(ROBOT.home[0] + 0.5, abs=1e-6)
+
+
+def test_an_unlock_is_refused_for_five_seconds_and_resuming_goes_on(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    bench.controller.protective_stop("a test")
+    bench.tick(0.2)
+    assert bench.at_rest
+    bench.tick(4.7)
+    assert "5s" in bench.controller.unlock_protective_stop()
+    assert not bench.controller.play_program()
+    bench.tick(0.2)
+    assert bench.controller.unlock_protective_stop() == "Protective stop releasing"
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+    assert bench.controller.play_program()
+    bench.finish()
+    assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
+
+
+def test_an_emergency_stop_takes_the_power_and_nothing_moves_until_it_is_released(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    bench.controller.emergency_stop()
+    bench.tick(0.1)
+    assert bench.at_rest
+    assert (bench.state.safety_mode, bench.state.robot_mode) == (SafetyMode.ROBOT_EMERGENCY_STOP, RobotMode.POWER_OFF)
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+    bench.controller.brake_release()
+    bench.tick(2.0)
+    assert bench.state.robot_mode == RobotMode.POWER_OFF
+    bench.controller.release_safety()
+    bench.controller.brake_release()
+    bench.tick(1.0)
+    resting = bench.state.target_q
+    assert (bench.state.safety_mode, bench.state.robot_mode) == (SafetyMode.NORMAL, RobotMode.RUNNING)
+    bench.tick(1.0)
+    assert (bench.state.target_q == resting).all()
+    assert bench.controller.play_program()
+    bench.finish()
+    assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
+
+
+def test_a_safeguard_stop_pauses_until_it_is_closed_and_somebody_resumes(bench):
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    bench.controller.safeguard_stop()
+    bench.tick(0.5)
+    assert bench.at_rest and bench.state.robot_mode == RobotMode.RUNNING
+    assert (bench.state.safety_mode, bench.state.runtime_state) == (SafetyMode.SAFEGUARD_STOP, RuntimeState.PAUSED)
+    assert not bench.controller.play_program()
+    bench.controller.release_safety()
+    bench.tick(1.0)
+    assert bench.at_rest
+    assert bench.controller.play_program()
+    bench.finish()
+    assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
+
+
+def test_a_safeguard_does_not_end_an_emergency(bench):
+    bench.controller.emergency_stop()
+    bench.controller.safeguard_stop()
+    assert bench.state.safety_mode == SafetyMode.ROBOT_EMERGENCY_STOP
+
+
+def test_a_joint_that_would_leave_its_range_is_stopped_at_its_end(bench):
+    end = ROBOT.position_max[5]
+    bench.load("speedj([0, 0, 0, 0, 0, 1.5], 5.0, 60)")
+    bench.tick(20.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert bench.at_rest
+    assert bench.joint(5).max() <= end + 1e-9
+    assert bench.joint(5)[-1] == pytest.approx(end, abs=0.05)
+    assert ROBOT.joint_names[5] in bench.texts("safety")
+
+
+def test_a_program_is_not_started_in_a_protective_stop(bench):
+    bench.controller.protective_stop()
+    bench.controller.load_script("def f():\nsync()\nend")
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert "not started" in bench.texts("error")
+
+
+# Watchdog and record
+
+
+@pytest.mark.parametrize(("action", "state"), [("stop", RuntimeState.STOPPED), ("pause", RuntimeState.PAUSED)])
+def test_the_watchdog_acts_when_inputs_stop_and_not_before(bench, action, state):
+    bench.load(f'rtde_set_watchdog("input_int_register_0", 10, "{action}")', "speedj([0.2, 0, 0, 0, 0, 0], 1.0, 60)")
+    for _ in range(20):
+        bench.tick(0.08)
+        bench.controller.record_input(("input_int_register_0",), (1,))
+    assert bench.state.runtime_state == RuntimeState.PLAYING and not bench.at_rest
+    bench.tick(0.3)
+    assert bench.state.runtime_state == state
+    assert "input_int_register_0" in bench.texts("error")
+    bench.tick(0.3)
+    assert bench.at_rest
+
+
+def test_the_record_tells_setpoints_joints_and_inputs_by_tick(bench):
+    bench.load("i = 0", "while i < 10:", "i = i + 1", f"servoj({AHEAD}, t=0.002, lookahead_time=0.2, gain=100)", "end")
+    bench.tick()
+    bench.controller.record_input(("input_int_register_0",), (7,))
+    tick, setpoint, target, actual = bench.controller.record.ticks[-1]
+    assert tick == bench.state.tick
+    assert setpoint == pytest.approx(ROBOT.home + np.array([1.0, 0, 0, 0, 0, 0]))
+    assert (target == bench.state.target_q).all() and (actual == bench.state.actual_q).all()
+    assert bench.controller.record.inputs[-1] == (tick, ("input_int_register_0",), (7,))
+    bench.finish()
+    assert bench.controller.record.ticks[-1][1] is None
+
+
+def test_the_record_is_bounded():
+    record = controller_module.Record()
+    q = np.zeros(6)
+    for i in range(controller_module.RECORD_LENGTH + 10):
+        record.ticks.append((i, None, q, q))
+        record.inputs.append((i, (), ()))
+    assert len(record.ticks) == len(record.inputs) == controller_module.RECORD_LENGTH
+    assert record.ticks[0][0] == 10
+
+
+def test_a_tool_that_is_asked_out_of_reach_is_a_protective_stop(bench):
+    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=1.0, v=0.2)")
+    bench.tick(20.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert bench.at_rest
+
+
+def test_a_motion_between_no_points_refuses_a_line_for_a_circle(bench):
+    bench.load("p0 = get_target_tcp_pose()", "movec(p0, p0)")
+    bench.finish()
+    assert "movec" in bench.texts("error")
+
+
+def test_the_servo_refuses_what_the_model_refuses(bench):
+    with pytest.raises(InvalidParameter, match="gain"):
+        bench.controller.servo(ROBOT.home, 0.1, 5.0)
