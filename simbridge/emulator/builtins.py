@@ -1,6 +1,7 @@
 """URScript's built-in functions: what a program may ask of the controller.
 
-Each is called as `function(thread, *arguments)`; one that blocks is a generator that yields once a tick until it is done.
+Each is called as `function(thread, *arguments)`; one that blocks is a generator that yields once a tick until it is
+done.
 Angles in rad, lengths in m. Defaults are URScript's own.
 """
 
@@ -14,7 +15,17 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
-from simbridge.emulator.motion import CircleMove, Hold, JointMove, JointSpeed, JointStop, Motion, ToolMove, ToolSpeed
+from simbridge.emulator.motion import (
+    CircleMove,
+    Hold,
+    JointMove,
+    JointSpeed,
+    JointStop,
+    Motion,
+    ToolMove,
+    ToolSpeed,
+    ToolStop,
+)
 from simbridge.emulator.state import Array
 from simbridge.emulator.urscript.values import Pose, to_text
 from simbridge.errors import InvalidParameter
@@ -84,7 +95,9 @@ class Builtins:
         acceleration, speed, duration = _positive("a", a), _positive("v", v), _not_negative("t", t)
         yield from self._until_done(JointMove(self._state.target_q, goal, acceleration, speed, duration))
 
-    def do_movel(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0) -> Wait:
+    def do_movel(
+        self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
+    ) -> Wait:
         goal = self._frame("pose", pose)
         arm = self._controller.arm
         motion = ToolMove(arm, self._state.target_q, goal, _positive("a", a), _positive("v", v), _not_negative("t", t))
@@ -129,7 +142,7 @@ class Builtins:
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
         s, speed = self._state, _numbers("speedl's xd", xd, 6)
         motion = self._controller.motion
-        if isinstance(motion, ToolSpeed):
+        if type(motion) is ToolSpeed:
             motion.aim(speed, _positive("a", a))
         else:
             arm = self._controller.arm
@@ -146,12 +159,8 @@ class Builtins:
         yield from self._until_done(JointStop(_positive("a", a)))
 
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
-        # The joints slow in proportion, at the rate at which the tool loses `a`.
         s = self._state
-        speed = float(np.linalg.norm(s.target_tcp_speed[:3]))
-        fastest = float(np.abs(s.target_qd).max())
-        share = _positive("a", a) / speed if speed > 1e-6 else math.inf
-        yield from self._until_done(JointStop(min(share * fastest, 40.0) or 40.0))
+        yield from self._until_done(ToolStop(self._controller.arm, s.target_q, s.target_qd, _positive("a", a)))
 
     def do_sync(self, _thread: Any) -> Wait:
         yield
@@ -202,7 +211,9 @@ class Builtins:
         joints = self._state.actual_q if q is None else _numbers("q", q, 6)
         return [_list(row) for row in self._controller.arm.jacobian(joints)]
 
-    def do_get_mass_matrix(self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False) -> list[list[float]]:
+    def do_get_mass_matrix(
+        self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False
+    ) -> list[list[float]]:
         joints = self._state.actual_q if q is None else _numbers("q", q, 6)
         model = self._controller.robot.model
         mass = pin.crba(model, model.createData(), joints)
@@ -213,7 +224,9 @@ class Builtins:
         speeds = self._state.actual_qd if qd is None else _numbers("qd", qd, 6)
         model = self._controller.robot.model
         data = model.createData()
-        return _list(pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints))
+        return _list(
+            pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints)
+        )
 
     # Poses
 
@@ -315,7 +328,9 @@ class Builtins:
         if cog is not None:
             self._state.payload_cog = _numbers("centre of gravity", cog, 3)
 
-    def do_set_target_payload(self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition: float = 0.0) -> None:
+    def do_set_target_payload(
+        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition: float = 0.0
+    ) -> None:
         self.do_set_payload(_thread, m, cog)
         if inertia is not None:
             self._state.payload_inertia = _numbers("inertia", inertia, 6)
@@ -385,7 +400,9 @@ class Builtins:
 
     # The program and people
 
-    def do_rtde_set_watchdog(self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause") -> None:
+    def do_rtde_set_watchdog(
+        self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
+    ) -> None:
         self._controller.watch(str(variable_name), float(min_frequency), str(action))
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
@@ -393,7 +410,13 @@ class Builtins:
         self._controller.on_message("text", to_text(s1) + to_text(s2), 0)
 
     def do_popup(
-        self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False, blocking: bool = False
+        self,
+        _thread: Any,
+        s: Any,
+        title: str = "Popup",
+        warning: bool = False,
+        error: bool = False,
+        blocking: bool = False,
     ) -> Wait:
         self._controller.popup(str(s))
         while blocking and self._controller.popup_text:

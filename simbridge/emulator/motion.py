@@ -158,7 +158,7 @@ class ToolMove(Motion):
 
 
 class CircleMove(Motion):
-    """movec: through a via point to a goal, on the circle through both; the tool turns evenly to the goal's orientation."""
+    """movec: through a via point to a goal, on the circle through both; the tool turns evenly."""
 
     def __init__(self, arm: Arm, q: Array, via: pin.SE3, goal: pin.SE3, acceleration: float, speed: float) -> None:
         self._arm, self._start, self._goal = arm, arm.tool(q), goal
@@ -218,15 +218,30 @@ class ToolSpeed(Motion):
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         # The rotation ramps in step with the translation.
-        self._now = _ramped(self._now, self._wanted * scaling, self._acceleration * dt)
+        change = self._wanted * scaling - self._now
+        largest = max(float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:])))
+        most = self._acceleration * dt
+        self._now = self._now + change * (most / largest) if largest > most else self._wanted * scaling
         jacobian = self._arm.jacobian(q)
         # Damped, so that the speed stays finite where the arm is stretched.
         normal = jacobian @ jacobian.T + 1e-6 * np.eye(6)
         return q + dt * (jacobian.T @ np.linalg.solve(normal, self._now))
 
 
+class ToolStop(ToolSpeed):
+    """stopl: ramp the tool's speed to rest, straight on."""
+
+    def __init__(self, arm: Arm, q: Array, qd: Array, deceleration: float) -> None:
+        super().__init__(arm, q, qd, np.zeros(6), deceleration)
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        goes_to = super().step(q, qd, dt, scaling)
+        self.done = not self._now.any()
+        return goes_to
+
+
 class JointStop(Motion):
-    """stopj, and stopl with the deceleration that the tool's needs: ramp to rest."""
+    """stopj: ramp to rest."""
 
     has_path = False
 
