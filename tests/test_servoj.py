@@ -16,7 +16,9 @@ gains = st.floats(*GAIN_RANGE)
 angles = st.floats(-6.0, 6.0)
 
 
-def runge_kutta(q: float, qd: float, setpoint: float, time: float, lookahead: float, gain: float) -> tuple[float, float]:
+def runge_kutta(
+    q: float, qd: float, setpoint: float, time: float, lookahead: float, gain: float
+) -> tuple[float, float]:
     """The differential equation of the module's docstring, integrated by small fourth-order steps."""
 
     def rate(state: np.ndarray) -> np.ndarray:
@@ -48,7 +50,7 @@ def test_a_steady_motion_is_trailed_by_the_lookahead_and_half_a_period_of_the_ho
     for i in range(10_000):
         model.step(np.array([speed * PERIOD * i]))
     behind = speed * PERIOD * 10_000 - model.q[0]
-    # The setpoint at time t is the one of the period's beginning: half a period late on average, a whole one at its end.
+    # A held setpoint is on average half a period old.
     assert behind == pytest.approx(speed * (lookahead + 0.5 * PERIOD), abs=2e-4 * abs(speed) + 1e-9)
 
 
@@ -124,5 +126,5 @@ def test_a_lookahead_outside_of_urs_range_is_refused_with_the_range(lookahead):
 
 @pytest.mark.parametrize("gain", [0.0, 99.0, 2001.0, math.nan, math.inf, -300.0])
 def test_a_gain_outside_of_urs_range_is_refused_with_the_range(gain):
-    with pytest.raises(InvalidParameter, match="gain.*100 and 2000"):
+    with pytest.raises(InvalidParameter, match=r"gain.*100 and 2000"):
         ServojModel(np.zeros(6), PERIOD, gain=gain)

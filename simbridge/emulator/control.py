@@ -37,8 +37,8 @@ class Control:
         try:
             request = json.loads(line)
             name = request.pop("do")
-            command = getattr(self, name) if not name.startswith("_") and name != "answer" else None
-            if not callable(command):
+            command = getattr(self, name) if name in self.commands() else None
+            if command is None:
                 return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
             return {"ok": True, "value": command(**request)}
         except (SimbridgeError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
@@ -155,7 +155,7 @@ class Control:
         return {"period": timing.period.tolist(), "work": timing.work.tolist()}
 
     def save_record(self, path: str) -> None:
-        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, input_double."""
+        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
         with self._running.lock:
             ticks = list(self._controller.record.ticks)
             inputs = list(self._controller.record.inputs)
@@ -194,7 +194,7 @@ def _not_negative(name: str, value: Any) -> float:
 
 
 class ControlServer(socketserver.ThreadingTCPServer):
-    """Serves the control socket in threads of its own, so that it takes commands also while the controller is frozen."""
+    """Serves the control socket in threads of its own: it takes commands also while the controller is frozen."""
 
     allow_reuse_address = True
     daemon_threads = True

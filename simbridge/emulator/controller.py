@@ -28,7 +28,8 @@ RECORD_LENGTH = 200_000
 _SLACK = 1.0 + 1e-6
 
 _MODELS = {
-    "ur3": ("UR3", 3), "ur5": ("UR5", 1), "ur10": ("UR10", 2), "ur16": ("UR16", 4), "ur20": ("UR20", 7), "ur30": ("UR30", 8),
+    "ur3": ("UR3", 3), "ur5": ("UR5", 1), "ur10": ("UR10", 2),
+    "ur16": ("UR16", 4), "ur20": ("UR20", 7), "ur30": ("UR30", 8),
 }  # fmt: skip
 
 
@@ -175,7 +176,9 @@ class Controller:
         speed = np.abs(wanted - s.target_q) / self.period
         if self.state.safety_mode == SafetyMode.NORMAL and (speed > robot.max_velocity * _SLACK).any():
             i = int(np.argmax(speed / robot.max_velocity))
-            return f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
+            return (
+                f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
+            )
         if (wanted < robot.position_min - 1e-9).any() or (wanted > robot.position_max + 1e-9).any():
             i = int(np.argmax(np.maximum(robot.position_min - wanted, wanted - robot.position_max)))
             return f"{robot.joint_names[i]} would leave its range, at {wanted[i]:.3f} rad"
@@ -280,7 +283,10 @@ class Controller:
         if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
             return "Protective stop releasing"
         if s.timestamp - self._stopped_at < UNLOCK_DELAY:
-            return "Cannot unlock protective stop until 5s after occurrence. Always inspect cause of protective stop before unlocking"
+            return (
+                "Cannot unlock protective stop until 5s after occurrence. "
+                "Always inspect cause of protective stop before unlocking"
+            )
         s.safety_mode = SafetyMode.NORMAL
         return "Protective stop releasing"
 

@@ -53,6 +53,7 @@ class RunningController:
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
         self._stopping = False
         self._frozen = 0.0
+        self._stands = threading.Event()
         self._begun = np.zeros(_TIMINGS)
         self._worked = np.zeros(_TIMINGS)
         self._ticks = 0
@@ -79,8 +80,11 @@ class RunningController:
         return self._thread.is_alive()
 
     def freeze(self, seconds: float) -> None:
-        """Stand still with everything: no tick, no answer."""
-        self._frozen = float(seconds)
+        """Stand still with everything: no tick, no answer. Returns when it does, so call it without the lock."""
+        if seconds > 0.0:
+            self._stands.clear()
+            self._frozen = float(seconds)
+            self._stands.wait(_LATEST)
 
     def timing(self) -> Timing:
         """Of the ticks so far, the last 200,000."""
@@ -114,6 +118,7 @@ class RunningController:
             begin = time.monotonic()
             with self.lock:
                 if self._frozen:
+                    self._stands.set()
                     time.sleep(self._frozen)
                     self._frozen = 0.0
                     deadline = begin = time.monotonic()
