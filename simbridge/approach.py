@@ -38,10 +38,11 @@ def plan_approach(
     # A minimum-jerk profile peaks at 15/8 of its mean speed.
     duration = max(1.875 * farthest / max_joint_speed, 0.1)
     setpoints = _profile(start, goal, duration, period)
-    fastest = float(tool_speeds(robot, setpoints, period).max())
-    if fastest > max_tool_speed:
-        setpoints = _profile(start, goal, 1.001 * duration * fastest / max_tool_speed, period)
-    check_setpoints(robot, setpoints, period, 1.01 * max_tool_speed, CollisionModel(robot, floor))
+    # A coarse profile hides its peak: slower is found in a few rounds, each of at least one period more.
+    while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
+        duration = max(duration * fastest / max_tool_speed, duration + period)
+        setpoints = _profile(start, goal, duration, period)
+    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, floor))
     return setpoints
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.collision import Clearance, CollisionModel
@@ -12,6 +13,7 @@ from simbridge.errors import (
     JointLimitExceeded,
     TargetOutOfReach,
     ToolSpeedExceeded,
+    TorqueLimitExceeded,
     VelocityJumpExceeded,
     VelocityLimitExceeded,
 )
@@ -113,6 +115,7 @@ def check_setpoints(
     still = np.zeros((1, robot.n))
     jumps = np.abs(np.diff(np.concatenate([still, velocity, still]), axis=0))
     _check_jumps(robot, jumps, period)
+    _check_gravity(robot, setpoints, period)
     speed = _check_tool_speed(robot, setpoints, period, max_tool_speed)
     return Peaks(peak_velocity, jumps.max(axis=0), speed, collisions.check(setpoints, period))
 
@@ -173,6 +176,24 @@ def _check_jumps(robot: Robot, jumps: Array, period: float) -> None:
             f"The plan was refused: at sample {k} ({k * period:.3f} s) the velocity of {name} would jump by "
             f"{value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed. Slow it down (--speed-scale), round "
             "the corner, lower the solver's kp, or let setpoints be limited (--on-limits limit).",
+            sample=k,
+            time=k * period,
+            value=value,
+            limit=limit,
+            joint=name,
+        )
+
+
+def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
+    model, data = robot.model, robot.model.createData()
+    torque = np.abs([pin.computeGeneralizedGravity(model, data, q) for q in setpoints])
+    excess = torque > robot.max_effort
+    if excess.any():
+        k, i = _first(excess)
+        value, limit, name = float(torque[k, i]), float(robot.max_effort[i]), robot.joint_names[i]
+        raise TorqueLimitExceeded(
+            f"The plan was refused: at sample {k} ({k * period:.3f} s) {name} would need {value:.0f} N m to stand "
+            f"still; it has {limit:.0f} N m. Carry less (--payload) or keep the arm closer to its base.",
             sample=k,
             time=k * period,
             value=value,

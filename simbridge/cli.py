@@ -6,8 +6,10 @@ Only what is needed to read flags is imported here; each command imports its own
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import textwrap
+import threading
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -241,6 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
 
         print(f"simbridge {__version__}")
         return 0
+    _end_runs_on_sigterm()
     try:
         command = tyro.cli(
             Command,  # type: ignore[arg-type]
@@ -261,6 +264,12 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader of a pipe (such as head) has gone: nothing more can be said, not even by the interpreter's exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _end_runs_on_sigterm() -> None:
+    """SIGTERM ends a run as Ctrl-C does: the arm is stopped and what there is gets measured."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def _dispatch(command: object, given: list[str]) -> int:

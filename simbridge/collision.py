@@ -18,6 +18,8 @@ from simbridge.robot import Robot, Shape
 from simbridge.robot.robot import Array
 from simbridge.robot.urdf_writer import axis_frame
 
+TOOL = "the tool"
+TOOL_RADIUS = 0.01  # m
 FLOOR = "the floor"
 # Who owns a body: a link by its index, or one of these two.
 _FLOOR_OWNER, _BASE_OWNER = -2, -1
@@ -58,7 +60,7 @@ class _Body:
 
 
 class CollisionModel:
-    """The solid shapes of an arm over a floor.
+    """The solid shapes of an arm over a floor, and a thin rod from its flange to its TCP.
 
     Neighbouring links are not tested against each other, nor are pairs that touch at the robot's own home: those
     are built that way.
@@ -78,8 +80,17 @@ class CollisionModel:
         self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
         for index, link in enumerate(robot.links):
             self._add_shapes(link.name, index, link.shapes, link.placement)
+        self._add_tool()
         self._pairs = self._find_pairs()
         self._buffers = self._geometry.createData()
+
+    def _add_tool(self) -> None:
+        """A rod from the flange to the TCP stands for the tool, whose shape is not known."""
+        flange = self.robot.tool0.translation
+        tip = (self.robot.tool0 * self.robot.tcp).translation
+        if np.linalg.norm(tip - flange) > 0.0:
+            rod = Shape("capsule", tuple(flange.tolist()), tuple(tip.tolist()), TOOL_RADIUS)
+            self._add_shapes(TOOL, self.robot.n - 1, (rod,), pin.SE3.Identity())
 
     def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
         joint = max(body.owner, _BASE_OWNER) + 1

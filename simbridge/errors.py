@@ -246,6 +246,10 @@ class ToolSpeedExceeded(PlanRefused):
     """A tool faster than allowed (value and limit in m/s)."""
 
 
+class TorqueLimitExceeded(PlanRefused):
+    """A posture that the arm cannot hold against gravity with the payload it is told of (value and limit in N m)."""
+
+
 class FloorCollision(PlanRefused):
     """A link that would go through the floor (value: clearance in m, negative when inside).
 
@@ -274,7 +278,7 @@ class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard did not let out. The arm was stopped, and nothing passes until `recover()`.
 
     Attributes:
-        rule: "shape", "finite", "position", "velocity", "distance" or "latched".
+        rule: "shape", "finite", "position", "velocity", "distance", "collision" (live only) or "latched".
         joint: The joint's name, or None.
         value: What was asked for, in SI units, or None.
         limit: What is allowed, in SI units, or None.

@@ -101,6 +101,7 @@ class Evaluation:
             "duration_s": float(log.stamp[-1] - log.stamp[0]) if len(log.stamp) else 0.0,
             "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
             "limited_samples": int(log.limited.sum()),
+            "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if len(log.stamp) else 0.0,
         }
         if len(log.stamp) == 0:
             return summary

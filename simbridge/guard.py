@@ -37,6 +37,11 @@ class Guard:
         self._previous = np.array(q, dtype=float)
         self._violated = False
 
+    def expect(self, q: Array) -> None:
+        """Judge the next setpoint against an arm that stands at q (n,); a latched guard stays latched."""
+        if not self._violated:
+            self.reset(q)
+
     def check(self, setpoint: Array, measured: Array) -> Array:
         """Pass a setpoint on.
 

@@ -9,6 +9,8 @@ from types import TracebackType
 import numpy as np
 
 from simbridge.backends import ArmState, Backend
+from simbridge.collision import MARGIN, CollisionModel
+from simbridge.errors import GuardViolation
 from simbridge.ik.solver import Array, Solver, Target
 from simbridge.limiter import Limiter
 from simbridge.robot import Robot, load_robot
@@ -18,20 +20,25 @@ class LiveArm:
     """An arm that follows targets as they come: solver, limiter and guard inside. A context manager.
 
     The solver begins at the arm's measured joints. Setpoints past velocity, acceleration or tool speed are limited;
-    what the guard refuses stops the arm.
+    one that comes closer than 5 mm to the floor or to the arm itself, or that the guard refuses, stops the arm.
 
     Args:
         backend: Not yet entered.
         solver: Made for the same arm.
         max_tool_speed: m/s; the robot's by default.
+        floor: Height of the floor in base_link, m; None for no floor.
     """
 
-    def __init__(self, backend: Backend, solver: Solver, max_tool_speed: float | None = None) -> None:
+    def __init__(
+        self, backend: Backend, solver: Solver, max_tool_speed: float | None = None, floor: float | None = 0.0
+    ) -> None:
         self._backend = backend
         self._solver = solver
         robot = solver.robot
         speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
         self._limiter = Limiter(robot, backend.period, speed)
+        self._collisions = CollisionModel(robot, floor)
+        self._refused = False
         self._next = robot.home
         self._states: Iterator[ArmState] | None = None
 
@@ -96,7 +103,11 @@ class LiveArm:
             InvalidParameter: The target is not a pose.
             GuardViolation: The setpoint was not let out. The arm was stopped; `recover()` begins anew.
         """
-        self._next, _ = self._limiter.next(self._solver.step(target))
+        if self._refused:
+            raise GuardViolation("The arm was stopped before a collision; call recover() first.", rule="latched")
+        setpoint, _ = self._limiter.next(self._solver.step(target))
+        self._check_clearance(setpoint)
+        self._next = setpoint
         if self._states is None:
             self._states = self._backend.stream(self._setpoints())
         try:
@@ -106,9 +117,24 @@ class LiveArm:
             self._states = None
             raise
 
+    def _check_clearance(self, setpoint: Array) -> None:
+        found = self._collisions.clearance(setpoint) if np.isfinite(setpoint).all() else None
+        if found is None or found.distance >= MARGIN:
+            return
+        self._refused = True
+        self._end_stream()
+        raise GuardViolation(
+            f"A setpoint was refused and the arm stopped: {found.bodies[0]} would come within "
+            f"{found.distance * 1e3:.0f} mm of {found.bodies[1]}; {MARGIN * 1e3:.0f} mm are kept.",
+            rule="collision",
+            value=found.distance,
+            limit=MARGIN,
+        )
+
     def recover(self) -> None:
         """After a stop: begin anew from the measured joints. Nothing moves before the next target."""
         self._end_stream()
+        self._refused = False
         self._backend.recover()
         self._begin()
 
@@ -122,6 +148,7 @@ def connect(
     max_tool_speed: float | None = None,
     realtime: bool = False,
     gui: bool = False,
+    floor: float | None = 0.0,
 ) -> LiveArm:
     """A live arm, to be entered with `with`.
 
@@ -133,6 +160,7 @@ def connect(
         max_tool_speed: m/s; the robot's by default.
         realtime: Pace simulated time by the wall clock.
         gui: Open the simulator's window.
+        floor: Height of the floor in base_link, m; None for no floor.
 
     Raises:
         UnknownName: There is no such backend or robot.
@@ -142,5 +170,5 @@ def connect(
     from simbridge.runner import open_backend
 
     arm = solver.robot if solver is not None else robot if isinstance(robot, Robot) else load_robot(robot)
-    options = Options(period=period, realtime=realtime, gui=gui)
-    return LiveArm(open_backend(backend, arm, options), solver or ForwardDynamics(arm), max_tool_speed)
+    options = Options(period=period, realtime=realtime, gui=gui, floor=floor)
+    return LiveArm(open_backend(backend, arm, options), solver or ForwardDynamics(arm), max_tool_speed, floor)

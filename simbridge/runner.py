@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from simbridge.backends import ArmState, Backend
 from simbridge.check import Peaks
@@ -138,13 +139,19 @@ def _replayed(
     run = RunDirectory.open(Path(options.plan))
     plan = run.plan()
     check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
-    poses = scenario.trajectory.poses
-    if plan.trajectory.poses.shape != poses.shape or not np.allclose(plan.trajectory.poses, poses, rtol=0.0, atol=1e-9):
-        raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
     settings = run.settings()
     made = settings["scenario"]
+    wanted = scenario.trajectory.slowed(made["speed_scale"])
+    if not (_alike(plan.trajectory.poses, wanted.poses) and _alike(plan.trajectory.elapsed, wanted.elapsed)):
+        raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
+    if not _alike(np.array(settings["robot"]["home"]), robot.home):
+        raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
     options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
     return plan, solver or recorded_solver(settings, robot), options
+
+
+def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=1e-9))
 
 
 def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:

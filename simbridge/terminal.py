@@ -80,10 +80,16 @@ def show_run(run: Run) -> None:
         f"at most {millimetres(error['position_m']['max'])} mm and {degrees(error['rotation_rad']['max'])} degrees\n",
         soft_wrap=True,
     )
-    console.print(_budget_table(summary))
+    console.print(_budget_table(summary, narrow=console.width < 72))
     _print_delays(console, summary)
     if summary["limited_samples"]:
         console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
+    stretched = summary["duration_s"] - summary["trajectory_duration_s"]
+    if stretched > summary["period_s"]:
+        console.print(
+            f"For the tool's speed, {summary['trajectory_duration_s']:.2f} s of trajectory took "
+            f"{summary['duration_s']:.2f} s."
+        )
     if summary["saturated_samples"]:
         console.print(
             f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples."
@@ -96,19 +102,22 @@ def show_run(run: Run) -> None:
     console.print(f"Report: {run.directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
-def _budget_table(summary: Mapping[str, Any]) -> Table:
+def _budget_table(summary: Mapping[str, Any], *, narrow: bool) -> Table:
+    """In a narrow terminal only the columns that fit: a number that is cut is no number."""
     table = Table(title=None, box=None, pad_edge=False)
     table.add_column("error")
-    for column in ("RMS mm", "p95 mm", "max mm", "RMS deg", "max deg"):
-        table.add_column(column, justify="right")
+    positions, rotations = (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
+    titles = {"rms": "RMS", "p95": "p95", "max": "max"}
+    for column in [f"{titles[k]} mm" for k in positions] + [f"{titles[k]} deg" for k in rotations]:
+        table.add_column(column, justify="right", no_wrap=True)
     for key, name in _LINES.items():
         if summary[key] is None:
             continue
         position, rotation = summary[key]["position_m"], summary[key]["rotation_rad"]
         table.add_row(
-            name,
-            *(millimetres(position[k]) for k in ("rms", "p95", "max")),
-            *(degrees(rotation[k]) for k in ("rms", "max")),
+            name.removeprefix("tracking, ") if narrow else name,
+            *(millimetres(position[k]) for k in positions),
+            *(degrees(rotation[k]) for k in rotations),
             style="bold" if key == "tracking_error" else None,
         )
     return table
@@ -137,6 +146,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "period_s": plan.period,
         "samples": plan.samples,
         "duration_s": plan.duration,
+        "trajectory_duration_s": float(plan.trajectory_times[-1]),
         "limited_samples": int(plan.limited.sum()),
         "predicted_lag_s": prepared.solver.lag(plan.period),
         "peak_joint_velocity": peaks.velocity.tolist(),
@@ -178,6 +188,10 @@ def show_check(prepared: Prepared) -> None:
     lag = prepared.solver.lag(plan.period)
     if lag is not None:
         console.print(f"Predicted lag of the solver: {lag * 1e3:.3g} ms.")
+    if plan.duration - plan.trajectory_times[-1] > plan.period:
+        console.print(
+            f"For the tool's speed, {plan.trajectory_times[-1]:.2f} s of trajectory will take {plan.duration:.2f} s."
+        )
     if plan.limited.any():
         console.print(f"The limiter changed {int(plan.limited.sum())} setpoints.")
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.collision import MARGIN, CollisionModel
 from simbridge.errors import FloorCollision, SelfCollision
+from simbridge.kinematics import tool_path
 from simbridge.robot import Joint, Link, Robot, Shape
 
 ARMS = ("ur10", "ur10e")
@@ -355,3 +356,16 @@ def test_a_home_of_ones_own_that_touches_itself_switches_nothing_off():
     assert given.pairs == own.pairs
     with pytest.raises(SelfCollision):
         given.check(np.array([folded]), 0.008)
+
+
+def test_a_tool_beyond_the_flange_is_tested_against_the_floor_and_the_arm():
+    flange = load_robot("ur10")
+    q = flange.home
+    height = tool_path(flange, q[None])[0, 2]
+    long = flange.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
+    assert CollisionModel(flange).clearance(q).distance > MARGIN
+    with pytest.raises(FloorCollision) as caught:
+        CollisionModel(long).check(q[None], 0.008)
+    assert caught.value.link == "the tool"
+    # The rod points straight down: it ends 0.1 m under the floor, and is 1 cm thick.
+    assert caught.value.value == pytest.approx(-0.11, abs=1e-3)

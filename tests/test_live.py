@@ -9,7 +9,9 @@ import pytest
 import simbridge
 from simbridge.backends import ArmState, Backend, Capabilities
 from simbridge.errors import FloorCollision, GuardViolation, InvalidParameter, UnknownName
+from simbridge.kinematics import tool_path
 from simbridge.live import LiveArm
+from simbridge.robot import load_robot
 from simbridge.trajectory.shapes import TOOL_DOWN
 
 ROBOT = simbridge.load_robot("ur10")
@@ -187,3 +189,32 @@ def test_the_arm_is_let_go_even_if_its_first_state_cannot_be_read():
     with pytest.raises(RuntimeError, match="no state"), LiveArm(backend, simbridge.ForwardDynamics(ROBOT)):
         pass
     assert backend.calls == ["enter", "exit"]
+
+
+def test_a_live_target_below_the_floor_stops_the_arm_above_it():
+    robot = load_robot("ur10")
+    target = tool_path(robot, robot.home[None])[0]
+    with simbridge.connect("pybullet", robot=robot) as arm:
+        with pytest.raises(GuardViolation, match="the floor") as caught:
+            for _ in range(2000):
+                target[2] -= 0.0005
+                arm.servo(target)
+        assert caught.value.rule == "collision"
+        assert tool_path(robot, arm.read().q[None])[0, 2] > 0.0
+        with pytest.raises(GuardViolation, match="recover"):
+            arm.servo(tool_path(robot, robot.home[None])[0])
+        arm.recover()
+        above = tool_path(robot, arm.read().q[None])[0]
+        above[2] += 0.0005
+        arm.servo(above)
+
+
+def test_a_latched_guard_refuses_a_move_as_well():
+    with simbridge.connect("pybullet") as arm:
+        before = arm.read().q
+        backend = arm._backend
+        with pytest.raises(GuardViolation):
+            list(backend.stream([np.full(6, np.nan)]))
+        with pytest.raises(GuardViolation, match="recover"):
+            arm.move_to(before + np.array([0.4, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        assert np.abs(arm.read().q - before).max() < 1e-3

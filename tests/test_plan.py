@@ -22,6 +22,7 @@ from simbridge.errors import (
     SelfCollision,
     TargetOutOfReach,
     ToolSpeedExceeded,
+    TorqueLimitExceeded,
     VelocityJumpExceeded,
     VelocityLimitExceeded,
 )
@@ -326,3 +327,14 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
     assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
     assert (np.diff(plan.trajectory_times) >= 0.0).all()
     assert (np.diff(plan.trajectory_times) <= PERIOD * (1.0 + 1e-9)).all()
+
+
+def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
+    robot = load_robot("ur10").with_payload(100.0)
+    with pytest.raises(TorqueLimitExceeded, match="N m to stand still") as caught:
+        make_plan(robot, Scenario(square(side=0.1)), ForwardDynamics(robot))
+    start = ForwardDynamics(robot).solve(square(side=0.1).start).q
+    gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
+    assert caught.value.sample == 0
+    assert caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
+    assert caught.value.value == pytest.approx(np.abs(gravity[np.abs(gravity) > robot.max_effort][0]), rel=1e-6)

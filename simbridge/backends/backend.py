@@ -18,13 +18,14 @@ class ArmState:
     """The arm at one instant of its controller's clock.
 
     Attributes:
-        sequence: Counts states from 0; a gap means a state was missed.
+        sequence: Counts states; a gap means a state was missed.
         host_monotonic: The host's clock when the state was taken, s. Depends on the host.
         timestamp: The controller's clock, s.
         plan_time: How far the plan has come, s.
         q: Measured joint positions (n,), rad.
         qd: Measured joint velocities (n,), rad/s.
-        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`.
+        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In simulation the largest
+            of the period that ends here.
         controller_target: The controller's own target positions (n,), rad.
         setpoint: What was really sent for this instant (n,), rad.
         speed_scaling: 0..1, of the controller.

@@ -150,17 +150,21 @@ class PyBulletBackend(Backend):
         b = self._bullet
         velocity = (setpoint - self._reference) / self.period
         limit = self.robot.max_effort
+        largest = np.zeros(self.robot.n)
         for step in range(self._steps):
             # The pull belongs to the instant of the measurement: a steady motion is followed without lead or lag.
             wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
             pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)
-            self._effort = np.minimum(np.maximum(torque, -limit), limit)
+            effort = np.minimum(np.maximum(torque, -limit), limit)
+            largest = np.where(np.abs(effort) > np.abs(largest), effort, largest)
             b.setJointMotorControlArray(
-                self._body, self._joints, b.TORQUE_CONTROL, forces=self._effort, physicsClientId=self._client
+                self._body, self._joints, b.TORQUE_CONTROL, forces=effort, physicsClientId=self._client
             )
             b.stepSimulation(physicsClientId=self._client)
             self._q, self._qd = self._measured()
+        # Of the period's physics steps the largest: a saturation between two samples must not go unseen.
+        self._effort = largest
         self._reference = setpoint.copy()
         self._count += 1
         if self._realtime or self._gui:
@@ -196,11 +200,11 @@ class PyBulletBackend(Backend):
             max_tool_speed=APPROACH_TOOL_SPEED,
             floor=self._floor,
         )
+        self._guard.expect(self._q)
         for setpoint in way:
-            self._advance(setpoint)
-        self._sent = way[-1]
+            self._sent = self._guard.check(setpoint, self._q)
+            self._advance(self._sent)
         self._settle(way[-1])
-        self._guard.reset(way[-1])
 
     def _settle(self, q: Array) -> None:
         """Wait until the arm has stopped moving, at most a simulated second."""

@@ -26,9 +26,7 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
     """
     dh, checksum = (None, None) if calibration is None else read_calibration(Path(calibration))
     software = profile(polyscope)
-    controller = Controller(
-        load_robot(robot), software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum
-    )
+    controller = Controller(load_robot(robot), software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum)
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,8 +1,7 @@
-"""The compiled inner loops: kinematics and forward dynamics of a serial chain.
+"""The compiled inner loops: forward dynamics of a serial chain, tool poses and Jacobians.
 
-A chain is what `Robot.placements` and `Robot.prismatic` hold. Every joint's axis is the z axis of its own frame, so a
-joint costs one planar rotation and the rest of the chain is constant. Nothing here allocates inside a loop, calls
-numpy inside a loop, or holds the interpreter's lock.
+Chains are described in `simbridge.ik.chain`. Nothing here allocates inside a loop, calls numpy inside a loop, or holds
+the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -10,117 +9,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
-_compiled = njit(cache=True, nogil=True, error_model="numpy")
+from simbridge.ik.chain import Array, Counts, chain_frames, compiled, pose_error, rotation_of
 
 
-@_compiled
-def _rotation_of(pose: Array, out: Array) -> None:
-    """The rotation matrix (3, 3) of a pose [x y z qx qy qz qw]."""
-    x, y, z, w = pose[3], pose[4], pose[5], pose[6]
-    out[0, 0] = 1.0 - 2.0 * (y * y + z * z)
-    out[0, 1] = 2.0 * (x * y - w * z)
-    out[0, 2] = 2.0 * (x * z + w * y)
-    out[1, 0] = 2.0 * (x * y + w * z)
-    out[1, 1] = 1.0 - 2.0 * (x * x + z * z)
-    out[1, 2] = 2.0 * (y * z - w * x)
-    out[2, 0] = 2.0 * (x * z - w * y)
-    out[2, 1] = 2.0 * (y * z + w * x)
-    out[2, 2] = 1.0 - 2.0 * (x * x + y * y)
-
-
-@_compiled
-def _chain(placements: Array, prismatic: NDArray[np.bool_], q: Array, origins: Array, axes: Array, tool: Array) -> None:
-    """Joint origins and axes (n, 3) and the tool (3, 4), all in base_link."""
-    n = q.shape[0]
-    r00, r01, r02 = 1.0, 0.0, 0.0
-    r10, r11, r12 = 0.0, 1.0, 0.0
-    r20, r21, r22 = 0.0, 0.0, 1.0
-    x, y, z = 0.0, 0.0, 0.0
-    for i in range(n + 1):
-        a = placements[i]
-        x += r00 * a[0, 3] + r01 * a[1, 3] + r02 * a[2, 3]
-        y += r10 * a[0, 3] + r11 * a[1, 3] + r12 * a[2, 3]
-        z += r20 * a[0, 3] + r21 * a[1, 3] + r22 * a[2, 3]
-        s00 = r00 * a[0, 0] + r01 * a[1, 0] + r02 * a[2, 0]
-        s01 = r00 * a[0, 1] + r01 * a[1, 1] + r02 * a[2, 1]
-        s02 = r00 * a[0, 2] + r01 * a[1, 2] + r02 * a[2, 2]
-        s10 = r10 * a[0, 0] + r11 * a[1, 0] + r12 * a[2, 0]
-        s11 = r10 * a[0, 1] + r11 * a[1, 1] + r12 * a[2, 1]
-        s12 = r10 * a[0, 2] + r11 * a[1, 2] + r12 * a[2, 2]
-        s20 = r20 * a[0, 0] + r21 * a[1, 0] + r22 * a[2, 0]
-        s21 = r20 * a[0, 1] + r21 * a[1, 1] + r22 * a[2, 1]
-        s22 = r20 * a[0, 2] + r21 * a[1, 2] + r22 * a[2, 2]
-        c, s, slide = 1.0, 0.0, 0.0
-        if i < n:
-            origins[i, 0], origins[i, 1], origins[i, 2] = x, y, z
-            axes[i, 0], axes[i, 1], axes[i, 2] = s02, s12, s22
-            if prismatic[i]:
-                slide = q[i]
-            else:
-                c, s = math.cos(q[i]), math.sin(q[i])
-        r00, r01, r02 = c * s00 + s * s01, c * s01 - s * s00, s02
-        r10, r11, r12 = c * s10 + s * s11, c * s11 - s * s10, s12
-        r20, r21, r22 = c * s20 + s * s21, c * s21 - s * s20, s22
-        x += slide * s02
-        y += slide * s12
-        z += slide * s22
-    tool[0, 0], tool[0, 1], tool[0, 2], tool[0, 3] = r00, r01, r02, x
-    tool[1, 0], tool[1, 1], tool[1, 2], tool[1, 3] = r10, r11, r12, y
-    tool[2, 0], tool[2, 1], tool[2, 2], tool[2, 3] = r20, r21, r22, z
-
-
-@_compiled
-def _pose_error(target: Array, rotation: Array, tool: Array, e: Array) -> None:
-    """Target minus tool in base axes: translation, then the Rodrigues vector of R_target R_tool^T.
-
-    The logarithm is exact, with no dead band near zero and a branch of its own near pi.
-    """
-    e[0] = target[0] - tool[0, 3]
-    e[1] = target[1] - tool[1, 3]
-    e[2] = target[2] - tool[2, 3]
-    t, c = rotation, tool
-    d00 = t[0, 0] * c[0, 0] + t[0, 1] * c[0, 1] + t[0, 2] * c[0, 2]
-    d01 = t[0, 0] * c[1, 0] + t[0, 1] * c[1, 1] + t[0, 2] * c[1, 2]
-    d02 = t[0, 0] * c[2, 0] + t[0, 1] * c[2, 1] + t[0, 2] * c[2, 2]
-    d10 = t[1, 0] * c[0, 0] + t[1, 1] * c[0, 1] + t[1, 2] * c[0, 2]
-    d11 = t[1, 0] * c[1, 0] + t[1, 1] * c[1, 1] + t[1, 2] * c[1, 2]
-    d12 = t[1, 0] * c[2, 0] + t[1, 1] * c[2, 1] + t[1, 2] * c[2, 2]
-    d20 = t[2, 0] * c[0, 0] + t[2, 1] * c[0, 1] + t[2, 2] * c[0, 2]
-    d21 = t[2, 0] * c[1, 0] + t[2, 1] * c[1, 1] + t[2, 2] * c[1, 2]
-    d22 = t[2, 0] * c[2, 0] + t[2, 1] * c[2, 1] + t[2, 2] * c[2, 2]
-    # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
-    x, y, z = 0.5 * (d21 - d12), 0.5 * (d02 - d20), 0.5 * (d10 - d01)
-    sine = math.sqrt(x * x + y * y + z * z)
-    cosine = 0.5 * (d00 + d11 + d22 - 1.0)
-    angle = math.atan2(sine, cosine)
-    if cosine > -0.99:
-        scale = angle / sine if sine > 1e-12 else 1.0
-        e[3], e[4], e[5] = scale * x, scale * y, scale * z
-        return
-    # Near pi the sine vanishes and only the symmetric part still knows the axis (up to its sign).
-    k = 1.0 / (1.0 - cosine)
-    if d00 >= d11 and d00 >= d22:
-        ax = math.sqrt(max(0.0, (d00 - cosine) * k))
-        ay, az = 0.5 * (d01 + d10) * k / ax, 0.5 * (d02 + d20) * k / ax
-    elif d11 >= d22:
-        ay = math.sqrt(max(0.0, (d11 - cosine) * k))
-        ax, az = 0.5 * (d01 + d10) * k / ay, 0.5 * (d12 + d21) * k / ay
-    else:
-        az = math.sqrt(max(0.0, (d22 - cosine) * k))
-        ax, ay = 0.5 * (d02 + d20) * k / az, 0.5 * (d12 + d21) * k / az
-    if ax * x + ay * y + az * z < 0.0:
-        angle = -angle
-    scale = angle / math.sqrt(ax * ax + ay * ay + az * az)
-    e[3], e[4], e[5] = scale * ax, scale * ay, scale * az
-
-
-@_compiled
+@compiled
 def _mass_matrix(
     prismatic: NDArray[np.bool_],
     origins: Array,
@@ -186,7 +80,7 @@ def _mass_matrix(
             )
 
 
-@_compiled
+@compiled
 def _solve_symmetric(a: Array, b: Array) -> None:
     """Solve a x = b in place of b, by L D L^T in place of a's lower triangle (a positive definite)."""
     n = b.shape[0]
@@ -210,7 +104,7 @@ def _solve_symmetric(a: Array, b: Array) -> None:
             b[i] -= a[k, i] * b[k]
 
 
-@_compiled
+@compiled
 def _clamp_error(e: Array, clamp: Array) -> None:
     """Shorten the translation to clamp[0] m and the rotation to clamp[1] rad, directions kept."""
     for part in range(2):
@@ -223,7 +117,7 @@ def _clamp_error(e: Array, clamp: Array) -> None:
             e[o + 2] *= scale
 
 
-@_compiled
+@compiled
 def _advance(
     prismatic: NDArray[np.bool_],
     origins: Array,
@@ -260,7 +154,7 @@ def _advance(
         q[i] += scale * motion[i]
 
 
-@_compiled
+@compiled
 def forward_dynamics_track(
     placements: Array,
     prismatic: NDArray[np.bool_],
@@ -300,10 +194,10 @@ def forward_dynamics_track(
     # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
     scale = 0.25 * dt * dt
     for t in range(poses.shape[0]):
-        _rotation_of(poses[t], rotation)
+        rotation_of(poses[t], rotation)
         for iteration in range(iterations):
-            _chain(placements, prismatic, q, origins, axes, tool)
-            _pose_error(poses[t], rotation, tool, e)
+            chain_frames(placements, prismatic, q, origins, axes, tool)
+            pose_error(poses[t], rotation, tool, e)
             _clamp_error(e, error_clamp)
             for i in range(6):
                 # The error before the first is the first: a new target gives no derivative kick.
@@ -315,7 +209,7 @@ def forward_dynamics_track(
     return out
 
 
-@_compiled
+@compiled
 def forward_dynamics_solve(
     placements: Array,
     prismatic: NDArray[np.bool_],
@@ -351,14 +245,14 @@ def forward_dynamics_solve(
     rotation, e, force = np.empty((3, 3)), np.empty(6), np.empty(6)
     jacobian, mass = np.empty((n, 6)), np.empty((n + 1, n))
     for t in range(total):
-        _rotation_of(poses[t], rotation)
+        rotation_of(poses[t], rotation)
         best = np.inf
         for attempt in range(starts.shape[0] + 1):
             q[:] = first if attempt == 0 else starts[attempt - 1]
             tries[t] = attempt + 1
             for iteration in range(iterations + 1):
-                _chain(placements, prismatic, q, origins, axes, tool)
-                _pose_error(poses[t], rotation, tool, e)
+                chain_frames(placements, prismatic, q, origins, axes, tool)
+                pose_error(poses[t], rotation, tool, e)
                 distance = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
                 angle = math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
                 miss = max(distance / tolerance[0], angle / tolerance[1])
@@ -380,14 +274,14 @@ def forward_dynamics_solve(
     return out, residuals, used, tries
 
 
-@_compiled
+@compiled
 def tool_poses(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> Array:
     """TCP poses (T, 7) in base_link at joint positions (T, n); quaternion signs continuous along the sequence."""
     total, n = q.shape
     out = np.empty((total, 7))
     origins, axes, r = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
     for t in range(total):
-        _chain(placements, prismatic, q[t], origins, axes, r)
+        chain_frames(placements, prismatic, q[t], origins, axes, r)
         # The largest component first, so that nothing is divided by a small number.
         w2 = 1.0 + r[0, 0] + r[1, 1] + r[2, 2]
         x2 = 1.0 + r[0, 0] - r[1, 1] - r[2, 2]
@@ -413,12 +307,12 @@ def tool_poses(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> Arr
     return out
 
 
-@_compiled
+@compiled
 def tool_jacobian(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> Array:
     """The geometric Jacobian (6, n) of the TCP in base axes, translation first."""
     n = q.shape[0]
     origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
     jacobian, mass = np.empty((n, 6)), np.empty((n, n))
-    _chain(placements, prismatic, q, origins, axes, tool)
+    chain_frames(placements, prismatic, q, origins, axes, tool)
     _mass_matrix(prismatic, origins, axes, tool, np.zeros(4), jacobian, mass)
     return jacobian.T.copy()

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ik import kernels
+from simbridge.ik.chain import chain_frames
 
 
 def random_chain(seed, n):
@@ -55,7 +56,7 @@ def test_the_twins_mass_matrix_equals_crba(seed, n):
     chain = np.array([p.homogeneous for p in placements])
     origins, axes, tool = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
     jacobian, mass = np.empty((n, 6)), np.empty((n, n))
-    kernels._chain(chain, prismatic, q, origins, axes, tool)
+    chain_frames(chain, prismatic, q, origins, axes, tool)
     kernels._mass_matrix(prismatic, origins, axes, tool, twin, jacobian, mass)
     assert np.abs(np.tril(mass) - np.triu(expected).T).max() < 1e-11
 

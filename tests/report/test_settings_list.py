@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simbridge.report.settings_list import repeat_command
 from simbridge.options import Options
+from simbridge.report.settings_list import repeat_command
 from simbridge.runner import Run, run
 
 
