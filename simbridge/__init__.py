@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from simbridge.cell import Cell, load_cell
     from simbridge.cli import run_as_script
     from simbridge.errors import SimbridgeError
     from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from simbridge.trajectory import Trajectory, read_trajectory
 
 _HOMES = {
+    "Cell": "cell",
     "ForwardDynamics": "ik.forward_dynamics",
     "ForwardDynamicsParameters": "ik.parameters",
     "LiveArm": "live",
@@ -41,6 +43,7 @@ _HOMES = {
     "Trajectory": "trajectory",
     "Twin": "ik.forward_dynamics",
     "connect": "live",
+    "load_cell": "cell",
     "load_robot": "robot",
     "load_scenario": "scenario",
     "read_trajectory": "trajectory",
@@ -49,6 +52,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Cell",
     "ForwardDynamics",
     "ForwardDynamicsParameters",
     "LiveArm",
@@ -63,6 +67,7 @@ __all__ = [
     "Twin",
     "__version__",
     "connect",
+    "load_cell",
     "load_robot",
     "load_scenario",
     "read_trajectory",

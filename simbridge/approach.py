@@ -9,6 +9,7 @@ from simbridge.collision import CollisionModel
 from simbridge.limiter import tool_speeds
 from simbridge.robot import Robot
 from simbridge.robot.robot import Array
+from simbridge.surroundings import BARE_FLOOR, Surroundings
 
 
 def plan_approach(
@@ -19,7 +20,7 @@ def plan_approach(
     *,
     max_joint_speed: float,
     max_tool_speed: float,
-    floor: float | None = 0.0,
+    surroundings: Surroundings = BARE_FLOOR,
 ) -> Array:
     """Joint positions (T, n) from start to goal (n,), straight in joint space, with a minimum-jerk profile.
 
@@ -29,7 +30,7 @@ def plan_approach(
         period: Control period, s.
         max_joint_speed: rad/s, for every joint.
         max_tool_speed: m/s.
-        floor: Height of the floor in base_link, m; None for no floor.
+        surroundings: What it must not touch.
 
     Raises:
         PlanRefused: The way there breaks a limit or touches something.
@@ -42,7 +43,7 @@ def plan_approach(
     while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
         duration = max(duration * fastest / max_tool_speed, duration + period)
         setpoints = _profile(start, goal, duration, period)
-    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, floor))
+    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
     return setpoints
 
 

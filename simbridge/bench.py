@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.table import Table
 
 REPEATS = 5
+# These take minutes, and so are only measured when asked for.
+_MINUTES = ("servo", "emulator")
 
 
 class _Results:
@@ -31,17 +33,18 @@ class _Results:
 
 
 def bench(what: str) -> int:
-    """Measure "all" (but for the emulator, which takes minutes), or one part, and print a table."""
+    """Measure "all" (but for servo and emulator, which take minutes), or one part, and print a table."""
     results = _Results()
     console = Console(highlight=False)
     parts: dict[str, Callable[[_Results], None]] = {
         "solvers": _solvers,
         "run": _run,
         "startup": _startup,
+        "servo": _servo,
         "emulator": _emulator,
     }
     for name, part in parts.items():
-        if what == name or (what == "all" and name != "emulator"):
+        if what == name or (what == "all" and name not in _MINUTES):
             with console.status(f"Measuring {name} ..."):
                 part(results)
     console.print(results.table)
@@ -121,8 +124,8 @@ def _run(results: _Results) -> None:
             log = LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period)
             with open_backend("pybullet", prepared.robot, prepared.options) as arm, log:
                 arm.move_to(plan.setpoints[0])
-                for index, state in enumerate(arm.stream(plan.setpoints)):
-                    log.write(sample_of(plan, index, state))
+                for state in arm.stream(plan.setpoints):
+                    log.write(sample_of(plan, state))
 
     def unlogged() -> None:
         with open_backend("pybullet", prepared.robot, prepared.options) as arm:
@@ -165,6 +168,14 @@ def _startup(results: _Results) -> None:
 def _emulator(results: _Results) -> None:
     """The emulator's ticks while the real client streams servoJ for a minute, and under hostile load."""
     from simbridge.emulator.benchmark import measure
+
+    for row in measure():
+        results.add(*row)
+
+
+def _servo(results: _Results) -> None:
+    """The servo loop on the emulator for a minute, then for another with the parent computing all the while."""
+    from simbridge.bench_servo import measure
 
     for row in measure():
         results.add(*row)

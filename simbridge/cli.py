@@ -10,6 +10,7 @@ import signal
 import sys
 import textwrap
 import threading
+import traceback
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,11 +20,13 @@ import tyro
 from tyro.conf import Positional, arg, subcommand
 from tyro.constructors import PrimitiveConstructorSpec
 
+from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InvalidParameter, ScenarioError, SimbridgeError, UnknownName
 from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
 
 if TYPE_CHECKING:
     from simbridge.options import Options
+    from simbridge.surroundings import Floor
 
 
 def _given(metavar: str, otherwise: str) -> Any:
@@ -60,15 +63,17 @@ Six = tuple[float, float, float, float, float, float]
 class _Planned:
     scenario: Positional[str]
     """A name in scenarios/, a script (./mine.py), or a file of samples (TUM or CSV)."""
-    robot: str = "ur10"
+    robot: Annotated[str | None, _given("NAME|FILE", "the cell's, else ur10")] = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    cell: Annotated[str | None, _given("FILE", "a floor, and nothing else")] = None
+    """How the arm stands, what it carries and what is around it (TOML, docs/cell.md)."""
     solver: Annotated[str, _given("NAME", "the scenario's")] = ""
     """Inverse-kinematics solver; its own settings are --solver.NAME."""
     speed_scale: float = 1.0
     """0.2 plays the trajectory at a fifth of its speed."""
-    tcp: Annotated[Six | None, _optional(6), _given("X Y Z RX RY RZ", "tool0")] = None
+    tcp: Annotated[Six | None, _optional(6), _given("X Y Z RX RY RZ", "the cell's, else tool0")] = None
     """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
-    payload: float = 0.0
+    payload: Annotated[float | None, _optional(1), _given("KG", "the cell's, else none")] = None
     """Mass at the TCP that the controller is told of, kg."""
     frame: Literal["base_link", "base"] = "base_link"
     """Frame of the poses: base_link (x forward, ROS) or base (as the pendant shows)."""
@@ -86,12 +91,14 @@ class _Planned:
     """Control period, s."""
     home: Annotated[tuple[float, ...], _given("RAD ...", "the robot's")] = ()
     """Joint positions from which the first target is solved, rad."""
-    floor: Annotated[str, _given("M|none", "0")] = "0"
+    floor: Annotated[str | None, _given("M|none", "the cell's, else 0")] = None
     """Height of the floor in base_link, m; none for no floor."""
     max_tool_speed: Annotated[float | None, _optional(1), _given("M/S", "the robot's")] = None
     """Largest speed of the TCP, m/s."""
     plan: Annotated[str | None, _given("RUN", "solve anew")] = None
     """A run directory whose plan is replayed instead of solving anew."""
+    kinematics: Annotated[str | None, _given("nominal|FILE", "the controller's own; nominal in simulation")] = None
+    """Kinematics: nominal, or those of one very arm from a calibration file or a run."""
     json: bool = False
     """Print the result as JSON, for machines."""
     parameters: Annotated[ForwardDynamicsParameters, arg(name="solver")] = field(
@@ -99,9 +106,11 @@ class _Planned:
     )
 
     def options(self) -> Options:
+        from simbridge.cell import load_cell
         from simbridge.options import Options
 
         return Options(
+            cell=None if self.cell is None else load_cell(self.cell),
             tcp=self.tcp or (),
             payload=self.payload,
             frame=self.frame,
@@ -110,8 +119,9 @@ class _Planned:
             on_limits=self.on_limits,
             speed_scale=self.speed_scale,
             max_tool_speed=self.max_tool_speed,
-            floor=_floor(self.floor),
+            floor=None if self.floor is None else _floor(self.floor),
             plan=self.plan,
+            kinematics=self.kinematics,
         )
 
 
@@ -120,7 +130,15 @@ class _Run(_Planned):
     """Run a scenario and measure how well it was tracked."""
 
     backend: str = "pybullet"
-    """What takes the setpoints: pybullet."""
+    """What takes the setpoints: pybullet, ursim, or real (a UR arm)."""
+    host: Annotated[str | None, _given("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
+    """Address of the controller, for ursim and real."""
+    on_scaling: Literal["follow", "stop"] = "follow"
+    """When the controller scales the speed: follow it in time, or stop the arm."""
+    yes: bool = False
+    """Let the cell file answer where a person is asked before a real arm moves; it must match the controller."""
+    realtime_priority: int = 0
+    """Of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler."""
     unmodelled_payload: float = 0.0
     """Mass at the TCP that the controller is not told of, kg (simulation only)."""
     out: Annotated[str | None, _given("DIR", "one under runs/")] = None
@@ -148,6 +166,10 @@ class _Run(_Planned):
             servo=self.servo,
             servo_lookahead=self.servo_lookahead,
             servo_gain=self.servo_gain,
+            host=self.host,
+            on_scaling=self.on_scaling,
+            yes=self.yes,
+            realtime_priority=self.realtime_priority,
             realtime=self.realtime,
             gui=self.gui,
             tolerance=judged,
@@ -180,6 +202,28 @@ class _Export:
 
 
 @dataclass
+class _Doctor:
+    """Look whether a run would work here, and how to mend it; move nothing (docs/hardware.md)."""
+
+    backend: Annotated[
+        Literal["pybullet", "ursim", "real"] | None,
+        _optional(1, "pybullet", "ursim", "real"),
+        _given("pybullet|ursim|real", "what answers at the host, else pybullet"),
+    ] = None
+    """For runs on what: the simulator, URSim, or a real arm."""
+    host: Annotated[str | None, _given("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
+    """The controller to look at."""
+    robot: Annotated[str | None, _given("NAME|FILE", "the cell's, else ur10")] = None
+    """The arm that is expected."""
+    cell: Annotated[str | None, _given("FILE", "none")] = None
+    """A cell file to compare the controller with (docs/cell.md)."""
+    write_cell: Annotated[str | None, _given("FILE", "none")] = None
+    """Start a cell file from what the controller says."""
+    json: bool = False
+    """Print the result as JSON, for machines."""
+
+
+@dataclass
 class _Emulate:
     """Run an emulated UR controller, for tests of the software that talks to one (docs/emulator.md)."""
 
@@ -201,8 +245,8 @@ class _Emulate:
 class _Bench:
     """Measure speed, each figure beside what it is compared to."""
 
-    what: Positional[Literal["all", "solvers", "run", "startup", "emulator"]] = "all"
-    """Which part; all leaves out the emulator, which takes a minute and a half."""
+    what: Positional[Literal["all", "solvers", "run", "startup", "servo", "emulator"]] = "all"
+    """Which part; all leaves out servo and emulator, which take minutes."""
 
 
 Command = (
@@ -211,6 +255,7 @@ Command = (
     | Annotated[_Robots, subcommand("robots")]
     | Annotated[_Scenarios, subcommand("scenarios")]
     | Annotated[_Export, subcommand("export")]
+    | Annotated[_Doctor, subcommand("doctor")]
     | Annotated[_Emulate, subcommand("emulate")]
     | Annotated[_Bench, subcommand("bench")]
 )
@@ -221,9 +266,9 @@ simbridge replays a Cartesian trajectory through an inverse-kinematics solver, s
 measures the tracking error. Begin with: simbridge run square_tracking"""
 
 
-def _floor(text: str) -> float | None:
+def _floor(text: str) -> Floor:
     if text.lower() == "none":
-        return None
+        return "none"
     try:
         return float(text)
     except ValueError:
@@ -234,8 +279,8 @@ def main(arguments: list[str] | None = None) -> int:
     """The program `simbridge`.
 
     Returns:
-        The exit status: 0 when all went well, 1 when a run missed its tolerance, 2 for input that cannot be used, 130
-        after Ctrl-C.
+        The exit status: 0 when all went well, 1 when a run missed its tolerance or the emulator broke, 2 for input
+        that cannot be used, 130 after Ctrl-C.
     """
     given = sys.argv[1:] if arguments is None else arguments
     if given == ["--version"]:
@@ -285,6 +330,10 @@ def _dispatch(command: object, given: list[str]) -> int:
         return commands.scenarios()
     if isinstance(command, _Export):
         return commands.export(Path(command.run), command.to)
+    if isinstance(command, _Doctor):
+        from simbridge.doctor import doctor
+
+        return doctor(**vars(command))
     if isinstance(command, _Emulate):
         from simbridge.emulator.emulate import emulate
 
@@ -311,8 +360,10 @@ def solver_changes(command: _Planned, given: list[str]) -> dict[str, object]:
 
 def _told(error: SimbridgeError) -> int:
     kept = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
+    if isinstance(error, EmulatorBroken):
+        traceback.print_exception(error.__cause__)
     _say(f"{error}{kept}")
-    return 130 if isinstance(error, KeyboardInterrupt) else 2
+    return 130 if isinstance(error, KeyboardInterrupt) else 1 if isinstance(error, EmulatorBroken) else 2
 
 
 def _say(text: str) -> None:

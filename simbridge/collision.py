@@ -1,4 +1,4 @@
-"""Clearance of a posture: link against link, and links against the floor.
+"""Clearance of a posture: link against link, and links against the floor and what else stands around the arm.
 
 Links are the capsules and cylinders of the robot's description. A sequence of postures is not tested one by one: while
 two bodies that were d apart have moved less than d against each other, they cannot touch.
@@ -13,16 +13,17 @@ import coal
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import FloorCollision, SelfCollision
+from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
 from simbridge.robot import Robot, Shape
 from simbridge.robot.robot import Array
 from simbridge.robot.urdf_writer import axis_frame
+from simbridge.surroundings import BARE_FLOOR, Capsule, Surroundings
 
 TOOL = "the tool"
 TOOL_RADIUS = 0.01  # m
 FLOOR = "the floor"
-# Who owns a body: a link by its index, or one of these two.
-_FLOOR_OWNER, _BASE_OWNER = -2, -1
+# Who owns a body: a link by its index, or one of these three.
+_FLOOR_OWNER, _ZONE_OWNER, _BASE_OWNER = -3, -2, -1
 # Kept from everything, m: the shapes follow the true surfaces to about this much.
 MARGIN = 0.005
 # So many postures are compared with the last tested one at once.
@@ -35,62 +36,82 @@ class Clearance:
 
     Attributes:
         distance: m; negative when they overlap.
-        bodies: Their names; the second may be the floor.
+        bodies: Their names; the second may be the floor, a box or a plane.
+        zone: The name of that box or plane; None when it is neither.
     """
 
     distance: float
     bodies: tuple[str, str]
+    zone: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Such as "link_1 would be 12 mm inside the floor (5 mm are kept)"."""
+        depth = f"{abs(self.distance) * 1e3:.0f} mm {'inside' if self.distance < 0.0 else 'from'}"
+        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} ({MARGIN * 1e3:.0f} mm are kept)"
 
 
 @dataclass(frozen=True)
 class _Body:
-    """A solid shape, or the floor.
+    """A solid shape, the floor, or a box or plane to keep out of.
 
     Attributes:
-        name: Of its link.
-        owner: Index of its link, or one of the two above.
+        name: Of its link, or what people call it.
+        owner: Index of its link, or one of the three above.
         extent: The largest distance of its points from the origin of its joint, m.
         radius: The largest distance of its points from the axis of its joint, m.
+        zone: Its name as a box or plane, else None.
     """
 
     name: str
     owner: int
     extent: float = 0.0
     radius: float = 0.0
+    zone: str | None = None
 
 
 class CollisionModel:
-    """The solid shapes of an arm over a floor, and a thin rod from its flange to its TCP.
+    """The solid shapes of an arm and its tool, among what stands around them.
 
-    Neighbouring links are not tested against each other, nor are pairs that touch at the robot's own home: those
+    Neighbouring links are not tested against each other, nor are links that touch at the robot's own home: those
     are built that way.
 
     Args:
         robot: The arm.
-        floor: Height of the floor in base_link, m; None for no floor.
+        surroundings: Floor, boxes, planes and the tool's shape.
     """
 
-    def __init__(self, robot: Robot, floor: float | None = 0.0) -> None:
+    def __init__(self, robot: Robot, surroundings: Surroundings = BARE_FLOOR) -> None:
         self.robot = robot
         self._model, self._data = robot.model, robot.model.createData()
         self._geometry = pin.GeometryModel()
         self._bodies: list[_Body] = []
-        if floor is not None:
-            self._add(_Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(floor)))
+        self._add_zones(surroundings)
         self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
         for index, link in enumerate(robot.links):
             self._add_shapes(link.name, index, link.shapes, link.placement)
-        self._add_tool()
+        self._add_tool(surroundings.tool)
         self._pairs = self._find_pairs()
         self._buffers = self._geometry.createData()
 
-    def _add_tool(self) -> None:
-        """A rod from the flange to the TCP stands for the tool, whose shape is not known."""
-        flange = self.robot.tool0.translation
-        tip = (self.robot.tool0 * self.robot.tcp).translation
-        if np.linalg.norm(tip - flange) > 0.0:
-            rod = Shape("capsule", tuple(flange.tolist()), tuple(tip.tolist()), TOOL_RADIUS)
-            self._add_shapes(TOOL, self.robot.n - 1, (rod,), pin.SE3.Identity())
+    def _add_zones(self, surroundings: Surroundings) -> None:
+        if surroundings.floor is not None:
+            self._add(_Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(surroundings.floor)))
+        for box in surroundings.boxes:
+            at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
+            self._add(_Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at)
+        for plane in surroundings.planes:
+            normal = np.array(plane.normal) / np.linalg.norm(plane.normal)
+            behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
+            self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)
+
+    def _add_tool(self, capsules: tuple[Capsule, ...]) -> None:
+        """A rod from the flange to the TCP stands for a tool whose shape is not known."""
+        tip = tuple(self.robot.tcp.translation.tolist())
+        if not capsules and any(tip):
+            capsules = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),)
+        shapes = tuple(Shape("capsule", part.start, part.end, part.radius) for part in capsules)
+        self._add_shapes(TOOL, self.robot.n - 1, shapes, self.robot.tool0)
 
     def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
         joint = max(body.owner, _BASE_OWNER) + 1
@@ -112,8 +133,8 @@ class CollisionModel:
         """Add the pairs to test to the geometry; in each, the second body moves when seen from the first."""
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             one, other = self._bodies[first].owner, self._bodies[second].owner
-            # The base and the first link stand on the floor.
-            if other > 0 if one == _FLOOR_OWNER else other - one > 1:
+            # The base and the first link stand on the floor; the base stands still.
+            if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
         at_home = self._distances(self.robot.home if self.robot.built is None else self.robot.built)
@@ -122,11 +143,16 @@ class CollisionModel:
         kept = [
             pair
             for pair, distance in zip(found, at_home, strict=True)
-            if distance > MARGIN or self._bodies[pair[0]].owner == _FLOOR_OWNER
+            if distance > MARGIN or not self._is_built(*(self._bodies[index] for index in pair))
         ]
         for first, second in kept:
             self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         return [(self._bodies[first], self._bodies[second]) for first, second in kept]
+
+    @staticmethod
+    def _is_built(first: _Body, second: _Body) -> bool:
+        """Whether both belong to the arm as its maker built it; its tool and its surroundings do not."""
+        return first.owner >= _BASE_OWNER and TOOL not in (first.name, second.name)
 
     def _distances(self, q: Array) -> Array:
         """The distance of every pair (pairs,) at joint positions q (n,), m."""
@@ -135,8 +161,10 @@ class CollisionModel:
 
     def _nearest(self, distances: Array) -> Clearance:
         index = int(np.argmin(distances))
-        first, second = (body.name for body in self._pairs[index])
-        return Clearance(float(distances[index]), (second, first) if first == FLOOR else (first, second))
+        first, second = self._pairs[index]
+        if first.owner < _BASE_OWNER:
+            first, second = second, first
+        return Clearance(float(distances[index]), (first.name, second.name), second.zone)
 
     @property
     def pairs(self) -> int:
@@ -148,13 +176,13 @@ class CollisionModel:
         return self._nearest(self._distances(q)) if self.pairs else None
 
     def check(self, setpoints: Array, period: float) -> Clearance | None:
-        """Refuse a sequence of postures (T, n) that comes closer than 5 mm to the floor or to itself.
+        """Refuse a sequence of postures (T, n) that comes closer than 5 mm to itself, the floor, a box or a plane.
 
         Returns:
             The smallest clearance that was measured on the way (an upper bound of the smallest there is).
 
         Raises:
-            FloorCollision, SelfCollision: Name the first sample, its time and the links.
+            FloorCollision, KeepOutViolation, SelfCollision: Name the first sample, its time and the links.
         """
         if not self.pairs:
             return None
@@ -204,22 +232,29 @@ def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> in
     return len(setpoints)
 
 
-def _refusal(found: Clearance, sample: int, time: float) -> FloorCollision | SelfCollision:
+def _refusal(found: Clearance, sample: int, time: float) -> PlanRefused:
     first, second = found.bodies
-    when = f"at sample {sample} ({time:.3f} s)"
-    depth = f"{abs(found.distance) * 1e3:.0f} mm {'inside' if found.distance < 0.0 else 'from'}"
+    what = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.words}."
+    if found.zone is not None:
+        return KeepOutViolation(
+            f"{what} Move the trajectory away from it, begin from another posture (--home), or mend the cell file.",
+            sample=sample,
+            time=time,
+            clearance=found.distance,
+            link=first,
+            zone=found.zone,
+        )
     if second == FLOOR:
         return FloorCollision(
-            f"The plan was refused: {when} {first} would be {depth} the floor (5 mm are kept). Raise the trajectory, "
-            "or say where the floor is with --floor HEIGHT (base_link's plane, 0, by default; none for no floor).",
+            f"{what} Raise the trajectory, or say where the floor is with --floor HEIGHT (base_link's plane, 0, by "
+            "default; none for no floor).",
             sample=sample,
             time=time,
             clearance=found.distance,
             link=first,
         )
     return SelfCollision(
-        f"The plan was refused: {when} {first} would be {depth} {second} (5 mm are kept). Move the trajectory away "
-        "from the arm's own body, or begin from another posture (--home).",
+        f"{what} Move the trajectory away from the arm's own body, or begin from another posture (--home).",
         sample=sample,
         time=time,
         distance=found.distance,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,24 +16,24 @@ if TYPE_CHECKING:
     from simbridge.runner import Prepared
 
 
-def _prepared(command: _Planned, solver_changes: dict[str, Any]) -> Prepared:
+def _prepared(command: _Planned, solver_changes: dict[str, Any], backend: str = "pybullet") -> Prepared:
     from simbridge.robot import load_robot
     from simbridge.runner import prepare
 
-    robot = load_robot(command.robot, home=command.home or None)
-    return prepare(command.scenario, robot=robot, solver_changes=solver_changes, options=command.options())
+    options = command.options()
+    robot = load_robot(command.robot or options.robot, home=command.home or None)
+    return prepare(command.scenario, robot=robot, solver_changes=solver_changes, options=options, backend=backend)
 
 
 def run(command: _Run, solver_changes: dict[str, Any]) -> int:
     """Run a scenario, show its progress and its result."""
-    from simbridge.errors import UnknownName
-    from simbridge.runner import BACKENDS, execute
+    from simbridge.runner import execute
 
-    if command.backend not in BACKENDS:
-        raise UnknownName("backend", command.backend, BACKENDS)
-    prepared = _prepared(command, solver_changes)
-    with terminal.progress(prepared.plan, quiet=command.json) as progress:
-        finished = execute(prepared, backend=command.backend, out=command.out, progress=progress)
+    prepared = _prepared(command, solver_changes, command.backend)
+    ask = terminal.ask if sys.stdin.isatty() else None
+    # A question cannot be asked while a progress bar is drawn.
+    with terminal.progress(prepared.plan, quiet=command.json or command.backend == "real") as progress:
+        finished = execute(prepared, out=command.out, progress=progress, ask=ask)
     if command.json:
         print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
     else:

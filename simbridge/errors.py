@@ -1,8 +1,8 @@
 """The error tree: one root, and what every error carries.
 
 An error is a fact about the world with a remedy: the message says what, where, how much and what to do, in one
-paragraph; the same facts are fields, so that a program need not read the message. Errors that belong to one part of
-the package live here too: this file is the complete list of what can go wrong.
+paragraph; the same facts are fields, so that a program need not read the message. Controllers, real and emulated, have
+their own errors under the same root: `simbridge/ur/errors.py` and `simbridge/emulator/errors.py`.
 """
 
 from __future__ import annotations
@@ -262,6 +262,20 @@ class FloorCollision(PlanRefused):
         super().__init__(message, sample=sample, time=time, value=clearance, limit=0.0)
 
 
+class KeepOutViolation(PlanRefused):
+    """A link that would enter a box or pass a plane of the cell (value: clearance in m, negative when inside).
+
+    Attributes:
+        link: The link.
+        zone: The name of the box or plane.
+    """
+
+    def __init__(self, message: str, *, sample: int, time: float, clearance: float, link: str, zone: str) -> None:
+        self.link = link
+        self.zone = zone
+        super().__init__(message, sample=sample, time=time, value=clearance, limit=0.0)
+
+
 class SelfCollision(PlanRefused):
     """Two links that would touch (value: their distance in m, negative when they overlap).
 
@@ -316,6 +330,20 @@ class OutputDirectoryError(SimbridgeError, OSError):
         self.path = Path(path)
         self.reason = reason
         super().__init__(f"The run directory {path} cannot be used: {reason}.")
+
+
+class OutputFileError(SimbridgeError, OSError):
+    """A file cannot be written.
+
+    Attributes:
+        path: The file.
+        reason: Why, and what to do.
+    """
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path = Path(path)
+        self.reason = reason
+        super().__init__(f"The file {path} cannot be written: {reason}.")
 
 
 class MissingPackage(SimbridgeError, ImportError):
@@ -375,75 +403,3 @@ class NotARun(SimbridgeError, ValueError):
         self.path = Path(path)
         self.missing = missing
         super().__init__(f"{path} is not a run that can be read: {missing}: {reason}.")
-
-
-class EmulatorError(SimbridgeError, RuntimeError):
-    """The emulator could not be started, or could not do what its control socket was asked."""
-
-
-class ProtocolViolation(SimbridgeError, ValueError):
-    """A client of the emulated controller sent what its protocol does not allow. It is disconnected; nobody else is.
-
-    Attributes:
-        protocol: "RTDE", "dashboard" or "script".
-        reason: What is wrong, as a sentence.
-    """
-
-    def __init__(self, protocol: str, reason: str) -> None:
-        self.protocol = protocol
-        self.reason = reason
-        super().__init__(f"The {protocol} client was disconnected: {reason}.")
-
-
-class CannotListen(SimbridgeError, OSError):
-    """A port of the emulated controller cannot be opened.
-
-    Attributes:
-        host: The address.
-        port: The port.
-        reason: The system's error number (errno.EADDRINUSE, errno.EADDRNOTAVAIL, ...).
-    """
-
-    def __init__(self, host: str, port: int, reason: int) -> None:
-        self.host = host
-        self.port = port
-        self.reason = reason
-        super().__init__(
-            f"The emulated controller cannot listen on {host}:{port}: {os.strerror(reason)} "
-            f"({errno.errorcode.get(reason, reason)}). The ports of a controller are fixed: stop the controller or "
-            f"URSim that uses them, or give this one another loopback address, such as --host 127.0.0.2."
-        )
-        self.errno = reason
-
-
-class ScriptSyntaxError(SimbridgeError, ValueError):
-    """A text that is not URScript, or more than the emulated controller takes.
-
-    Attributes:
-        line: The line at fault, counted from 1.
-        column: The column at fault, counted from 1.
-        reason: What is wrong.
-    """
-
-    def __init__(self, reason: str, *, line: int, column: int) -> None:
-        self.reason = reason
-        self.line = line
-        self.column = column
-        super().__init__(f"The script cannot be run: line {line}, column {column}: {reason}.")
-
-
-class RuntimeFault(SimbridgeError, RuntimeError):
-    """A URScript program that did what cannot be done. The program has ended; the controller goes on.
-
-    Attributes:
-        reason: What it did, as a sentence.
-        line: The script's line, counted from 1, or 0 until it is known.
-    """
-
-    def __init__(self, reason: str, *, line: int = 0) -> None:
-        self.reason = reason
-        self.line = line
-        super().__init__(reason)
-
-    def __str__(self) -> str:
-        return f"Runtime exception in line {self.line}: {self.reason}" if self.line else self.reason

@@ -83,11 +83,12 @@ class Evaluation:
     def _reference_at(self, times: Array) -> Array:
         return self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
 
-    def summary(self, outcome: str) -> dict[str, Any]:
+    def summary(self, outcome: str, loop: dict[str, Any] | None = None) -> dict[str, Any]:
         """What summary.json holds, as numbers in SI units.
 
         Args:
             outcome: "completed", or why the run ended early.
+            loop: The control loop's timing; simulated time has none.
         """
         log, settings = self.log, self.settings
         summary: dict[str, Any] = {
@@ -108,13 +109,15 @@ class Evaluation:
         summary |= tracking_summary(
             log.stamp, self._reference_at, self.target, self.solution, self.setpoint, self.attained
         )
+        torques = settings["backend"].get("effort_unit", "N m") != "A"
         summary |= {
             "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
-            "peak_joint_torque": np.abs(log.effort).max(axis=0).tolist(),
-            "saturated_samples": int((np.abs(log.effort) >= self.max_effort).any(axis=1).sum()),
+            # A current cannot be held against a torque limit.
+            "peak_joint_torque": np.abs(log.effort).max(axis=0).tolist() if torques else None,
+            "peak_joint_current": None if torques else np.abs(log.effort).max(axis=0).tolist(),
+            "saturated_samples": int((np.abs(log.effort) >= self.max_effort).any(axis=1).sum()) if torques else 0,
             "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
-            # The control loop's timing: simulated time has none.
-            "loop": None,
+            "loop": loop,
         }
         return summary
 

@@ -2,16 +2,65 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import GuardViolation
-from simbridge.robot import Robot
-from simbridge.robot.robot import Array
+
+if TYPE_CHECKING:
+    from simbridge.robot import Robot
+
+Array = NDArray[np.float64]
 
 # Setpoints planned to a limit may pass it by rounding.
 _SLACK = 1.0 + 1e-5
 # How far a setpoint may be from the measured arm: this, plus what a healthy servo trails behind at speed.
 _DISTANCE = 0.2  # rad
+
+
+@dataclass(frozen=True)
+class ArmLimits:
+    """All the guard knows of an arm: a `Robot` has it, and a process without one can be told.
+
+    Attributes:
+        name: The arm's.
+        joint_names: n names.
+        position_min, position_max: (n,) rad.
+        max_velocity: (n,) rad/s.
+    """
+
+    name: str
+    joint_names: tuple[str, ...]
+    position_min: Array
+    position_max: Array
+    max_velocity: Array
+
+    @staticmethod
+    def of(
+        name: str,
+        joint_names: list[str],
+        position_min: list[float],
+        position_max: list[float],
+        max_velocity: list[float],
+    ) -> ArmLimits:
+        """From plain lists."""
+        return ArmLimits(
+            name, tuple(joint_names), np.array(position_min), np.array(position_max), np.array(max_velocity)
+        )
+
+    @staticmethod
+    def told(robot: Robot) -> dict[str, Any]:
+        """A robot's limits as plain lists, as `of` takes them."""
+        return {
+            "name": robot.name,
+            "joint_names": list(robot.joint_names),
+            "position_min": robot.position_min.tolist(),
+            "position_max": robot.position_max.tolist(),
+            "max_velocity": robot.max_velocity.tolist(),
+        }
 
 
 class Guard:
@@ -23,7 +72,7 @@ class Guard:
         lookahead: The servo's lookahead, s; the arm may trail twice that behind a moving setpoint.
     """
 
-    def __init__(self, robot: Robot, period: float, lookahead: float = 0.03) -> None:
+    def __init__(self, robot: Robot | ArmLimits, period: float, lookahead: float = 0.03) -> None:
         self._robot = robot
         self._period = period
         self._lookahead = lookahead
@@ -75,10 +124,10 @@ class Guard:
             raise GuardViolation(
                 f"A {name} must be numbers, not {type(given).__name__}; the arm was stopped.", rule="shape"
             ) from None
-        if q.shape != (self._robot.n,):
+        if q.shape != (len(self._low),):
             raise GuardViolation(
                 f"A {name} of shape {q.shape} was refused and the arm stopped: {self._robot.name} has "
-                f"{self._robot.n} joints.",
+                f"{len(self._low)} joints.",
                 rule="shape",
             )
         if not np.isfinite(q).all():

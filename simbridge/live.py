@@ -5,39 +5,46 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
 from simbridge.backends import ArmState, Backend
+from simbridge.backends.consent import Ask
 from simbridge.collision import MARGIN, CollisionModel
 from simbridge.errors import GuardViolation
 from simbridge.ik.solver import Array, Solver, Target
 from simbridge.limiter import Limiter
-from simbridge.robot import Robot, load_robot
+from simbridge.robot import Robot
+from simbridge.surroundings import BARE_FLOOR, Surroundings
 
 
 class LiveArm:
     """An arm that follows targets as they come: solver, limiter and guard inside. A context manager.
 
     The solver begins at the arm's measured joints. Setpoints past velocity, acceleration or tool speed are limited;
-    one that comes closer than 5 mm to the floor or to the arm itself, or that the guard refuses, stops the arm.
+    one that comes closer than 5 mm to its surroundings or to the arm itself, or that the guard refuses, stops the arm.
 
     Args:
         backend: Not yet entered.
         solver: Made for the same arm.
         max_tool_speed: m/s; the robot's by default.
-        floor: Height of the floor in base_link, m; None for no floor.
+        surroundings: What it must not touch.
     """
 
     def __init__(
-        self, backend: Backend, solver: Solver, max_tool_speed: float | None = None, floor: float | None = 0.0
+        self,
+        backend: Backend,
+        solver: Solver,
+        max_tool_speed: float | None = None,
+        surroundings: Surroundings = BARE_FLOOR,
     ) -> None:
         self._backend = backend
         self._solver = solver
         robot = solver.robot
         speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
         self._limiter = Limiter(robot, backend.period, speed)
-        self._collisions = CollisionModel(robot, floor)
+        self._collisions = CollisionModel(robot, surroundings)
         self._refused = False
         self._next = robot.home
         self._states: Iterator[ArmState] | None = None
@@ -124,8 +131,7 @@ class LiveArm:
         self._refused = True
         self._end_stream()
         raise GuardViolation(
-            f"A setpoint was refused and the arm stopped: {found.bodies[0]} would come within "
-            f"{found.distance * 1e3:.0f} mm of {found.bodies[1]}; {MARGIN * 1e3:.0f} mm are kept.",
+            f"A setpoint was refused and the arm stopped: {found.words}.",
             rule="collision",
             value=found.distance,
             limit=MARGIN,
@@ -142,33 +148,37 @@ class LiveArm:
 def connect(
     backend: str = "pybullet",
     *,
-    robot: Robot | str | os.PathLike[str] = "ur10",
+    robot: Robot | str | os.PathLike[str] | None = None,
     solver: Solver | None = None,
-    period: float | None = None,
-    max_tool_speed: float | None = None,
-    realtime: bool = False,
-    gui: bool = False,
-    floor: float | None = 0.0,
+    ask: Ask | None = None,
+    **choices: Any,
 ) -> LiveArm:
     """A live arm, to be entered with `with`.
 
+    On "ursim" and "real" the state that `servo` returns is the newest, which belongs to the setpoint before; a call
+    that comes more than 100 ms after the last stops the arm.
+
     Args:
-        backend: "pybullet".
-        robot: A `Robot`, a name or a file; ignored when a solver is given, which has its own.
+        backend: "pybullet", "ursim" or "real".
+        robot: A `Robot`, a name or a file; the cell's or else ur10 by default. Ignored when a solver is given, which
+            has its own.
         solver: The paper's solver by default.
-        period: Control period, s; the robot's by default.
-        max_tool_speed: m/s; the robot's by default.
-        realtime: Pace simulated time by the wall clock.
-        gui: Open the simulator's window.
-        floor: Height of the floor in base_link, m; None for no floor.
+        ask: Shows facts and asks a question before a real arm moves; without it only a cell file can answer.
+        choices: Fields of `Options` that are not the scenario's: host="192.168.1.10", cell=..., max_tool_speed=0.1, ...
 
     Raises:
         UnknownName: There is no such backend or robot.
+        InvalidParameter: What was given makes no sense, or contradicts the cell.
+        ControllerError: One of its subclasses: the controller cannot be used.
     """
     from simbridge.ik.forward_dynamics import ForwardDynamics
     from simbridge.options import Options
-    from simbridge.runner import open_backend
+    from simbridge.runner import met_arm, open_backend
 
-    arm = solver.robot if solver is not None else robot if isinstance(robot, Robot) else load_robot(robot)
-    options = Options(period=period, realtime=realtime, gui=gui, floor=floor)
-    return LiveArm(open_backend(backend, arm, options), solver or ForwardDynamics(arm), max_tool_speed, floor)
+    _, arm, options = met_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    return LiveArm(
+        open_backend(backend, arm, options, ask=ask),
+        solver or ForwardDynamics(arm),
+        options.max_tool_speed,
+        options.surroundings,
+    )

@@ -16,6 +16,7 @@ from simbridge.ik.solver import Solver
 from simbridge.limiter import limited, stretched_times, tool_speeds
 from simbridge.robot import Robot
 from simbridge.scenario import OnLimits, Scenario
+from simbridge.surroundings import BARE_FLOOR, Surroundings
 from simbridge.trajectory import Hold, Trajectory
 
 Array = NDArray[np.float64]
@@ -89,7 +90,7 @@ def make_plan(
     speed_scale: float = 1.0,
     on_limits: OnLimits | None = None,
     max_tool_speed: float | None = None,
-    floor: float | None = 0.0,
+    surroundings: Surroundings = BARE_FLOOR,
     replay: Plan | None = None,
 ) -> tuple[Plan, Peaks]:
     """Solve and check a scenario.
@@ -103,7 +104,7 @@ def make_plan(
         speed_scale: Above 0; 0.2 plays the trajectory at a fifth of its speed.
         on_limits: "refuse" or "limit" in place of the scenario's.
         max_tool_speed: In m/s; the robot's by default.
-        floor: Height of the floor in base_link, m; None for no floor.
+        surroundings: What it must not touch.
         replay: An earlier plan for the same kinematics and period, checked again instead of solving anew.
 
     Returns:
@@ -115,7 +116,7 @@ def make_plan(
     period = robot.period if period is None else period
     max_tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
     plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
-    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, floor))
+    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
     return plan, peaks
 
 

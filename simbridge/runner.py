@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.backends import ArmState, Backend
+from simbridge.backends.consent import Ask
 from simbridge.check import Peaks
 from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, UnknownName
 from simbridge.evaluation import Evaluation
@@ -21,19 +22,26 @@ from simbridge.ik.parameters import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.options import Options
 from simbridge.plan import Plan, make_plan
+from simbridge.readable import degrees
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
 from simbridge.report import write_report
 from simbridge.robot import Robot, load_robot
 from simbridge.scenario import Scenario, load_scenario
 from simbridge.settings import resolved_settings
+from simbridge.ur.facts import ControllerFacts
 
-BACKENDS = ("pybullet",)
+BACKENDS = ("pybullet", "ursim", "real")
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A run that has been planned and checked, and has not moved anything."""
+    """A run that has been planned and checked, and has not moved anything.
+
+    Attributes:
+        backend: What it was planned for.
+        controller: What the controller of that backend said of itself; None in simulation.
+    """
 
     robot: Robot
     scenario: Scenario
@@ -41,6 +49,8 @@ class Prepared:
     plan: Plan
     peaks: Peaks
     options: Options = field(default_factory=Options)
+    backend: str = "pybullet"
+    controller: ControllerFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -60,34 +70,34 @@ class Run:
         return Evaluation.of(RunDirectory.open(self.directory))
 
 
-Progress = Callable[[int, ArmState], None]
+Progress = Callable[[ArmState], None]
 
 
 def prepare(
     scenario: Scenario | str | os.PathLike[str],
     *,
-    robot: Robot | str | os.PathLike[str] = "ur10",
+    robot: Robot | str | os.PathLike[str] | None = None,
     solver: Solver | None = None,
     solver_changes: Mapping[str, Any] | None = None,
     options: Options | None = None,
+    backend: str = "pybullet",
 ) -> Prepared:
     """Everything up to the point where an arm would move: load, solve, limit, check.
 
+    For "ursim" and "real" the controller is read first, and the plan is made for the arm that it describes.
+
     Args:
         scenario: A `Scenario`, a name, a script or a file.
-        robot: A `Robot`, a name or a file.
+        robot: A `Robot`, a name or a file; the cell's or else ur10 by default.
         solver: Made for the robot; the scenario's settings by default.
         solver_changes: Single settings in place of the scenario's, when no solver is given.
         options: See `Options`.
+        backend: "pybullet", "ursim" or "real".
 
     Raises:
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
-    options = options or Options()
-    if solver is None:
-        arm = equipped(robot if isinstance(robot, Robot) else load_robot(robot), options)
-    else:
-        arm = _arm_of(solver, robot, options)
+    controller, arm, options = met_arm(backend, robot, solver, options or Options())
     if not isinstance(scenario, Scenario):
         scenario = load_scenario(scenario, arm, frame=options.frame)
     earlier = None
@@ -103,28 +113,58 @@ def prepare(
         speed_scale=options.speed_scale,
         on_limits=options.on_limits,
         max_tool_speed=options.max_tool_speed,
-        floor=options.floor,
+        surroundings=options.surroundings,
         replay=earlier,
     )
-    return Prepared(arm, scenario, solver, plan, peaks, options)
+    return Prepared(arm, scenario, solver, plan, peaks, options, backend, controller)
 
 
-def _arm_of(solver: Solver, robot: Robot | str | os.PathLike[str], options: Options) -> Robot:
-    """The solver's own arm, unless something else is asked for beside it."""
-    if options.tcp or options.payload:
-        raise InvalidParameter("solver", solver.name, "made for a robot with that TCP and payload, not beside them")
+def met_arm(
+    backend: str, robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options
+) -> tuple[ControllerFacts | None, Robot, Options]:
+    """The arm behind a backend.
+
+    Returns:
+        What its controller says, if it has one; the arm, as the controller describes it; and the options with what the
+        controller decides.
+
+    Raises:
+        UnknownName, InvalidParameter: There is no such backend, or the arm is not what it should be.
+        ControllerError: One of its subclasses: the controller cannot be used.
+    """
+    if backend not in BACKENDS:
+        raise UnknownName("backend", backend, BACKENDS)
+    arm = equipped_arm(robot, solver, options)
+    if backend == "pybullet":
+        return None, arm, options
+    from simbridge import hardware
+
+    controller = hardware.meet(backend, arm, options)
+    built = hardware.as_built(arm, controller, options)
+    if solver is not None and built.checksum != arm.checksum:
+        needed = "made for this very arm: leave the solver out, or run with the nominal kinematics (--kinematics)"
+        raise InvalidParameter("solver", solver.name, needed)
+    return controller, built, hardware.settled(backend, controller, options)
+
+
+def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options) -> Robot:
+    """The arm with its TCP and payload, mounted as in its cell: the solver's own, when there is one.
+
+    Raises:
+        InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
+    """
+    if solver is None:
+        arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
+        return options.equipped(arm)
+    arm = options.equipped(solver.robot)
+    flags = options.cell is None and (options.tcp or options.payload)
+    if flags or arm.checksum != solver.robot.checksum:
+        needed = "made for a robot with these kinematics, TCP and payload, not beside them"
+        raise InvalidParameter("solver", solver.name, needed)
     if isinstance(robot, Robot) and robot.checksum != solver.robot.checksum:
         given = f"{solver.name} for {solver.robot.name}"
         raise InvalidParameter("solver", given, f"made for the same robot and TCP, {robot.name}")
-    return solver.robot
-
-
-def equipped(robot: Robot, options: Options) -> Robot:
-    """The arm with the TCP and the known payload of the options."""
-    if options.tcp:
-        x, y, z, *turn = (float(v) for v in options.tcp)
-        robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(turn)), np.array([x, y, z])))
-    return robot.with_payload(options.payload) if options.payload else robot
+    return arm
 
 
 def _replayed(
@@ -166,8 +206,22 @@ def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
     return SOLVERS[name](**parameters).build(robot)
 
 
-def open_backend(name: str, robot: Robot, options: Options) -> Backend:
+def open_backend(
+    name: str,
+    robot: Robot,
+    options: Options,
+    *,
+    plan_facts: Iterable[tuple[str, str]] = (),
+    ask: Ask | None = None,
+) -> Backend:
     """The backend of that name, not yet entered.
+
+    Args:
+        name: "pybullet", "ursim" or "real".
+        robot: The arm.
+        options: See `Options`.
+        plan_facts: What a person is shown of the plan before a real arm moves.
+        ask: Asks a person before a real arm moves; None when there is none.
 
     Raises:
         UnknownName: There is no such backend.
@@ -181,8 +235,23 @@ def open_backend(name: str, robot: Robot, options: Options) -> Backend:
             unmodelled_payload=options.unmodelled_payload,
             realtime=options.realtime,
             gui=options.gui,
-            floor=options.floor,
+            surroundings=options.surroundings,
             servo=None if options.servo == "stiff" else (options.servo_lookahead, options.servo_gain),
+        )
+    if name in ("ursim", "real"):
+        from simbridge import hardware
+        from simbridge.backends.rtde import PROFILES, RtdeBackend
+
+        return RtdeBackend(
+            robot,
+            hardware.host_of(name, options),
+            PROFILES[name],
+            period=options.period,
+            wishes=hardware.wishes(robot, options),
+            cell=options.cell,
+            surroundings=options.surroundings,
+            plan_facts=plan_facts,
+            ask=ask,
         )
     raise UnknownName("backend", name, BACKENDS)
 
@@ -190,61 +259,82 @@ def open_backend(name: str, robot: Robot, options: Options) -> Backend:
 def run(
     scenario: Scenario | str | os.PathLike[str],
     *,
-    robot: Robot | str | os.PathLike[str] = "ur10",
+    robot: Robot | str | os.PathLike[str] | None = None,
     solver: Solver | None = None,
     backend: str = "pybullet",
     out: str | os.PathLike[str] | None = None,
     options: Options | None = None,
     progress: Progress | None = None,
+    ask: Ask | None = None,
 ) -> Run:
     """Plan a scenario, execute it, record it, measure it.
 
     Args:
         scenario, robot, solver, options: As for `prepare`.
-        backend: "pybullet".
+        backend: "pybullet", "ursim" or "real".
         out: The run directory to make; one under runs/ by default.
-        progress: Called with the sample's number and the arm's state, once a period.
+        progress: Called with the arm's state, once a period.
+        ask: Shows facts and asks a question before a real arm moves; without it only a cell file can answer.
 
     Raises:
         SimbridgeError: One of its subclasses. What was logged until then stays readable.
     """
-    prepared = prepare(scenario, robot=robot, solver=solver, options=options)
-    return execute(prepared, backend=backend, out=out, progress=progress)
+    prepared = prepare(scenario, robot=robot, solver=solver, options=options, backend=backend)
+    return execute(prepared, out=out, progress=progress, ask=ask)
 
 
 def execute(
     prepared: Prepared,
     *,
-    backend: str = "pybullet",
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    ask: Ask | None = None,
 ) -> Run:
     """Execute what `prepare` made. See `run`."""
     plan, robot = prepared.plan, prepared.robot
-    arm = open_backend(backend, robot, prepared.options)
+    arm = open_backend(prepared.backend, robot, prepared.options, plan_facts=_plan_facts(prepared), ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    settings = resolved_settings(prepared, backend, arm)
+    arm.directory = directory.path
+    settings = resolved_settings(prepared, arm)
     directory.write_settings(settings)
     directory.write_plan(plan)
     try:
         # The log opens after all else and closes before the arm is let go: it holds whatever the arm did.
         with arm, _log(directory, prepared, settings) as log:
             arm.move_to(plan.setpoints[0])
-            for index, state in enumerate(arm.stream(plan.setpoints)):
-                log.write(sample_of(plan, index, state))
+            for state in arm.stream(plan.setpoints):
+                log.write(sample_of(plan, state))
                 if progress is not None:
-                    progress(index, state)
+                    progress(state)
     except KeyboardInterrupt:
-        _conclude_early(directory, "interrupted", prepared.options.tolerance)
+        _conclude_early(directory, "interrupted", prepared.options.tolerance, arm.loop)
         interrupted = Interrupted("The run was interrupted and the arm stopped.")
         interrupted.run_directory = directory.path
         raise interrupted from None
     except Exception as error:
-        _conclude_early(directory, f"{type(error).__name__}: {error}", prepared.options.tolerance)
+        _conclude_early(directory, f"{type(error).__name__}: {error}", prepared.options.tolerance, arm.loop)
         if isinstance(error, SimbridgeError):
             error.run_directory = directory.path
         raise
-    return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance))
+    return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance, arm.loop))
+
+
+def _plan_facts(prepared: Prepared) -> tuple[tuple[str, str], ...]:
+    """The plan as a person is shown it before a real arm moves."""
+    plan, peaks = prepared.plan, prepared.peaks
+    joint = int(np.argmax(peaks.velocity))
+    fastest = f"{degrees(float(peaks.velocity[joint]))} degrees/s ({prepared.robot.joint_names[joint]})"
+    return (
+        ("plan", f"{prepared.scenario.name}, {plan.duration:.1f} s"),
+        ("fastest joint", fastest),
+        ("fastest tool", f"{peaks.tool_speed:.3f} m/s"),
+        (
+            "nearest",
+            "no shapes to check"
+            if peaks.clearance is None
+            else f"{peaks.clearance.bodies[0]} to {peaks.clearance.bodies[1]}, {peaks.clearance.distance * 1e3:.0f} mm",
+        ),
+    )
 
 
 def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) -> LogWriter:
@@ -256,17 +346,24 @@ def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) 
     )
 
 
-def _conclude_early(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> None:
+def _conclude_early(
+    directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None, loop: dict[str, Any] | None
+) -> None:
     """Measure what there is of a run that ended early."""
     # What ended the run may also be in the way of measuring it: the first error is the one to tell.
     with contextlib.suppress(Exception):
-        conclude(directory, outcome, tolerance)
+        conclude(directory, outcome, tolerance, loop)
 
 
-def conclude(directory: RunDirectory, outcome: str, tolerance: tuple[float, float] | None) -> dict[str, Any]:
+def conclude(
+    directory: RunDirectory,
+    outcome: str,
+    tolerance: tuple[float, float] | None,
+    loop: dict[str, Any] | None = None,
+) -> dict[str, Any]:
     """Measure a run from its log, write summary.json and report.html."""
     evaluation = Evaluation.of(directory)
-    summary = evaluation.summary(outcome)
+    summary = evaluation.summary(outcome, loop)
     summary["tolerance"] = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
     summary["passed"] = passed(summary)
     directory.write_summary(summary)
@@ -297,14 +394,22 @@ def log_facts(settings: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def sample_of(plan: Plan, index: int, state: ArmState) -> Sample:
+def sample_of(plan: Plan, state: ArmState) -> Sample:
     """The log's line for one state: what was wanted from the plan, what happened from the arm."""
+    position = state.plan_time / plan.period
+    # Between two samples of the plan, where a controller scales the speed; rounding is no such place.
+    at = round(position) if abs(position - round(position)) < 1e-9 else position
+    below, above = math.floor(at), math.ceil(at)
+    part = at - below
+    time = (1.0 - part) * plan.trajectory_times[below] + part * plan.trajectory_times[above]
     return Sample(
-        index=index,
-        stamp=index * plan.period,
-        plan_time=float(plan.trajectory_times[index]),
-        target=plan.targets[index],
-        solution=plan.solution[index],
+        index=state.sequence,
+        stamp=state.sequence * plan.period,
+        plan_time=float(time),
+        target=plan.targets[below] if not part else plan.trajectory.target(np.array([time]), plan.hold)[0],
+        solution=plan.solution[below]
+        if not part
+        else (1.0 - part) * plan.solution[below] + part * plan.solution[above],
         setpoint=state.setpoint,
         position=state.q,
         velocity=state.qd,
@@ -314,6 +419,6 @@ def sample_of(plan: Plan, index: int, state: ArmState) -> Sample:
         robot_mode=state.robot_mode,
         safety_mode=state.safety_mode,
         runtime_state=state.runtime_state,
-        limited=bool(plan.limited[index]),
+        limited=bool(plan.limited[below]),
         host_monotonic=state.host_monotonic,
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from simbridge.backends import Backend
+from simbridge.cell.writer import cell_values
+from simbridge.ur.facts import ControllerFacts
 
 if TYPE_CHECKING:
     from simbridge.runner import Prepared
@@ -26,7 +29,19 @@ def versions() -> dict[str, str]:
     return found
 
 
-def resolved_settings(prepared: Prepared, backend: str, arm: Backend) -> dict[str, Any]:
+def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
+    """What settings.toml keeps of the controller."""
+    return {
+        "host": facts.host,
+        "model": facts.model or "",
+        "serial_number": facts.serial_number or "",
+        "polyscope": ".".join(map(str, facts.version)),
+        "ursim": facts.ursim,
+        "kinematics_checksum": [int(word) for word in facts.arm.checksum],
+    }
+
+
+def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
     lag = prepared.solver.lag(plan.period)
@@ -55,6 +70,7 @@ def resolved_settings(prepared: Prepared, backend: str, arm: Backend) -> dict[st
             "max_tool_speed": options.max_tool_speed or robot.max_tool_speed,
             "tcp": list(options.tcp) or [0.0] * 6,
             "payload": robot.payload,
+            "gravity": robot.gravity.tolist(),
         },
         "kinematics": {
             "checksum": robot.checksum,
@@ -63,25 +79,36 @@ def resolved_settings(prepared: Prepared, backend: str, arm: Backend) -> dict[st
         },
         "solver": {"name": prepared.solver.name, "parameters": prepared.solver.parameters},
         "backend": {
-            "name": backend,
+            "name": prepared.backend,
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
             "unmodelled_payload": options.unmodelled_payload,
             "realtime": options.realtime,
-            "servo": options.servo,
+            "servo": options.servo if prepared.controller is None else "servoj",
             **(
                 {}
-                if options.servo == "stiff"
+                if options.servo == "stiff" and prepared.controller is None
                 else {"servo_lookahead": options.servo_lookahead, "servo_gain": options.servo_gain}
             ),
         },
         "versions": versions(),
     }
+    if prepared.controller is not None:
+        settings["backend"]["on_scaling"] = options.on_scaling
+        settings["controller"] = controller_settings(prepared.controller)
     if lag is not None:
         settings["solver"]["predicted_lag_s"] = lag
-    if options.floor is not None:
-        settings["scenario"]["floor"] = options.floor
+    floor = options.surroundings.floor
+    if floor is not None:
+        settings["scenario"]["floor"] = floor
+    if robot.calibration is not None:
+        settings["kinematics"]["dh"] = asdict(robot.calibration)
+    if robot.payload_cog is not None:
+        settings["robot"]["payload_cog"] = robot.payload_cog.tolist()
+    if options.cell is not None:
+        source = options.cell.source
+        settings["cell"] = {"file": "" if source is None else str(source.resolve()), **cell_values(options.cell)}
     if options.plan is not None:
         settings["scenario"]["plan"] = str(options.plan)
     return settings

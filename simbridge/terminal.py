@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from simbridge.readable import degrees, millimetres
+from simbridge.readable import degrees, millimetres, milliseconds
 
 if TYPE_CHECKING:
     from simbridge.backends import ArmState
@@ -33,7 +33,7 @@ _LINES = {
 
 
 @contextmanager
-def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[int, ArmState], None] | None]:
+def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[ArmState], None] | None]:
     """A live line while a plan runs: how far, how long, and how far the arm is off its setpoint."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
@@ -50,17 +50,36 @@ def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[int, ArmState], N
         task = bar.add_task("Approaching", total=max(plan.duration, plan.period), off="0")
         shown = 0.0
 
-        def update(index: int, state: ArmState) -> None:
+        def update(state: ArmState) -> None:
             nonlocal shown
             now = time.monotonic()
-            if now - shown < 0.1 and index + 1 < plan.samples:
+            if now - shown < 0.1 and state.plan_time < plan.duration:
                 return
             shown = now
             off = degrees(float(np.abs(state.setpoint - state.q).max()))
-            bar.update(task, completed=index * plan.period, off=off, description="Tracking", refresh=True)
+            bar.update(task, completed=state.plan_time, off=off, description="Tracking", refresh=True)
 
         bar.refresh()
         yield update
+
+
+def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
+    """Show facts and ask for a yes; anything else is a no.
+
+    Args:
+        shown: Names and values.
+        question: What is agreed to.
+    """
+    console = Console(stderr=True, highlight=False)
+    table = Table.grid(padding=(0, 2))
+    for name, value in shown:
+        table.add_row(escape(name), escape(value))
+    console.print(table)
+    console.print(f"[bold]{escape(question)}[/bold] Type yes to agree: ", end="")
+    try:
+        return input().strip().lower() == "yes"
+    except EOFError:
+        return False
 
 
 def show_run(run: Run) -> None:
@@ -84,12 +103,7 @@ def show_run(run: Run) -> None:
     _print_delays(console, summary)
     if summary["limited_samples"]:
         console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
-    stretched = summary["duration_s"] - summary["trajectory_duration_s"]
-    if stretched > summary["period_s"]:
-        console.print(
-            f"For the tool's speed, {summary['trajectory_duration_s']:.2f} s of trajectory took "
-            f"{summary['duration_s']:.2f} s."
-        )
+    _print_time(console, summary)
     if summary["saturated_samples"]:
         console.print(
             f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples."
@@ -100,6 +114,29 @@ def show_run(run: Run) -> None:
         )
     console.print(f"Run:    {run.directory}", soft_wrap=True, markup=False)
     console.print(f"Report: {run.directory / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _print_time(console: Console, summary: Mapping[str, Any]) -> None:
+    """What became of time: stretched by the plan, scaled by the controller, and how the loop kept it."""
+    stretched, loop = summary["duration_s"] - summary["trajectory_duration_s"], summary["loop"]
+    if stretched > summary["period_s"]:
+        why = "For the tool's speed" if loop is None else "With the plan's, the controller's and the network's pauses"
+        console.print(
+            f"{why}, {summary['trajectory_duration_s']:.2f} s of trajectory took {summary['duration_s']:.2f} s."
+        )
+    if loop is None:
+        return
+    scaling = summary["speed_scaling"]
+    if scaling["min"] < 1.0:
+        console.print(
+            f"The controller's speed scaling was {scaling['mean']:.0%} on average, {scaling['min']:.0%} at least."
+        )
+    times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
+    mean, deviation, p999, longest = times
+    console.print(
+        f"Loop: {mean} ms, deviation {deviation}, p99.9 {p999}, longest {longest} ms; missed: "
+        f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+    )
 
 
 def _budget_table(summary: Mapping[str, Any], *, narrow: bool) -> Table:

@@ -32,13 +32,14 @@ from simbridge.limiter import limited, tool_speeds
 from simbridge.plan import make_plan
 from simbridge.robot import load_robot
 from simbridge.scenario import Scenario
+from simbridge.surroundings import Surroundings
 from simbridge.trajectory import Trajectory, square, step
 
 ROBOT = load_robot("ur10")
 SOLVER = ForwardDynamics(ROBOT)
 HOME = ROBOT.home
 PERIOD = ROBOT.period
-NO_FLOOR = CollisionModel(ROBOT, None)
+NO_FLOOR = CollisionModel(ROBOT, Surroundings(floor=None))
 
 
 def moving(joint, velocities, start=None):
@@ -113,7 +114,7 @@ def first_touch(model, setpoints):
 
 
 def test_a_way_through_the_floor_names_the_first_sample_that_touches_it():
-    model = CollisionModel(ROBOT, 0.0)
+    model = CollisionModel(ROBOT)
     setpoints = moving(1, [0.8] * 150)
     first, distances = first_touch(model, setpoints)
     error = refused(FloorCollision, setpoints, collisions=model)
@@ -256,7 +257,7 @@ def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
     with pytest.raises(ToolSpeedExceeded):
         make_plan(ROBOT, scenario, SOLVER, replay=earlier, max_tool_speed=0.1)
     with pytest.raises(FloorCollision):
-        make_plan(ROBOT, scenario, SOLVER, replay=earlier, floor=0.4)
+        make_plan(ROBOT, scenario, SOLVER, replay=earlier, surroundings=Surroundings(floor=0.4))
 
 
 def far_step():
@@ -338,3 +339,14 @@ def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
     assert caught.value.sample == 0
     assert caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
     assert caught.value.value == pytest.approx(np.abs(gravity[np.abs(gravity) > robot.max_effort][0]), rel=1e-6)
+
+
+def test_on_a_wall_gravity_turns_the_first_joint_and_its_torque_is_checked():
+    """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm does."""
+    joints = tuple(replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints))
+    standing = replace(ROBOT, joints=joints)
+    scenario = Scenario(square(side=0.1))
+    make_plan(standing, scenario, SOLVER)
+    with pytest.raises(TorqueLimitExceeded) as caught:
+        make_plan(standing.with_gravity([0.0, 9.81, 0.0]), scenario, SOLVER)
+    assert caught.value.joint == "shoulder_pan_joint" and caught.value.value > 20.0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -18,7 +20,7 @@ class ArmState:
     """The arm at one instant of its controller's clock.
 
     Attributes:
-        sequence: Counts states; a gap means a state was missed.
+        sequence: Number of the setpoint it belongs to, counted from 0; a gap means that its state was missed.
         host_monotonic: The host's clock when the state was taken, s. Depends on the host.
         timestamp: The controller's clock, s.
         plan_time: How far the plan has come, s.
@@ -29,6 +31,7 @@ class ArmState:
         controller_target: The controller's own target positions (n,), rad.
         setpoint: What was really sent for this instant (n,), rad.
         speed_scaling: 0..1, of the controller.
+        host_sent: The host's clock when the setpoint was sent, s; nan in simulation.
         robot_mode, safety_mode, runtime_state: As numbered by UR's controllers (7, 1 and 2 when all is well).
     """
 
@@ -45,6 +48,7 @@ class ArmState:
     robot_mode: int = 7
     safety_mode: int = 1
     runtime_state: int = 2
+    host_sent: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -66,10 +70,17 @@ class Backend(ABC):
     Attributes:
         period: Control period, s.
         capabilities: What it can do.
+        directory: Where it may put files while it runs; a temporary one when None.
     """
 
     period: float
     capabilities: Capabilities
+    directory: Path | None = None
+
+    @property
+    def loop(self) -> dict[str, float | int] | None:
+        """How well the last stream kept its time, as summary.json has it; None in simulated time."""
+        return None
 
     def __enter__(self) -> Backend:
         return self

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +29,7 @@ from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.guard import Guard
 from simbridge.robot import Robot
 from simbridge.servoj import LOOKAHEAD, ServojModel
+from simbridge.surroundings import BARE_FLOOR, Surroundings
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the servo: fast against the motion, slow against the physics step.
@@ -52,6 +54,17 @@ def _import_pybullet() -> Any:
     return pybullet
 
 
+def _loaded(robot: Robot, mass: float) -> Robot:
+    """The arm with `mass` kg at the TCP, beside its payload."""
+    if not (np.isfinite(mass) and mass >= 0.0):
+        raise InvalidParameter("unmodelled payload", mass, "a mass in kg, not negative")
+    if mass == 0.0:
+        return robot
+    last = robot.links[-1]
+    at_tcp = pin.Inertia(mass, (robot.tool0 * robot.tcp).translation, np.zeros((3, 3)))
+    return replace(robot, links=(*robot.links[:-1], replace(last, inertia=last.inertia + at_tcp)))
+
+
 class PyBulletBackend(Backend):
     """A simulated arm that stands at home when it is entered.
 
@@ -61,7 +74,7 @@ class PyBulletBackend(Backend):
         unmodelled_payload: kg at the TCP that the simulated arm carries and the servo does not know.
         realtime: Pace simulated time by the wall clock.
         gui: Open PyBullet's window.
-        floor: Height of the floor in base_link for the approach's check, m; None for no floor.
+        surroundings: What the approach must not touch.
         servo: Lookahead (s) and gain (1/s^2) of a servoj that stands before the stiff servo; None for none.
     """
 
@@ -75,7 +88,7 @@ class PyBulletBackend(Backend):
         unmodelled_payload: float = 0.0,
         realtime: bool = False,
         gui: bool = False,
-        floor: float | None = 0.0,
+        surroundings: Surroundings = BARE_FLOOR,
         servo: tuple[float, float] | None = None,
     ) -> None:
         self.robot = robot
@@ -86,8 +99,8 @@ class PyBulletBackend(Backend):
         if gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
             # PyBullet itself would end the whole process.
             raise NoDisplay("PyBullet's window (--gui)")
-        self._real = robot.with_payload(robot.payload + unmodelled_payload)
-        self._realtime, self._gui, self._floor = realtime, gui, floor
+        self._real = _loaded(robot, unmodelled_payload)
+        self._realtime, self._gui, self._surroundings = realtime, gui, surroundings
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
         self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
         self._model, self._data = robot.model, robot.model.createData()
@@ -119,7 +132,7 @@ class PyBulletBackend(Backend):
 
     def _load(self) -> int:
         b, client = self._bullet, self._client
-        b.setGravity(0.0, 0.0, -9.81, physicsClientId=client)
+        b.setGravity(*self.robot.gravity, physicsClientId=client)
         b.setPhysicsEngineParameter(
             fixedTimeStep=PHYSICS_STEP, numSubSteps=0, deterministicOverlappingPairs=1, physicsClientId=client
         )
@@ -198,7 +211,7 @@ class PyBulletBackend(Backend):
             self.period,
             max_joint_speed=APPROACH_JOINT_SPEED,
             max_tool_speed=APPROACH_TOOL_SPEED,
-            floor=self._floor,
+            surroundings=self._surroundings,
         )
         self._guard.expect(self._q)
         for setpoint in way:
@@ -222,7 +235,7 @@ class PyBulletBackend(Backend):
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
                 self._advance(self._sent if self._servoj is None else self._servoj.step(self._sent))
-                self._sequence += 1
+                self._sequence = index
                 yield self._state(index * self.period)
         finally:
             self.stop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pinocchio as pin
 
@@ -54,6 +56,10 @@ class Arm:
         self.tcp = np.array(pose, dtype=float)
         self._robot = self._bare.with_tcp(frame_of(self.tcp))
         self._placements, self._prismatic = self._robot.placements, self._robot.prismatic
+
+    def snapshot(self) -> Arm:
+        """The arm with the present TCP, whatever TCP this one gets later."""
+        return copy.copy(self)
 
     def tool(self, q: Array) -> pin.SE3:
         """The TCP in the pendant's base at joint positions q (n,), rad."""

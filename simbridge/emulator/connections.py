@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from simbridge.emulator.commands import Machine
-from simbridge.emulator.script_buffer import ScriptBuffer
+from simbridge.emulator.script_buffer import ScriptBuffer, is_secondary
 
 MAX_WAITING = 1 << 20  # bytes of answers that wait for a client before it is given up
 
@@ -50,7 +50,7 @@ class ScriptSession:
     def receive(self, data: bytes) -> bytes:
         programs = self._buffer.receive(data)
         if self._machine.profile.series == "CB3" or self._machine.remote_control:
-            replacing = [i for i, program in enumerate(programs) if not program.lstrip().startswith("sec ")]
+            replacing = [i for i, program in enumerate(programs) if not is_secondary(program)]
             for i, program in enumerate(programs):
                 # A program replaces the one before it. What is replaced in the same breath would never run a tick, and
                 # compiling it would only cost time with the lock held.

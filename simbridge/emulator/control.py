@@ -100,9 +100,9 @@ class Control:
         """Stand still: no tick, no answer; what is asked here of the controller waits too."""
         self._running.freeze(_not_negative("seconds", seconds))
 
-    def drop(self, port: int) -> None:
-        """Cut every connection of a port (by its standard number)."""
-        self._running.servers.drop(_port(port))
+    def drop(self, port: int, client: int | None = None) -> None:
+        """Cut every connection of a port (by its standard number), or one: 0 is the one that has been there longest."""
+        self._running.servers.drop(_port(port), client)
 
     def mute(self, port: int, muted: bool = True) -> None:
         """Accept connections on a port, and say nothing."""
@@ -204,7 +204,9 @@ class ControlServer(socketserver.ThreadingTCPServer):
         super().__init__((host, port), _Handler)
 
     def __enter__(self) -> ControlServer:
-        threading.Thread(target=self.serve_forever, name="simbridge-emulator-control", daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, args=(0.05,), name="simbridge-emulator-control", daemon=True
+        ).start()
         return self
 
     def __exit__(self, *_exception: object) -> None:

@@ -13,6 +13,8 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.power import Power
 from simbridge.emulator.profile import Profile
+from simbridge.emulator.script_buffer import is_secondary
+from simbridge.emulator.secondary import SecondaryPrograms
 from simbridge.emulator.state import Array, ControllerState, RobotMode, RuntimeState, SafetyMode
 from simbridge.errors import SimbridgeError
 from simbridge.robot import Robot
@@ -40,6 +42,9 @@ class Program(Protocol):
 
     @property
     def line(self) -> int: ...
+
+    @property
+    def ready(self) -> bool: ...
 
     def tick(self) -> None: ...
 
@@ -101,6 +106,9 @@ class Controller:
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
         self._compile = compile_program
+        self._secondary = SecondaryPrograms(
+            lambda source: self._compile(self, source, self._fault), lambda reason: self._fault(reason, 0), self.period
+        )
         self._rate = 1.0
         self._stopped_at = -np.inf
         self._watchdog: Watchdog | None = None
@@ -131,6 +139,7 @@ class Controller:
             s.script_control_line = self.program.line
             if not self.program.running:
                 self._end_program()
+        self._secondary.tick()
         self._move()
         setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
         self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
@@ -197,7 +206,10 @@ class Controller:
     # The program
 
     def load_script(self, source: str) -> None:
-        """Stop what runs and run this program."""
+        """Stop what runs and run this program; a secondary program runs beside it."""
+        if is_secondary(source):
+            self._secondary.add(source)
+            return
         self._end_program()
         if self.state.robot_mode != RobotMode.RUNNING or self._halted():
             self.on_message("error", "A program was received, but the robot is not running: it was not started.", 0)
@@ -325,7 +337,9 @@ class Controller:
         s = self.state
         self.arm.set_tcp(pose)
         s.tcp_offset = self.arm.tcp
-        s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(s.target_q)
+        s.target_tcp_pose, s.actual_tcp_pose = self.arm.pose(s.target_q), self.arm.pose(s.actual_q)
+        s.target_tcp_speed = self.arm.jacobian(s.target_q) @ s.target_qd
+        s.actual_tcp_speed = self.arm.jacobian(s.actual_q) @ s.actual_qd
 
     def servo(self, setpoint: Array, lookahead: float, gain: float) -> None:
         """servoj: aim the documented model at a setpoint (n,), rad."""

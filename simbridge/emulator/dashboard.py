@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from simbridge.emulator.commands import Machine
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from simbridge.errors import ProtocolViolation
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 NOT_ALLOWED = (

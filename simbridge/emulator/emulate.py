@@ -6,15 +6,17 @@ import signal
 import threading
 from pathlib import Path
 
-from simbridge.emulator.calibration import read_calibration
 from simbridge.emulator.control import ControlServer
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
+from simbridge.emulator.program import compile_program, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import RobotMode
-from simbridge.errors import CannotListen
+from simbridge.errors import InputFileError
 from simbridge.robot import load_robot
+from simbridge.robot.calibration import read_calibration
+from simbridge.robot.dh import DhTable
 
 
 def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot_time: float, control_port: int) -> int:
@@ -22,9 +24,11 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
 
     Raises:
         CannotListen: A port is in use.
+        EmulatorBroken: It has ended by itself, because of a mistake of its own.
         UnknownName, InputFileError: A name or file that cannot be used.
     """
-    dh, checksum = (None, None) if calibration is None else read_calibration(Path(calibration))
+    warm_up()
+    dh, checksum = (None, None) if calibration is None else _own_kinematics(Path(calibration))
     software = profile(polyscope)
     controller = Controller(load_robot(robot), software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum)
     controller.warm_up()
@@ -46,3 +50,15 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
         while not stop.wait(0.2) and running.alive:
             pass
     return 0
+
+
+def _own_kinematics(path: Path) -> tuple[DhTable, tuple[int, ...]]:
+    """Of a calibration file, which must not say that there is no real arm.
+
+    Raises:
+        InputFileError: The file is no calibration, or its checksum is URSim's.
+    """
+    table, checksum = read_calibration(path)
+    if set(checksum) == {0xFFFFFFFF}:
+        raise InputFileError(path, "all ones say that this is URSim, without a calibration", field="checksum")
+    return table, checksum

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,11 +18,13 @@ from typing import IO, Any
 import numpy as np
 
 from simbridge.emulator.control import CONTROL_PORT
+from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.state import Array
-from simbridge.errors import EmulatorError
 
 READY = "Ctrl-C ends it"  # ends what `simbridge emulate` prints when it serves
 START_TIMEOUT = 60.0  # s; the first start on a machine compiles kernels
+_LINES = 40  # that are kept of what it says
+_BROKEN = 1  # its status when it ended because of a mistake of its own
 
 
 @dataclass(frozen=True)
@@ -75,10 +78,13 @@ class Emulator:
         if calibration is not None:
             self._arguments += ["--calibration", str(calibration)]
         self._process: subprocess.Popen[str] | None = None
+        self._said: Said | None = None
 
     def __enter__(self) -> Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert self._process.stdout is not None
+        self._said = Said(self._process.stdout)
         self._await_ready()
         try:
             if self._running:
@@ -93,14 +99,15 @@ class Emulator:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         process = self._process
-        assert process is not None and process.stdout is not None
+        assert process is not None
         process.terminate()
         try:
             process.wait(5.0)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        process.stdout.close()
+        if kind is None and process.returncode == _BROKEN:
+            raise EmulatorError(self._epitaph())
 
     @property
     def pid(self) -> int:
@@ -110,38 +117,57 @@ class Emulator:
 
     def _await_ready(self) -> None:
         """Wait until it says that it serves; an answer on the port might be another emulator's."""
-        process = self._process
-        assert process is not None and process.stdout is not None
-        said: list[str] = []
-        reader = threading.Thread(target=_read_until, args=(process.stdout, READY, said), daemon=True)
-        reader.start()
-        reader.join(START_TIMEOUT)
-        if reader.is_alive():
+        process, said = self._process, self._said
+        assert process is not None and said is not None
+        said.ready.wait(START_TIMEOUT)
+        if not said.ready.is_set():
             process.kill()
             process.wait()
             raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
-        if not said or READY not in said[-1]:
+        if not any(READY in line for line in list(said.last)):
             process.wait()
-            process.stdout.close()
-            raise EmulatorError(f"The emulator did not start: {' '.join(''.join(said).split())}")
+            raise EmulatorError(f"The emulator did not start: {said.text()}")
+
+    def _epitaph(self) -> str:
+        assert self._process is not None and self._said is not None
+        self._said.all_read.wait(1.0)
+        return f"The emulator has ended with status {self._process.returncode}. Last it said: {self._said.text()}"
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Carry out a command of the control socket (docs/emulator.md lists them).
 
         Raises:
-            EmulatorError: The command could not be carried out.
-            OSError: The emulator does not answer.
+            EmulatorError: The command could not be carried out, or the process has ended.
+            OSError: The process lives, and does not answer.
         """
-        with socket.create_connection((self.host, self._control_port), timeout=30.0) as connection:
-            connection.sendall(json.dumps({"do": command, **arguments}).encode() + b"\n")
-            with connection.makefile("rb") as file:
-                line = file.readline()
-        if not line:
-            raise ConnectionResetError("the emulator hung up")
+        try:
+            line = self._exchange(json.dumps({"do": command, **arguments}).encode() + b"\n")
+        except OSError:
+            if self._has_ended():
+                raise EmulatorError(self._epitaph()) from None
+            raise
         answer = json.loads(line)
         if not answer["ok"]:
             raise EmulatorError(f"The emulator refused {command}: {answer['error']}")
         return answer["value"]
+
+    def _exchange(self, request: bytes) -> bytes:
+        with socket.create_connection((self.host, self._control_port), timeout=30.0) as connection:
+            connection.sendall(request)
+            with connection.makefile("rb") as file:
+                line = file.readline()
+        if not line:
+            raise ConnectionResetError("the emulator hung up")
+        return line
+
+    def _has_ended(self) -> bool:
+        """Whether the process is gone; its connections are cut a moment before it is."""
+        assert self._process is not None
+        try:
+            self._process.wait(1.0)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
 
     def state(self) -> dict[str, Any]:
         """The controller as it is now."""
@@ -180,9 +206,32 @@ class Emulator:
         self._process.wait()
 
 
-def _read_until(lines: IO[str], word: str, said: list[str]) -> None:
-    """Read lines into `said` until one holds the word, or there are no more."""
-    for line in lines:
-        said.append(line)
-        if word in line:
-            return
+class Said:
+    """What a process says, read as it says it, so that it never waits for somebody to listen.
+
+    Args:
+        lines: Its output; read in a thread until it ends.
+
+    Attributes:
+        last: Its last lines.
+        ready: Set when it has said that it serves, or says no more.
+        all_read: Set when it says no more.
+    """
+
+    def __init__(self, lines: IO[str]) -> None:
+        self.last: deque[str] = deque(maxlen=_LINES)
+        self.ready, self.all_read = threading.Event(), threading.Event()
+        threading.Thread(target=self._read, args=(lines,), name="simbridge-emulator-output", daemon=True).start()
+
+    def _read(self, lines: IO[str]) -> None:
+        with lines:
+            for line in lines:
+                self.last.append(line)
+                if READY in line:
+                    self.ready.set()
+        self.all_read.set()
+        self.ready.set()
+
+    def text(self) -> str:
+        """The last lines, as one paragraph."""
+        return " ".join(" ".join(self.last).split()) or "nothing"

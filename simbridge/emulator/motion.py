@@ -76,9 +76,12 @@ class Trapezoid:
         length: rad or m.
         acceleration, speed: Per s^2 and s.
         duration: s; above zero it decides, and the speed follows from it.
+        fastest: No speed is higher, whatever the duration, per s.
     """
 
-    def __init__(self, length: float, acceleration: float, speed: float, duration: float = 0.0) -> None:
+    def __init__(
+        self, length: float, acceleration: float, speed: float, duration: float = 0.0, fastest: float = math.inf
+    ) -> None:
         self.length = length
         if length <= 0.0:
             self.duration = self._ramp = self._speed = 0.0
@@ -88,7 +91,7 @@ class Trapezoid:
             root = max(0.0, (acceleration * duration) ** 2 - 4.0 * acceleration * length)
             speed = 0.5 * (acceleration * duration - math.sqrt(root)) if root > 0.0 else 2.0 * length / duration
             acceleration = max(acceleration, 4.0 * length / duration**2)
-        speed = min(speed, math.sqrt(length * acceleration))
+        speed = min(speed, fastest, math.sqrt(length * acceleration))
         self._speed, self._ramp = speed, speed / acceleration
         self.duration = length / speed + self._ramp
 
@@ -107,11 +110,23 @@ class Trapezoid:
 
 
 class JointMove(Motion):
-    """movej: straight in joint space, the joint that goes farthest sets the pace."""
+    """movej: straight in joint space, the joint that goes farthest sets the pace.
 
-    def __init__(self, start: Array, goal: Array, acceleration: float, speed: float, duration: float = 0.0) -> None:
+    Args:
+        start, goal: Joint positions (n,), rad.
+        limits: Highest joint speeds (n,), rad/s; a move that asks for more takes longer.
+        acceleration, speed: Of the joint that goes farthest, rad/s^2 and rad/s.
+        duration: s; above zero it decides.
+    """
+
+    def __init__(
+        self, start: Array, goal: Array, limits: Array, acceleration: float, speed: float, duration: float = 0.0
+    ) -> None:
         self._start, self._goal = start.copy(), goal.copy()
-        self._profile = Trapezoid(float(np.abs(goal - start).max()), acceleration, speed, duration)
+        ways = np.abs(goal - start)
+        length = float(ways.max())
+        fastest = length / max(float((ways / limits).max()), 1e-300)
+        self._profile = Trapezoid(length, acceleration, speed, duration, fastest)
         self._time = 0.0
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
@@ -135,7 +150,7 @@ class ToolMove(Motion):
     def __init__(
         self, arm: Arm, q: Array, goal: pin.SE3, acceleration: float, speed: float, duration: float = 0.0
     ) -> None:
-        self._arm, self._start, self._goal = arm, arm.tool(q), goal
+        self._arm, self._start, self._goal = arm.snapshot(), arm.tool(q), goal
         self._turn = pin.log3(goal.rotation @ self._start.rotation.T)
         self._travel = goal.translation - self._start.translation
         length = max(float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._turn)))
@@ -161,7 +176,7 @@ class CircleMove(Motion):
     """movec: through a via point to a goal, on the circle through both; the tool turns evenly."""
 
     def __init__(self, arm: Arm, q: Array, via: pin.SE3, goal: pin.SE3, acceleration: float, speed: float) -> None:
-        self._arm, self._start, self._goal = arm, arm.tool(q), goal
+        self._arm, self._start, self._goal = arm.snapshot(), arm.tool(q), goal
         a, b, c = self._start.translation, via.translation, goal.translation
         normal = np.cross(b - a, c - a)
         size = float(np.linalg.norm(normal))
@@ -204,13 +219,14 @@ class ToolSpeed(Motion):
 
     has_path = False
 
-    def __init__(self, arm: Arm, q: Array, qd: Array, speed: Array, acceleration: float) -> None:
-        self._arm = arm
+    def __init__(self, arm: Arm, q: Array, qd: Array, period: float, speed: Array, acceleration: float) -> None:
+        self._arm, self._period = arm.snapshot(), period
         self.aim(speed, acceleration)
         self.moved(q, qd)
 
     def moved(self, q: Array, qd: Array) -> None:
-        self._now = self._arm.jacobian(q) @ qd
+        # qd is the way of the last tick over its time: the joints had it halfway.
+        self._now = self._arm.jacobian(q - 0.5 * self._period * qd) @ qd
 
     def aim(self, speed: Array, acceleration: float) -> None:
         """Another speed (6,) from now on."""
@@ -222,17 +238,23 @@ class ToolSpeed(Motion):
         largest = max(float(np.linalg.norm(change[:3])), float(np.linalg.norm(change[3:])))
         most = self._acceleration * dt
         self._now = self._now + change * (most / largest) if largest > most else self._wanted * scaling
+        # The joints' speed halfway through the tick keeps the tool on its line.
+        halfway = q + 0.5 * dt * self._joint_speed(q)
+        return q + dt * self._joint_speed(halfway)
+
+    def _joint_speed(self, q: Array) -> Array:
         jacobian = self._arm.jacobian(q)
         # Damped, so that the speed stays finite where the arm is stretched.
-        normal = jacobian @ jacobian.T + 1e-6 * np.eye(6)
-        return q + dt * (jacobian.T @ np.linalg.solve(normal, self._now))
+        normal = jacobian @ jacobian.T + 1e-8 * np.eye(6)
+        speed: Array = jacobian.T @ np.linalg.solve(normal, self._now)
+        return speed
 
 
 class ToolStop(ToolSpeed):
     """stopl: ramp the tool's speed to rest, straight on."""
 
-    def __init__(self, arm: Arm, q: Array, qd: Array, deceleration: float) -> None:
-        super().__init__(arm, q, qd, np.zeros(6), deceleration)
+    def __init__(self, arm: Arm, q: Array, qd: Array, period: float, deceleration: float) -> None:
+        super().__init__(arm, q, qd, period, np.zeros(6), deceleration)
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         goes_to = super().step(q, qd, dt, scaling)

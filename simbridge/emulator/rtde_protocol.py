@@ -9,8 +9,8 @@ import math
 import struct
 
 from simbridge.emulator.commands import Machine
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_recipes import DATA_PACKAGE, InputRecipe, OutputRecipe, Registry
-from simbridge.errors import ProtocolViolation
 
 HEADER = struct.Struct(">HB")
 REQUEST_PROTOCOL_VERSION = 86  # V

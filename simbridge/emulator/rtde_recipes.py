@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from simbridge.emulator.commands import Machine
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import (
     FORMATS,
     InputVariable,
@@ -14,7 +15,6 @@ from simbridge.emulator.rtde_variables import (
     input_variables,
     output_variables,
 )
-from simbridge.errors import ProtocolViolation
 
 DATA_PACKAGE = 85  # U
 # All variables together are less than half of it: only a recipe that repeats itself comes near.

@@ -155,8 +155,9 @@ def _status() -> list[OutputVariable]:
         v("safety_status_bits", "UINT32", _attribute("safety_status_bits")),
         v("runtime_state", "UINT32", _attribute("runtime_state")),
         v("script_control_line", "UINT32", _attribute("script_control_line"), ((5, 9), (3, 14))),
-        v("speed_scaling", "DOUBLE", _attribute("speed_scaling")),
-        v("target_speed_fraction", "DOUBLE", _attribute("speed_slider")),
+        # The slider in force; the other factor is the trajectory limiter's, which this controller does not have.
+        v("speed_scaling", "DOUBLE", _constant(1.0)),
+        v("target_speed_fraction", "DOUBLE", _attribute("speed_scaling")),
         v("time_scale_source", "INT32", _constant(0), _RECENT),
         v("actual_execution_time", "DOUBLE", _constant(0.0)),
         v("target_execution_time", "DOUBLE", lambda machine: machine.profile.period, _RECENT),

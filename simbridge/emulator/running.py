@@ -13,6 +13,7 @@ import numpy as np
 
 from simbridge.emulator import primary_messages
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import Array
 
@@ -44,6 +45,7 @@ class RunningController:
 
     Raises:
         CannotListen: On entering: a port is in use.
+        EmulatorBroken: On leaving: it has ended by itself, or a client's message met a mistake in the emulator.
     """
 
     def __init__(self, controller: Controller, host: str = "127.0.0.1", ports: Mapping[int, int] | None = None) -> None:
@@ -52,6 +54,7 @@ class RunningController:
         self.servers = Servers(controller, self.lock, host, ports)
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
         self._stopping = False
+        self._broken: Exception | None = None
         self._frozen = 0.0
         self._stands = threading.Event()
         self._begun = np.zeros(_TIMINGS)
@@ -61,8 +64,8 @@ class RunningController:
 
     def __enter__(self) -> RunningController:
         self.servers.start()
-        # A thread that computes must let a due tick in soon.
-        sys.setswitchinterval(0.0005)
+        # A thread that computes must let a due tick in soon, and again after each of its sends.
+        sys.setswitchinterval(0.00005)
         # What exists by now stays: the collector need not look at it in the middle of a tick.
         gc.collect()
         gc.freeze()
@@ -72,7 +75,12 @@ class RunningController:
     def __exit__(self, *_exception: object) -> None:
         self._stopping = True
         self._thread.join()
-        self.servers.stop()
+        try:
+            self.servers.stop()
+        except Exception as error:
+            self._broken = self._broken or error
+        if self._broken is not None:
+            raise EmulatorBroken(self.controller.state.tick, self._broken)
 
     @property
     def alive(self) -> bool:
@@ -106,6 +114,12 @@ class RunningController:
         self.servers.broadcast_message(message)
 
     def _run(self) -> None:
+        try:
+            self._tick_until_stopped()
+        except Exception as error:
+            self._broken = error
+
+    def _tick_until_stopped(self) -> None:
         period = self.controller.period
         deadline = time.monotonic()
         while not self._stopping:

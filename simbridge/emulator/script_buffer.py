@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import re
 
-from simbridge.errors import ProtocolViolation
+from simbridge.emulator.errors import ProtocolViolation
 
 MAX_SCRIPT = 1 << 20
 # What may hide a keyword, then what opens a block and what closes one.
 _TOKENS = re.compile(r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b')
+_SECONDARY = re.compile(r"(?:\s|;|[#$].*\n)*sec\s+\w")
+
+
+def is_secondary(program: str) -> bool:
+    """Whether a program is a secondary one, which runs beside the arm's program: its first word is `sec`."""
+    return _SECONDARY.match(program) is not None
 
 
 class ScriptBuffer:

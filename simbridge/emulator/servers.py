@@ -16,12 +16,13 @@ from simbridge.emulator import primary
 from simbridge.emulator.commands import Machine
 from simbridge.emulator.connections import Client, Port, ScriptSession, Session
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
+from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.primary_messages import version_message
 from simbridge.emulator.realtime import realtime_package
 from simbridge.emulator.rtde_protocol import RtdeConnection
 from simbridge.emulator.rtde_recipes import Registry
 from simbridge.emulator.rtde_variables import input_variables
-from simbridge.errors import CannotListen, ProtocolViolation, UnknownName
+from simbridge.errors import UnknownName
 
 DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
 MAX_CLIENTS = 64  # a port
@@ -175,12 +176,13 @@ class Servers:
         with self._lock:
             return len(self._ports[number].clients)
 
-    def drop(self, number: int) -> None:
-        """Cut every connection of a port."""
+    def drop(self, number: int, client: int | None = None) -> None:
+        """Cut every connection of a port, or one of them: 0 is the one that has been there longest."""
 
         def act() -> None:
-            for client in list(self._ports[number].clients):
-                self._close(client)
+            clients = self._ports[number].clients
+            for one in list(clients) if client is None else clients[client : client + 1]:
+                self._close(one)
 
         self._command(act)
 

@@ -56,8 +56,8 @@ class ControllerState:
         actual_tcp_pose, target_tcp_pose: (6,).
         actual_tcp_speed, target_tcp_speed: (6,).
         tcp_offset: Of the TCP in the flange (6,).
-        speed_slider: As set, 0..1; `target_speed_fraction` in RTDE.
-        speed_scaling: As in force now.
+        speed_slider: As set, 0..1.
+        speed_scaling: The slider as in force now, which ramps to it; `target_speed_fraction` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_outputs: The standard two, mA or V as the bits of `analog_output_types` say (0 current, 1 voltage).

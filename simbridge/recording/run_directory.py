@@ -224,6 +224,10 @@ def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
         InvalidParameter: The plan was made for other kinematics, or for another period.
     """
     if plan.checksum != checksum:
-        raise InvalidParameter("plan", plan.checksum[:12], f"made for this robot and TCP (kinematics {checksum[:12]})")
+        raise InvalidParameter(
+            "plan",
+            plan.checksum[:12],
+            f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)",
+        )
     if not abs(plan.period - period) <= 1e-12:
         raise InvalidParameter("plan's period", f"{plan.period} s", f"the run's, {period} s (--period)")

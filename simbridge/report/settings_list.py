@@ -22,6 +22,7 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> str:
     past = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
     rows = [
         ("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}"),
+        ("Kinematics", "of this very arm (calibrated)" if "dh" in settings["kinematics"] else "nominal"),
         ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
         ("Backend", f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time"),
         ("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
@@ -32,6 +33,8 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> str:
         ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg told to the controller, {_unmodelled(backend)}"),
         ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
     ]
+    if "cell" in settings:
+        rows.insert(1, ("Cell", settings["cell"]["file"] or "made by the program that ran it"))
     if scenario.get("plan"):
         rows.insert(2, ("Plan", f"replayed from {scenario['plan']}"))
     return facts_table("Settings that matter most", rows)
@@ -61,6 +64,8 @@ def _value(value: Any) -> str:
         return f"{value:.10g}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(_value(v) for v in value)}]"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
     return str(value)
 
 
@@ -82,17 +87,23 @@ def _flattened(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, l
 
 
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
-    """The command that sends the same setpoints again; None when the scenario or the robot cannot be named for sure.
+    """The command that sends the same setpoints again; None when scenario, robot or cell cannot be named for sure.
 
     The plan is replayed, so the solver's settings need not be repeated. The command refuses if the scenario by that
     name is another one, now or already then.
     """
     scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
     own_robot = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
-    if scenario["name"] not in scenario_files() or not own_robot:
+    cell = settings.get("cell")
+    if scenario["name"] not in scenario_files() or not own_robot or (cell is not None and not cell["file"]):
         return None
     words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
     words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
+    words += [] if cell is None else ["--cell", cell["file"]]
+    if "dh" in settings["kinematics"]:
+        words += ["--kinematics", str(run)]
+    elif cell is not None or not backend["simulated_time"]:
+        words += ["--kinematics", "nominal"]
     words += ["--robot", robot["name"], "--period", repr(backend["period"])]
     words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
     if any(robot["tcp"]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pinocchio as pin
 
 from simbridge.robot.robot import Robot
@@ -11,6 +12,7 @@ def pinocchio_model(robot: Robot) -> pin.Model:
     """Build the rigid-body model joint by joint: no text, no rounding, no parser between the data and the model."""
     model = pin.Model()
     model.name = robot.name
+    model.gravity = pin.Motion(robot.gravity, np.zeros(3))
     base = model.addFrame(pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY))
     parent, frame = 0, base
     for joint, link, inertia in zip(robot.joints, robot.links, robot.link_inertias, strict=True):

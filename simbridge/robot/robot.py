@@ -11,21 +11,35 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    from simbridge.robot.dh import DhTable
+
 Array = NDArray[np.float64]
+
+
+# m/s^2
+G = 9.81
 
 
 def _frozen(values: Iterable[float]) -> Array:
     array = np.array(list(values), dtype=float)
     array.setflags(write=False)
     return array
+
+
+def _vector(name: str, values: ArrayLike) -> Array:
+    vector = np.asarray(values, dtype=float)
+    if vector.shape != (3,) or not np.isfinite(vector).all():
+        raise InvalidParameter(name, np.asarray(values).tolist(), "three finite numbers")
+    return _frozen(vector)
 
 
 @dataclass(frozen=True)
@@ -100,13 +114,16 @@ class Robot:
         base_shapes: What stands still, in base_link.
         tool0: The flange, in the last joint's frame.
         tcp: The tool centre point, in tool0.
-        payload: A mass in kg at the TCP that is part of the nominal model.
+        payload: A point mass in kg that is part of the nominal model.
+        payload_cog: Where it is (3,) in tool0, m; None at the TCP.
+        gravity: Acceleration of free fall (3,) in base_link, m/s^2; not straight down where the arm hangs or leans.
         home: Joint positions (n,) in rad from which the first target of a plan is solved.
         built: Joint positions (n,) in rad at which links that touch are built that way; home by default.
         max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours, not UR's).
         max_acceleration: What the limiter plans with, rad/s^2 (ours: UR publishes no such limit).
         max_tool_speed: Largest speed of the TCP, m/s.
         source: The file it was read from.
+        calibration: The table of this very arm that its chain is made of; None for the file's own chain.
     """
 
     name: str
@@ -124,7 +141,10 @@ class Robot:
     built: Array | None = None
     tcp: pin.SE3 = field(default_factory=pin.SE3.Identity)
     payload: float = 0.0
+    payload_cog: Array | None = None
+    gravity: Array = field(default_factory=lambda: _frozen((0.0, 0.0, -G)))
     source: Path | None = None
+    calibration: DhTable | None = None
 
     @property
     def n(self) -> int:
@@ -204,7 +224,7 @@ class Robot:
         """The inertia of every link in its joint's frame, the payload included in the last."""
         inertias = [link.inertia for link in self.links]
         if self.payload:
-            at = (self.tool0 * self.tcp).translation
+            at = (self.tool0 * self.tcp).translation if self.payload_cog is None else self.tool0.act(self.payload_cog)
             inertias[-1] = inertias[-1] + pin.Inertia(self.payload, at, np.zeros((3, 3)))
         return tuple(inertias)
 
@@ -212,8 +232,20 @@ class Robot:
         """The same arm with another tool centre point, given in tool0."""
         return replace(self, tcp=tcp)
 
-    def with_payload(self, mass: float) -> Robot:
-        """The same arm carrying `mass` kg at the TCP, known to its model."""
+    def with_payload(self, mass: float, cog: ArrayLike | None = None) -> Robot:
+        """The same arm carrying `mass` kg, known to its model.
+
+        Args:
+            mass: kg.
+            cog: Where it is (3,) in tool0, m; at the TCP by default.
+
+        Raises:
+            InvalidParameter: A mass that is negative, or something that is not finite.
+        """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise InvalidParameter("payload", mass, "a mass in kg, not negative")
-        return replace(self, payload=float(mass))
+        return replace(self, payload=float(mass), payload_cog=None if cog is None else _vector("payload's centre", cog))
+
+    def with_gravity(self, gravity: ArrayLike) -> Robot:
+        """The same arm under another acceleration of free fall (3,) in base_link, m/s^2; its kinematics stay."""
+        return replace(self, gravity=_vector("gravity", gravity))

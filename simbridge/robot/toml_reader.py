@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
 
-import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, suggest
 from simbridge.robot.checks import checked_home, snapped
 from simbridge.robot.load import read_text
 from simbridge.robot.robot import Joint, Link, Robot, Shape
-from simbridge.robot.toml_checks import Checker, check_robot, field_path, inertia_matrix
+from simbridge.robot.toml_checks import Checker, check_robot, inertia_matrix
+from simbridge.robot.toml_decoding import decoded
 from simbridge.robot.toml_format import COLORS, RobotFile, ShapeTable
 
 
@@ -25,46 +22,10 @@ def read_toml(path: Path) -> Robot:
     Raises:
         InputFileError: Names the field and the line at fault.
     """
-    text = read_text(path)
-    check = Checker(path, text)
-    try:
-        data = msgspec.toml.decode(text, type=RobotFile)
-    except msgspec.ValidationError as error:
-        check.refuse(*_in_our_words(str(error)))
-    except msgspec.DecodeError as error:
-        found = re.search(r"line (\d+)", str(error))
-        line = int(found[1]) if found else max(len(text.splitlines()), 1)
-        raise InputFileError(path, f"this is not TOML: {error}", line=line) from None
+    check = Checker(path, read_text(path))
+    data = decoded(check, RobotFile)
     check_robot(check, data)
     return _robot(path, data)
-
-
-def _in_our_words(message: str) -> tuple[str, str]:
-    """Field and reason of a complaint of msgspec's."""
-    reason, _, where = message.partition(" - at `$")
-    table = where.rstrip("`").lstrip(".")
-    lacking = re.fullmatch(r"Object missing required field `(.+)`", reason)
-    if lacking:
-        return f"{table}.{lacking[1]}".lstrip("."), "this field is missing"
-    strange = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
-    if strange:
-        known = [field.name for field in msgspec.structs.fields(_type_of(table))]
-        return f"{table}.{strange[1]}".lstrip("."), f"there is no such field. {suggest(strange[1], known)}"
-    if reason.startswith("Invalid enum value"):
-        return table, f"{reason[19:]} is not among the known: {', '.join(get_args(_type_of(table)))}"
-    words = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
-    reason = re.sub(r"`(\w+)`", lambda name: words.get(name[1], name[1]), reason)
-    return table, reason[0].lower() + reason[1:]
-
-
-def _type_of(field: str) -> Any:
-    kind: Any = RobotFile
-    for part in field_path(field):
-        if isinstance(part, int):
-            kind = get_args(kind)[0]
-        else:
-            kind = next(known.type for known in msgspec.structs.fields(kind) if known.name == part)
-    return kind
 
 
 def _shapes(shapes: Sequence[ShapeTable]) -> tuple[Shape, ...]:

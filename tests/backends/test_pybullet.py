@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
+from simbridge.cell import Cell
 from simbridge.errors import GuardViolation, InvalidParameter, NoDisplay, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.kinematics import tool_path
@@ -68,6 +69,40 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
     assert rms(plant_error(plan, known)) < 2.0 * rms(plant_error(plan, states))
 
 
+@pytest.mark.parametrize("mounting", ["ceiling", "wall"])
+def test_an_arm_that_hangs_is_tracked_as_well_as_one_that_stands(plan, states, mounting):
+    hanging = tracked(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
+    assert rms(plant_error(plan, hanging)) <= 1.0
+    assert rms(plant_error(plan, hanging)) < 1.5 * rms(plant_error(plan, states))
+    # The joints hold against another gravity: what moves alike was not simulated alike.
+    efforts = [np.array([s.effort for s in of]).mean(axis=0) for of in (states, hanging)]
+    assert np.abs(efforts[0] - efforts[1]).max() > 20.0
+
+
+def test_an_arm_that_hangs_while_its_controller_believes_it_stands_is_off_by_millimetres(plan, states):
+    with PyBulletBackend(UR10) as arm:
+        arm._bullet.setGravity(0.0, 0.0, 9.81, physicsClientId=arm._client)
+        arm.move_to(plan.setpoints[0])
+        mistaken = list(arm.stream(plan.setpoints))
+    assert rms(plant_error(plan, mistaken)) > 20.0 * rms(plant_error(plan, states))
+    # It holds against a weight that pulls the other way, and falls upwards: towards the floor of the room.
+    heights = tool_path(UR10, np.array([s.q for s in mistaken]))[:, 2] - tool_path(UR10, plan.setpoints)[:, 2]
+    assert heights.mean() > 2e-3
+
+
+def test_a_payload_beside_the_tcp_is_felt_where_it_is(plan):
+    """A load that the servo knows at its true place costs nothing; torques at rest are those of its place."""
+    aside = UR10.with_payload(4.0, cog=[0.15, 0.0, 0.05])
+    with PyBulletBackend(aside, unmodelled_payload=1.0) as arm:
+        arm.move_to(plan.setpoints[0])
+        state = arm.read()
+    expected = sum(
+        pin.computeGeneralizedGravity(robot.model, robot.model.createData(), state.q) * sign
+        for robot, sign in ((aside, 1.0), (UR10.with_payload(1.0), 1.0), (UR10, -1.0))
+    )
+    assert np.allclose(state.effort, expected, atol=0.05)
+
+
 def test_torques_at_rest_are_those_of_gravity(plan):
     """The logged torque is the physics', not the controller's wish: at rest it equals pinocchio's gravity term."""
     for payload in (0.0, 4.0):
@@ -101,7 +136,7 @@ def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
 
 
 def test_there_is_one_state_a_setpoint_at_its_due_instant(plan, states):
-    assert [s.sequence for s in states] == list(range(1, plan.samples + 1))
+    assert [s.sequence for s in states] == list(range(plan.samples))
     stamps = np.array([s.timestamp for s in states])
     assert np.allclose(np.diff(stamps), 0.008, atol=1e-12)
     assert np.allclose([s.plan_time for s in states], plan.times, atol=1e-12)

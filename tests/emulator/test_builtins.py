@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.arm import frame_of, pose_of
-from simbridge.emulator.builtins import Builtins
+from simbridge.emulator.builtins import builtin_functions
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.profile import profile
 from simbridge.emulator.program import compile_program
@@ -33,7 +33,7 @@ def controller() -> Controller:
 
 @pytest.fixture(scope="module")
 def call(controller):
-    table = Builtins(controller).table()
+    table = builtin_functions(controller)
     return lambda name, *arguments: table[name](None, *arguments)
 
 
@@ -85,6 +85,14 @@ def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
         assert found[:3, i] == pytest.approx((after.translation - before.translation) / (2 * step), abs=1e-6)
         turned = pin.log3(after.rotation @ before.rotation.T)
         assert found[3:, i] == pytest.approx(turned / (2 * step), abs=1e-6)
+
+
+def test_the_jacobian_takes_a_tcp_of_its_own(call):
+    q, tcp = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6], Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
+    bare, found = np.array(call("get_jacobian", q)), np.array(call("get_jacobian", q, tcp))
+    arm = flange(q).rotation @ np.array(tcp[:3])
+    assert found[3:] == pytest.approx(bare[3:], abs=1e-9)
+    assert found[:3] == pytest.approx(bare[:3] + np.cross(bare[3:], arm, axis=0), abs=1e-9)
 
 
 @given(a=poses, b=poses)
@@ -150,7 +158,7 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
     messages: list[tuple[str, str, int]] = []
     controller.on_message = lambda kind, text, line: messages.append((kind, text, line))
     controller.load_script(source)
-    controller.program._compiling.join()
+    controller.program.compilation.join()
     for _ in range(50):
         controller.tick()
     return controller, messages

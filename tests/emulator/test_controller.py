@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.emulator import controller as controller_module
+from simbridge.emulator.arm import frame_of
+from simbridge.emulator.builtins.motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.profile import profile
@@ -44,7 +46,7 @@ class Bench:
         """Run a program that has been compiled when the first tick comes; `q` is where the joints are."""
         body = "\n".join(("q = get_target_joint_positions()", *lines))
         self.controller.load_script(f"def test():\n{body}\nend\n")
-        self.controller.program._compiling.join()
+        self.controller.program.compilation.join()
         self.q = [self.state.target_q]
 
     def finish(self, most: float = 60.0) -> None:
@@ -182,6 +184,63 @@ def test_a_trapezoid_never_goes_back_and_needs_no_more_than_its_acceleration():
     step = times[1] - times[0]
     assert np.abs(np.diff(way, 2)).max() / step**2 <= 2.0 * (1.0 + 1e-6)
     assert Trapezoid(0.0, 1.0, 1.0).at(0.0) == 0.0
+
+
+@pytest.mark.parametrize("pace", ["a=20.0, v=10.0", "t=0.2"])
+def test_a_movej_that_asks_for_too_much_is_slowed_to_the_joints_limits(bench, pace):
+    bench.load(f"movej([q[0] + 1.5, q[1] + 1.0, q[2] - 0.5, q[3], q[4], q[5]], {pace})")
+    bench.finish()
+    used = np.abs(bench.speeds()).max(axis=0) / ROBOT.max_velocity
+    assert used.max() == pytest.approx(1.0, rel=1e-6)
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert bench.q[-1] == pytest.approx(bench.q[0] + [1.5, 1.0, -0.5, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("move", [f"movej({AHEAD})", "movel(p0)"])
+def test_a_move_that_begins_in_motion_brakes_first(bench, move):
+    bench.load("p0 = get_target_tcp_pose()", "speedj([-0.8, 0.2, 0, 0, 0, 0.4], 5.0, 0.5)", move)
+    bench.finish()
+    change = np.abs(np.diff(bench.speeds(), axis=0)).max() / DT
+    assert change == pytest.approx(BRAKING, rel=1e-6)
+
+
+def test_two_threads_that_move_the_arm_at_once_end_the_program(bench):
+    bench.load("thread t():", "while True:", f"servoj({AHEAD}, gain=100)", "end", "end", "h = run t()", "sleep(0.02)",
+               "movej(q)")  # fmt: skip
+    bench.finish()
+    assert "Another thread is already controlling the robot" in bench.texts("error")
+
+
+def test_a_thread_that_was_killed_leaves_the_arm_to_others(bench):
+    bench.load("thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)")
+    bench.finish()
+    assert not bench.texts("error")
+    assert bench.q[-1] == pytest.approx(ROBOT.home)
+
+
+def test_a_new_tcp_does_not_disturb_a_tool_move_under_way(bench):
+    start = bench.controller.arm.tool(ROBOT.home)
+    bench.load("p0 = get_target_tcp_pose()", "thread t():", "sleep(0.3)", "set_tcp(p[0, 0, 0.2, 0, 0, 0])", "end",
+               "h = run t()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    flange = [bench.controller.arm.tool(q) * frame_of(bench.state.tcp_offset).inverse() for q in bench.q]
+    points = np.array([f.translation for f in flange]) - start.translation
+    assert bench.state.tcp_offset[2] == 0.2
+    assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(0.1, rel=1e-4)
+    assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
+
+
+def test_stopl_slows_the_tool_straight_on(bench):
+    bench.load("speedl([0.1, -0.1, 0.05, 0, 0, 0], 1.0, 0.5)", "stopl(0.5)")
+    bench.finish()
+    points = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
+    speeds = np.linalg.norm(np.diff(points, axis=0), axis=1) / DT
+    fastest = int(speeds.argmax())
+    assert speeds[fastest] == pytest.approx(0.15, rel=1e-5)
+    slowing = np.diff(speeds)[np.diff(speeds) < -1e-5]
+    assert slowing[:-1] == pytest.approx(-0.5 * DT, rel=1e-3)
+    sideways = np.cross(points - points[0], np.array([0.1, -0.1, 0.05]) / 0.15)
+    assert np.linalg.norm(sideways, axis=1).max() < 1e-6
 
 
 def test_movel_is_straight_and_at_the_asked_tool_speed(bench):
@@ -400,6 +459,13 @@ def test_a_joint_that_would_leave_its_range_is_stopped_at_its_end(bench):
     assert bench.joint(5).max() <= end + 1e-9
     assert bench.joint(5)[-1] == pytest.approx(end, abs=0.05)
     assert ROBOT.joint_names[5] in bench.texts("safety")
+
+
+def test_registers_outlive_the_program(bench):
+    bench.state.input_int[0] = 11
+    bench.load("write_output_integer_register(0, 2)", "write_output_float_register(3, 0.5)")
+    bench.finish()
+    assert (bench.state.input_int[0], bench.state.output_int[0], bench.state.output_double[3]) == (11, 2, 0.5)
 
 
 def test_a_program_is_not_started_in_a_protective_stop(bench):

@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.profile import PROFILES
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from simbridge.errors import ProtocolViolation
 from tests.emulator.fake_machine import FakeMachine
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
-from simbridge.errors import EmulatorError
 from simbridge.robot import load_robot
 
 HOST, OTHER, CALIBRATED = "127.0.0.31", "127.0.0.32", "127.0.0.33"
@@ -215,7 +215,7 @@ def test_sigterm_ends_it_cleanly_and_frees_the_ports():
 def test_a_killed_one_is_gone_at_once():
     with Emulator(host=OTHER, running=False) as controller:
         with Rtde(OTHER) as client:
-            with pytest.raises(ConnectionResetError):
+            with pytest.raises(EmulatorError, match="status 9"):
                 controller.do("kill")
             with pytest.raises(OSError):
                 client.ask(118)

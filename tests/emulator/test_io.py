@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.connections import MAX_WAITING
+from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.primary_messages import runtime_exception
 from simbridge.emulator.rtde_protocol import REQUEST_PROTOCOL_VERSION, SETUP_INPUTS, SETUP_OUTPUTS, START, frame
 from simbridge.emulator.rtde_recipes import DATA_PACKAGE
 from simbridge.emulator.servers import DASHBOARD, MAX_CLIENTS, PRIMARY, REALTIME, RTDE, SECONDARY
-from simbridge.errors import CannotListen, UnknownName
+from simbridge.errors import UnknownName
 from tests.emulator.fake_machine import ANY_PORTS, Stand, stand
 
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)

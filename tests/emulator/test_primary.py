@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator import primary_messages
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.primary import robot_state
 from simbridge.emulator.profile import PROFILES
 from simbridge.emulator.realtime import realtime_package
 from simbridge.emulator.script_buffer import MAX_SCRIPT, ScriptBuffer
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from simbridge.errors import ProtocolViolation
 from tests.emulator.fake_machine import UR10_A, UR10_D, FakeMachine
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.profile import PROFILES
 from simbridge.emulator.rtde_protocol import (
     GET_URCONTROL_VERSION,
@@ -22,7 +23,6 @@ from simbridge.emulator.rtde_protocol import (
 from simbridge.emulator.rtde_recipes import DATA_PACKAGE, MAX_PACKAGE, Registry
 from simbridge.emulator.rtde_variables import FORMATS, input_variables, output_variables
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from simbridge.errors import ProtocolViolation
 from tests.emulator.fake_machine import FakeMachine
 
 PREAMBLE = frame(REQUEST_PROTOCOL_VERSION, b"\x00\x02")

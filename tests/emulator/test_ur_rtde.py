@@ -33,7 +33,7 @@ class Seen:
         file = directory / f"{polyscope}.json"
         command = [sys.executable, session.__file__, host, polyscope, str(file)]
         with Emulator(name, polyscope=polyscope, host=host) as emulator:
-            ended = subprocess.run(command, capture_output=True, text=True, timeout=90)
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]
         assert file.exists(), ended.stdout + ended.stderr
@@ -91,10 +91,19 @@ def test_movel_takes_the_tool_straight_to_its_goal(seen):
     assert off_line(seen, moved) < 1e-7
 
 
-def off_line(seen, moved):
-    path = np.array([seen.tool(q).translation for q in seen.record.target_q[seen.between(moved["ticks"])]])
-    way = np.array(moved["goal"][:3]) - path[0]
+def tool_path(seen, moved):
+    """Where the tool was in these ticks (K, 3), m."""
+    return np.array([seen.tool(q).translation for q in seen.record.target_q[seen.between(moved["ticks"])]])
+
+
+def off(path, way):
+    """How far a path (K, 3) leaves the line from its first point along a way (3,), m."""
     return np.linalg.norm(np.cross(path - path[0], way / np.linalg.norm(way)), axis=1).max()
+
+
+def off_line(seen, moved):
+    path = tool_path(seen, moved)
+    return off(path, np.array(moved["goal"][:3]) - path[0])
 
 
 def test_speedj_moves_the_joints_at_that_speed(seen):
@@ -128,25 +137,75 @@ def test_servojs_setpoints_are_those_that_were_sent_in_their_order(seen):
     assert np.allclose(seen["servoJ"]["q"], seen["servoJ"]["sent"][-1], atol=1e-6)
 
 
-@pytest.mark.parametrize("function", ["servoL"])
-def test_servoed_poses_are_reached(seen, function):
-    assert seen[function]["stopped"]
-    assert seen.away(seen[function]["q"], seen[function]["goal"]) < 1e-6
+def test_servol_reaches_its_pose(seen):
+    assert seen["servoL"]["stopped"]
+    assert seen.away(seen["servoL"]["q"], seen["servoL"]["goal"]) < 1e-6
+
+
+def test_servoc_takes_the_tool_to_its_pose_at_its_speed_and_acceleration(seen):
+    servoed = seen["servoC"]
+    assert servoed["returned"]
+    assert seen.away(servoed["q"], servoed["goal"]) < 1e-7
+    speeds = np.linalg.norm(np.diff(tool_path(seen, servoed), axis=0), axis=1) / seen.period
+    assert speeds.max() == pytest.approx(session.SERVOC_SPEED, rel=1e-4)
+    assert np.diff(speeds).max() / seen.period == pytest.approx(session.SERVOC_ACCELERATION, rel=1e-3)
+    assert off_line(seen, servoed) < 1e-7
 
 
 def test_an_asynchronous_move_reports_its_progress_and_ends_at_its_goal(seen):
     moved = seen["asynchronous"]
-    assert not moved["before"]
+    before, during, after = moved["progress"]
+    assert before < 0 and during == 0 and after < 0
+    assert after != before, "ur_rtde tells the end of an operation by another negative number"
     assert not np.allclose(moved["during"], moved["goal"], atol=1e-3)
     assert np.allclose(moved["q"], moved["goal"], atol=1e-9)
 
 
-def test_stopj_slows_the_fastest_joint_at_its_deceleration(seen):
-    q = seen.record.target_q[seen.between(seen["stopJ"]["ticks"])]
-    slowing = np.abs(np.diff(q, n=2, axis=0)).max(axis=1) / seen.period**2
-    assert slowing.max() == pytest.approx(session.STOPJ_DECELERATION, rel=1e-6)
-    assert not np.allclose(seen["stopJ"]["q"], session.START, atol=1e-2)
-    assert not seen["stopJ"]["running"]
+def test_an_asynchronous_path_counts_its_waypoints_and_passes_them(seen):
+    moved = seen["path"]
+    assert moved["progress"][:-1] == [0, 1, 2] and moved["progress"][-1] < 0
+    q = seen.record.target_q[seen.between(moved["ticks"])]
+    passed = [int(np.linalg.norm(q - waypoint, axis=1).argmin()) for waypoint in session.WAYPOINTS]
+    assert passed == sorted(passed)
+    assert np.allclose(q[passed], session.WAYPOINTS, atol=1e-9)
+    assert np.allclose(moved["q"], session.WAYPOINTS[-1], atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("function", "deceleration"),
+    [
+        ("stopJ", session.STOPJ_DECELERATION),
+        # The client's script calls stopj for it, unless stopL was asynchronous.
+        ("stopL, synchronous", session.STOPL_DECELERATION),
+    ],
+)
+def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function, deceleration):
+    stopped = seen[function]
+    q = seen.record.target_q[seen.between(stopped["ticks"])]
+    speed = np.abs(np.diff(q, axis=0)).max(axis=1) / seen.period
+    slowing = -np.diff(speed) / seen.period
+    begin = int(np.flatnonzero(slowing > 0.5 * deceleration)[0])
+    end = int(np.flatnonzero(speed)[-1])
+    assert end - begin > 10
+    assert slowing[begin:end] == pytest.approx(deceleration, rel=1e-6)
+    assert not np.allclose(stopped["q"], session.WAYPOINTS[-1], atol=1e-2)
+
+
+def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
+    stopped = seen["stopL"]
+    path = tool_path(seen, stopped)
+    speed = np.linalg.norm(np.diff(path, axis=0), axis=1) / seen.period
+    slowing = -np.diff(speed) / seen.period
+    begin = int(np.flatnonzero(slowing > 0.5 * session.STOPL_DECELERATION)[0])
+    end = int(np.flatnonzero(speed > 1e-9)[-1])
+    assert end - begin > 10
+    assert slowing[begin:end] == pytest.approx(session.STOPL_DECELERATION, rel=1e-3)
+    assert speed[begin] ** 2 / (2.0 * session.STOPL_DECELERATION) == pytest.approx(
+        np.linalg.norm(path[-1] - path[begin]), abs=speed[begin] * seen.period
+    )
+    assert off(path[begin:], path[begin + 1] - path[begin]) < 1e-6
+    first, last = (seen.tool(seen.record.target_q[seen.record.tick == tick][0]) for tick in stopped["ticks"])
+    assert np.linalg.norm(pin.log3(first.rotation.T @ last.rotation)) < 1e-6
 
 
 def test_settcp_moves_the_tool_point(seen):
@@ -177,3 +236,65 @@ def test_setpayload_is_in_force(seen):
 
 def test_a_custom_script_function_runs(seen):
     assert seen["custom"] == [4711, 5.0]
+
+
+def servoed_ticks(seen, part):
+    """The ticks of a part in which a servoj setpoint was in force."""
+    window = seen.between(seen[part]["ticks"])
+    return seen.record.tick[window & np.isfinite(seen.record.setpoint).all(axis=1)]
+
+
+def test_the_watchdog_ends_the_script_of_a_silent_client_and_the_arm_rests(seen):
+    watched, record = seen["setWatchdog"], seen.record
+    assert watched["returned"]
+    last_servoed = servoed_ticks(seen, "setWatchdog")[-1]
+    heard = record.input_tick[record.input_tick <= last_servoed]
+    silence = (last_servoed - heard[-1]) * seen.period
+    longest = 1.0 / session.WATCHDOG_FREQUENCY
+    assert longest - seen.period < silence + 1e-9 and silence - 1e-9 < longest
+    q = record.target_q[record.tick == watched["ticks"][1]][0]
+    assert np.allclose(q, watched["q"], atol=1e-12)
+    assert q[0] > session.START[0] + 0.05
+
+
+def test_after_the_watchdog_the_script_is_uploaded_again_and_moves(seen):
+    assert not seen["cleared"], "no command comes through to a script that has ended"
+    assert not len(servoed_ticks(seen, "after the watchdog"))
+    moves_again(seen["after the watchdog"])
+
+
+def moves_again(went_on):
+    assert went_on["uploaded"] and went_on["moved"]
+    assert np.allclose(went_on["q"], session.WAYPOINTS[0], atol=1e-9)
+
+
+def test_a_servoj_that_was_left_in_the_registers_is_carried_out_by_the_next_script(seen):
+    left = seen["left behind"]
+    ticks = servoed_ticks(seen, "left behind")
+    assert len(ticks) and (seen.record.setpoint[np.isin(seen.record.tick, ticks)] == left["setpoint"]).all()
+    assert np.allclose(left["q"], left["setpoint"], atol=1e-6)
+
+
+def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
+    stopped = seen["protective stop"]
+    assert not stopped["returned"]
+    assert stopped["state"][0] == 4 and "PAUSED" in stopped["state"][1]
+    assert stopped["q"][0] == stopped["q"][1]
+    assert not np.allclose(stopped["q"][0], session.WAYPOINTS[-1], atol=1e-2)
+    q = seen.record.target_q[seen.between(stopped["ticks"])]
+    moving = np.flatnonzero(np.diff(q, axis=0).any(axis=1))
+    assert len(moving) * seen.period < 0.3
+
+
+def test_an_unlock_is_refused_until_five_seconds_have_passed(seen):
+    stopped = seen["protective stop"]
+    assert stopped["refusals"] and all("until 5s" in refusal for refusal in stopped["refusals"])
+    assert stopped["seconds"] >= 5.0
+
+
+def test_after_an_unlocked_protective_stop_the_script_is_uploaded_again_and_moves(seen):
+    moves_again(seen["after the protective stop"])
+
+
+def test_after_servoc_the_script_is_uploaded_again_and_moves(seen):
+    moves_again(seen["after servoC"])

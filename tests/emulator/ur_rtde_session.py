@@ -7,8 +7,11 @@ fault in it ends its process. Times are the controller's own, so that a busy mac
 from __future__ import annotations
 
 import json
+import os
+import socket
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +26,10 @@ STREAM_SECONDS = 3.0
 SPEED_J = [0.1, -0.05, 0.08, 0.02, 0.0, -0.1]
 SPEED_L = [0.03, 0.04, -0.02, 0.0, 0.05, 0.1]
 STOPJ_DECELERATION = 2.0
+STOPL_DECELERATION = 0.5
+SERVOC_SPEED, SERVOC_ACCELERATION = 0.2, 1.0
+WATCHDOG_FREQUENCY = 10.0
+WAYPOINTS = [[START[0] + way, *START[1:]] for way in (0.2, 0.4, 0.6)]
 TCP = [0.01, -0.02, 0.15, 0.1, -0.2, 0.3]
 CUSTOM = """
   write_output_integer_register(13, 4711)
@@ -30,11 +37,16 @@ CUSTOM = """
 """
 
 
+def near(q: list[float], other: list[float]) -> bool:
+    return max(abs(a - b) for a, b in zip(q, other, strict=True)) < 1e-6
+
+
 class Session:
     """The four clients of one controller, and the observations so far."""
 
     def __init__(self, host: str, polyscope: str) -> None:
         self.period = 0.008 if polyscope.startswith("3") else 0.002
+        self.host = host
         self.seen: dict[str, Any] = {"period": self.period}
         self.receive = RTDEReceiveInterface(host)
         self.control = RTDEControlInterface(host)
@@ -127,18 +139,51 @@ class Session:
     def asynchronous(self) -> None:
         self.home()
         goal = [START[0] + 0.6, *START[1:]]
-        running = lambda: self.control.getAsyncOperationProgress() >= 0  # noqa: E731
-        before = running()
+        before = self.control.getAsyncOperationProgress()
         self.control.moveJ(goal, 1.0, 2.0, True)
-        self.until(running, "the asynchronous move's begin")
         during = self.receive.getActualQ()
-        self.until(lambda: not running(), "the asynchronous move's end")
-        self.seen["asynchronous"] = {"before": before, "during": during, "goal": goal, "q": self.rest()}
-        self.control.moveJ(START, 1.0, 2.0, True)
-        self.let_pass(0.5)
+        progress = [before, *self.progress()]
+        self.seen["asynchronous"] = {"progress": progress, "during": during, "goal": goal, "q": self.rest()}
+        self.home()
         begin = self.tick()
-        self.control.stopJ(STOPJ_DECELERATION)
-        self.seen["stopJ"] = {"q": self.rest(), "ticks": [begin, self.tick()], "running": running()}
+        self.control.moveJ([[*q, 0.5, 2.0, 0.0] for q in WAYPOINTS], True)
+        progress = self.progress()
+        self.seen["path"] = {"progress": progress, "q": self.rest(), "ticks": [begin, self.tick()]}
+
+    def progress(self) -> list[int]:
+        """The values of the asynchronous operation's progress, each once, until it has ended."""
+        values: list[int] = []
+
+        def ended() -> bool:
+            value = self.control.getAsyncOperationProgress()
+            if value >= 0 and value not in values:
+                values.append(value)
+            return bool(values) and value < 0
+
+        self.until(ended, "the asynchronous operation's end")
+        return [*values, self.control.getAsyncOperationProgress()]
+
+    def stops(self) -> None:
+        self.home()
+        self.control.moveJ(WAYPOINTS[-1], 1.0, 2.0, True)
+        self.let_pass(0.4)
+        self.seen["stopJ"] = self.stopped(lambda: self.control.stopJ(STOPJ_DECELERATION))
+        self.begin_line()
+        self.seen["stopL, synchronous"] = self.stopped(lambda: self.control.stopL(STOPL_DECELERATION))
+        self.begin_line()
+        self.seen["stopL"] = self.stopped(lambda: self.control.stopL(STOPL_DECELERATION, True))
+
+    def begin_line(self) -> None:
+        self.home()
+        pose = self.receive.getActualTCPPose()
+        self.control.moveL([pose[0] + 0.12, pose[1] - 0.24, pose[2] + 0.15, *pose[3:]], 0.25, 1.2, True)
+        self.let_pass(0.5)
+
+    def stopped(self, stop: Callable[[], None]) -> dict[str, Any]:
+        begin = self.tick()
+        stop()
+        self.until(lambda: self.control.getAsyncOperationProgress() < 0, "the asynchronous stop's end")
+        return {"q": self.rest(), "ticks": [begin, self.tick()]}
 
     def kinematics(self) -> None:
         self.home()
@@ -166,6 +211,104 @@ class Session:
         self.seen["custom"] = [self.receive.getOutputIntRegister(13), self.receive.getOutputDoubleRegister(14)]
         self.until(self.control.isProgramRunning, "the control script after the custom one")
 
+    def stream(self, seconds: float) -> list[float]:
+        """Have one joint servo along; the last setpoint."""
+        q = list(START)
+        for _ in range(round(seconds / self.period)):
+            period = self.control.initPeriod()
+            q[0] += 0.2 * self.period
+            self.control.servoJ(q, 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
+            self.control.waitPeriod(period)
+        return q
+
+    def ended(self) -> None:
+        self.until(lambda: not self.control.isProgramRunning() and self.receive.getRuntimeState() == 1, "the end")
+
+    def upload_again(self) -> bool:
+        returned = self.control.reuploadScript()
+        self.until(self.control.isProgramRunning, "the control script's return")
+        return returned
+
+    def go_on(self) -> dict[str, Any]:
+        """Upload the script again, and move."""
+        returned, begin = self.upload_again(), self.tick()
+        moved = self.control.moveJ(WAYPOINTS[0], 1.5, 3.0)
+        return {"uploaded": returned, "moved": moved, "q": self.rest(), "ticks": [begin, self.tick()]}
+
+    def watchdog(self) -> None:
+        self.home()
+        returned = self.control.setWatchdog(WATCHDOG_FREQUENCY)
+        begin = self.tick()
+        self.stream(0.5)
+        self.ended()
+        q = self.rest()
+        self.seen["setWatchdog"] = {"returned": returned, "q": q, "ticks": [begin, self.tick()]}
+        # Any command to a script that has ended clears the command that was left in its register.
+        self.seen["cleared"] = self.control.servoStop()
+        self.seen["after the watchdog"] = self.go_on()
+
+    def left_behind(self) -> None:
+        self.home()
+        setpoint = self.stream(0.2)
+        self.dashboard.stop()
+        self.ended()
+        # Meanwhile somebody else takes the arm back.
+        with socket.create_connection((self.host, 30002)) as secondary:
+            secondary.sendall(f"movej({START})\n".encode())
+            self.until(lambda: near(self.receive.getActualQ(), START), "the way back")
+        self.rest()
+        begin = self.tick()
+        self.upload_again()
+        self.until(lambda: near(self.receive.getActualQ(), setpoint), "the setpoint")
+        self.seen["left behind"] = {"setpoint": setpoint, "ticks": [begin, self.tick()], "q": self.rest()}
+        self.control.servoStop()
+
+    def protective_stop(self) -> None:
+        self.home()
+        self.control.moveJ(WAYPOINTS[-1], 1.0, 2.0, True)
+        self.let_pass(0.4)
+        before, begin = self.receive.getTimestamp(), self.tick()
+        returned = self.control.triggerProtectiveStop()
+        self.until(self.receive.isProtectiveStopped, "the protective stop")
+        q, refusals = self.rest(), []
+        while True:
+            try:
+                self.dashboard.unlockProtectiveStop()
+                break
+            except RuntimeError as error:
+                refusals.append(str(error))
+                self.let_pass(0.1)
+        unlocked = self.receive.getTimestamp() - before
+        self.until(lambda: not self.receive.isProtectiveStopped(), "the unlocking")
+        self.let_pass(0.5)
+        self.seen["protective stop"] = {
+            "returned": returned,
+            "refusals": refusals,
+            "seconds": unlocked,
+            "ticks": [begin, self.tick()],
+            "q": [q, self.receive.getActualQ()],
+            "state": [self.receive.getRuntimeState(), self.dashboard.programState()],
+        }
+        self.seen["after the protective stop"] = self.go_on()
+
+    def servo_circular(self) -> None:
+        self.home()
+        begin, pose = self.tick(), self.receive.getActualTCPPose()
+        goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
+        returned = self.control.servoC(goal, SERVOC_SPEED, SERVOC_ACCELERATION)
+        self.let_pass(1.5)
+        self.seen["servoC"] = {
+            "returned": returned,
+            "goal": goal,
+            "q": self.receive.getActualQ(),
+            "ticks": [begin, self.tick()],
+        }
+        # servoC leaves the script's handshake at "done", so that no other command comes through.
+        self.dashboard.stop()
+        self.ended()
+        self.control.servoStop()
+        self.seen["after servoC"] = self.go_on()
+
     def end(self) -> None:
         self.control.stopScript()
         self.until(lambda: self.receive.getRuntimeState() == 1, "the program's end")
@@ -181,8 +324,13 @@ def main() -> None:
         session.speeds,
         session.servos,
         session.asynchronous,
+        session.stops,
         session.kinematics,
         session.settings,
+        session.watchdog,
+        session.left_behind,
+        session.protective_stop,
+        session.servo_circular,
         session.end,
     ):
         print(part.__name__, flush=True)
@@ -192,4 +340,9 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except Exception:
+        traceback.print_exc()
+        # ur_rtde's destructors may wait for ever.
+        os._exit(1)

@@ -20,7 +20,9 @@ from simbridge.runner import Run, run
 def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
     """A run with every option that decides what is sent, and how it is tracked."""
     out = tmp_path_factory.mktemp("runs") / "with a blank"
-    options = Options(unmodelled_payload=1.5, payload=0.5, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), period=0.01, floor=None)
+    options = Options(
+        unmodelled_payload=1.5, payload=0.5, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), period=0.01, floor="none"
+    )
     return run("square_tracking", out=out, options=options)
 
 

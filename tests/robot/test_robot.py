@@ -122,6 +122,37 @@ def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
     )
 
 
+@given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
+def test_a_payload_elsewhere_than_at_the_tcp_hangs_there_under_the_arms_own_gravity(mass, seed):
+    """Its pull, brought to the joints by the Jacobian of a frame at its centre, is what it adds."""
+    rng = np.random.default_rng(seed)
+    centre, gravity = rng.uniform(-0.2, 0.2, 3), rng.uniform(-10.0, 10.0, 3)
+    bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), centre)).with_gravity(gravity)
+    loaded = load_robot("ur10").with_payload(mass, cog=centre).with_gravity(gravity)
+    q = configurations(bare, 1, seed)[0]
+    torques = [pin.computeGeneralizedGravity(robot.model, robot.model.createData(), q) for robot in (bare, loaded)]
+    data, frame = bare.model.createData(), bare.model.getFrameId("tcp")
+    jacobian = pin.computeFrameJacobian(bare.model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)[:3]
+    np.testing.assert_allclose(torques[1] - torques[0], -jacobian.T @ (mass * gravity), rtol=1e-9, atol=1e-9)
+
+
+def test_gravity_turned_around_turns_every_torque_around():
+    robot = load_robot("ur10")
+    hanging = robot.with_gravity([0.0, 0.0, 9.81])
+    q = configurations(robot, 1)[0]
+    up, down = (pin.computeGeneralizedGravity(arm.model, arm.model.createData(), q) for arm in (hanging, robot))
+    np.testing.assert_array_equal(up, -down)
+    assert robot.gravity.tolist() == [0.0, 0.0, -9.81]
+
+
+@pytest.mark.parametrize("vector", [(0.0, 0.0), (0.0, 0.0, float("nan"))])
+def test_a_gravity_or_a_centre_of_gravity_that_is_no_vector_is_refused(vector):
+    with pytest.raises(InvalidParameter, match="gravity"):
+        load_robot("ur10").with_gravity(vector)
+    with pytest.raises(InvalidParameter, match="payload's centre"):
+        load_robot("ur10").with_payload(1.0, cog=vector)
+
+
 @pytest.mark.parametrize("mass", [-0.1, float("nan"), float("inf")])
 def test_a_payload_that_is_no_mass_is_refused(mass):
     with pytest.raises(InvalidParameter, match="payload"):
@@ -138,6 +169,7 @@ def test_no_posture_reaches_further_than_the_reach():
 def test_the_checksum_tells_kinematics_apart_and_nothing_else():
     robot = load_robot("ur10")
     assert robot.checksum == load_robot("ur10").checksum == robot.with_payload(3.0).checksum
+    assert robot.checksum == robot.with_gravity([0.0, 0.0, 9.81]).checksum
     assert robot.checksum != load_robot("ur10e").checksum
     assert robot.checksum != robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 1e-6]))).checksum
 

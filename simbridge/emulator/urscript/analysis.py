@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from simbridge.emulator.urscript import syntax
+from simbridge.emulator.urscript.builtin import Builtin
 
 # A function that calls nothing that blocks, and costs no more than this, becomes a plain Python function.
 PLAIN_COST = 200
@@ -47,16 +46,14 @@ class Analysis:
         functions: Every definition of the program by name, nested ones too; of two with one name the last.
         global_names: Variables that all functions share: those that are called `global` anywhere, and those that the
             main program assigns without calling them `local`.
-        is_secondary: Whether the program is a `sec`, which runs beside the arm's program.
     """
 
     main: Function
     functions: dict[str, Function]
     global_names: set[str]
-    is_secondary: bool
 
 
-def analyse(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]]) -> Analysis:
+def analyse(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Analysis:
     """Find out what the compiler needs to know.
 
     Args:
@@ -85,7 +82,7 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]])
         if isinstance(node, syntax.Start)
     }
     _find_blocking(functions, started | {main.definition.name}, builtins)
-    return Analysis(main, functions, global_names, main.definition.kind == "sec")
+    return Analysis(main, functions, global_names)
 
 
 def _all_definitions(program: syntax.Program) -> list[syntax.Definition]:
@@ -123,7 +120,7 @@ def _calls(function: Function) -> set[str]:
     return {node.name for node in body if isinstance(node, syntax.Call)}
 
 
-def _blocks_itself(function: Function, builtins: Mapping[str, Callable[..., Any]], own: Mapping[str, Function]) -> bool:
+def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:
     """Whether a thread may have to wait in this function, whatever the functions it calls do."""
     if function.definition.kind == "thread":
         return True
@@ -132,12 +129,10 @@ def _blocks_itself(function: Function, builtins: Mapping[str, Callable[..., Any]
             return True
         if isinstance(node, syntax.Keyed) and node.word == "enter_critical":
             return True
-    return any(inspect.isgeneratorfunction(builtins.get(name)) for name in _calls(function) - own.keys())
+    return any(builtins[name].blocks for name in (_calls(function) - own.keys()) & builtins.keys())
 
 
-def _find_blocking(
-    functions: dict[str, Function], started: set[str], builtins: Mapping[str, Callable[..., Any]]
-) -> None:
+def _find_blocking(functions: dict[str, Function], started: set[str], builtins: Mapping[str, Builtin]) -> None:
     """From those that call nothing upwards. What is never reached is in a recursion, or calls into one."""
     callers: dict[str, list[str]] = {name: [] for name in functions}
     waiting_for = {name: len(function.callees) for name, function in functions.items()}

@@ -8,16 +8,18 @@ used up, and `WAITING` when it waits for another thread. Nothing keeps track of 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import marshal
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any
 
+from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
+from simbridge.emulator.urscript.builtin import Builtin
+from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
-from simbridge.errors import ScriptSyntaxError
 
 FILE_NAME = "<urscript>"
 # Longer stretches without a loop are cut into pieces of about this cost.
@@ -40,21 +42,36 @@ class Code:
         code: The same, ready to execute.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
-        is_secondary: Whether the program is a `sec`.
     """
 
     python: str
     code: CodeType
     lines: tuple[int, ...]
     main: str
-    is_secondary: bool
 
     def line_of(self, python_line: int) -> int:
         """The script's line that a line of the Python source was made from."""
         return self.lines[python_line] if 0 <= python_line < len(self.lines) else 0
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Code can be sent to another process of the same Python."""
+        return _unpacked, (self.python, marshal.dumps(self.code), self.lines, self.main)
 
-def compile_program(program: syntax.Program, builtins: Mapping[str, Callable[..., Any]]) -> Code:
+
+def _unpacked(python: str, code: bytes, lines: tuple[int, ...], main: str) -> Code:
+    return Code(python, marshal.loads(code), lines, main)
+
+
+def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
+    """Parse and compile a script.
+
+    Raises:
+        ScriptSyntaxError: The source is not URScript, or too much of it.
+    """
+    return compile_program(parse(source), builtins)
+
+
+def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Code:
     """Compile a program. Functions that do not exist are found out when they are called, as on a controller.
 
     Args:
@@ -75,15 +92,15 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Callable[...
     python = "\n".join(writer.text) + "\n"
     try:
         code = compile(python, FILE_NAME, "exec")
-    except (SyntaxError, RecursionError, MemoryError) as error:
+    except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
-    return Code(python, code, tuple(writer.lines), f"u_{analysis.main.definition.name}", analysis.is_secondary)
+    return Code(python, code, tuple(writer.lines), f"u_{analysis.main.definition.name}")
 
 
 class _Writer:
     """Writes Python, a function at a time."""
 
-    def __init__(self, analysis: Analysis, builtins: Mapping[str, Callable[..., Any]]) -> None:
+    def __init__(self, analysis: Analysis, builtins: Mapping[str, Builtin]) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
         self._functions = analysis.functions
@@ -290,7 +307,7 @@ class _Writer:
             python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
             return f"(yield from {python})" if function.may_block else python
         python = f"b_{call.name}({self._arguments(call, '_t', '')})"
-        return f"(yield from {python})" if inspect.isgeneratorfunction(self._builtins[call.name]) else python
+        return f"(yield from {python})" if self._builtins[call.name].blocks else python
 
     def _start(self, call: syntax.Call) -> str:
         if call.name not in self._functions:
@@ -326,7 +343,7 @@ class _Writer:
             if function is not None:
                 self._signatures[name] = _signature_of(function.definition)
             elif name in self._builtins:
-                self._signatures[name] = inspect.signature(self._builtins[name])
+                self._signatures[name] = self._builtins[name].signature
         return self._signatures.get(name)
 
 

@@ -7,9 +7,9 @@ import random as python_random
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
+from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.operators import wrap
 from simbridge.emulator.urscript.values import MAX_STRING, kind_of, to_text
-from simbridge.errors import RuntimeFault
 
 __all__ = ["LIBRARY", "to_text"]
 

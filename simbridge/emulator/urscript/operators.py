@@ -12,8 +12,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER, Pose, check_size, kind_of
-from simbridge.errors import RuntimeFault
 
 Operator = Callable[[Any, Any], Any]
 # One matrix product does at most this many multiplications.

@@ -9,9 +9,9 @@ from typing import Any
 from lark import Lark, Transformer
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 
+from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
-from simbridge.errors import ScriptSyntaxError
 
 MAX_CHARACTERS = 1_000_000
 # Python, to which programs are compiled, refuses more than 20 loops, 100 blocks or 200 parentheses in each other.

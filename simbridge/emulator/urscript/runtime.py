@@ -16,13 +16,13 @@ from collections.abc import Callable, Generator, Mapping
 from types import CodeType, FrameType, GeneratorType, TracebackType
 from typing import Any
 
-from simbridge.emulator.urscript.compiler import FILE_NAME, Code, compile_program
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.critical import CriticalSection
 from simbridge.emulator.urscript.library import LIBRARY
 from simbridge.emulator.urscript.operators import Operators
-from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.values import kind_of, value_of
-from simbridge.errors import RuntimeFault, SimbridgeError
+from simbridge.errors import SimbridgeError
 
 BUDGET = 10_000
 MIN_SHARE = 100
@@ -116,26 +116,23 @@ class Interpreter:
     """A program that runs.
 
     Args:
-        source: The script.
-        builtins: What it may call besides its own functions and those of `library`, by name: `function(thread, ...)`
-            with URScript's values, or a generator function that yields once for every tick it waits.
+        code: The compiled script.
+        builtins: What it may call besides its own functions and those of `library`, as it was compiled for them:
+            `function(thread, ...)` with URScript's values, or a generator function that yields once for every tick it
+            waits.
         on_fault: Called once if the program does what cannot be done; the program has then ended.
         budget: What all threads together may spend in a tick; 10,000 is between 0.5 and 1 ms.
-
-    Raises:
-        ScriptSyntaxError: The source is not URScript, or too much of it.
     """
 
     def __init__(
         self,
-        source: str,
+        code: Code,
         builtins: Mapping[str, Callable[..., Any]],
         on_fault: Callable[[RuntimeFault], None],
         *,
         budget: int = BUDGET,
     ) -> None:
-        functions = {**LIBRARY, **builtins}
-        self.code: Code = compile_program(parse(source), functions)
+        self.code = code
         self.running = True
         self.fault: RuntimeFault | None = None
         self.budget = budget
@@ -146,7 +143,7 @@ class Interpreter:
         self._current: Thread | None = None
         self._critical: CriticalSection[Thread] = CriticalSection()
         self._changes = 0
-        self._namespace = self._make_namespace(functions)
+        self._namespace = self._make_namespace({**LIBRARY, **builtins})
         exec(self.code.code, self._namespace)
         self._main = Thread(self, self.code.main[2:])
         self._main._generator = self._namespace[self.code.main](self._main)
@@ -163,11 +160,6 @@ class Interpreter:
         }  # fmt: skip
 
     # What the controller sees
-
-    @property
-    def is_secondary(self) -> bool:
-        """Whether the program is a `sec`."""
-        return self.code.is_secondary
 
     @property
     def threads(self) -> int:

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
-from simbridge.errors import RuntimeFault
+from simbridge.emulator.errors import RuntimeFault
 
 POSE_LENGTH = 6
 MAX_INTEGER = 2**31 - 1
@@ -46,11 +44,11 @@ def value_of(result: Any) -> Any:
     """What a built-in function returned, as a URScript value: numbers and lists of Python and numpy are converted."""
     if type(result) in _PLAIN:
         return result
-    if isinstance(result, np.ndarray):
+    if hasattr(result, "tolist"):
         result = result.tolist()
     if isinstance(result, list):
         return tuple([value_of(item) for item in result])
-    return result.item() if isinstance(result, np.generic) else result
+    return result
 
 
 def check_size(items: tuple[Any, ...]) -> int:

@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.urscript.builtin import describe
+from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.runtime import Interpreter
-from simbridge.errors import RuntimeFault
 
 HOST = "127.0.0.19"
 VERSIONS = {"3.15": (3, 15, 8, 106339), "5.12": (5, 12, 6, 1102099), "5.25": (5, 25, 1, 1103299)}
@@ -27,9 +29,9 @@ class Script:
     def __init__(self, source: str, budget: int = 10_000, **builtins: Callable[..., Any]) -> None:
         self.said: list[Any] = []
         self.faults: list[RuntimeFault] = []
-        self.interpreter = Interpreter(
-            source, {"say": self._say, "wait": _wait, **builtins}, self.faults.append, budget=budget
-        )
+        functions = {"say": self._say, "wait": _wait, **builtins}
+        code = compile_script(source, describe(functions))
+        self.interpreter = Interpreter(code, functions, self.faults.append, budget=budget)
 
     def _say(self, _thread: Any, *values: Any) -> None:
         self.said.append(values[0] if len(values) == 1 else values)

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.urscript.builtin import describe
+from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.runtime import Interpreter
-from simbridge.errors import RuntimeFault
 
 VERSIONS = ["3.15", "5.12", "5.25"]
 
@@ -24,23 +26,20 @@ class Registers:
         self.faults: list[RuntimeFault] = []
 
     def start(self, source: str) -> Interpreter:
-        return Interpreter(
-            source,
-            {
-                "read_input_integer_register": lambda _thread, address: self.input_int[address],
-                "read_input_float_register": lambda _thread, address: self.input_float[address],
-                "write_output_integer_register": lambda _thread, address, value: self._write(address, value),
-                "write_output_float_register": lambda _thread, address, value: self._write_float(address, value),
-                "textmsg": lambda _thread, s1, s2="": None,
-                "force_mode_set_gain_scaling": lambda _thread, scaling: None,
-                "force_mode_set_damping": lambda _thread, damping: None,
-                "servoj": self.servoj,
-                "stopj": self.stop,
-                "stopl": self.stop,
-                "sync": self.sync,
-            },
-            self.faults.append,
-        )
+        functions = {
+            "read_input_integer_register": lambda _thread, address: self.input_int[address],
+            "read_input_float_register": lambda _thread, address: self.input_float[address],
+            "write_output_integer_register": lambda _thread, address, value: self._write(address, value),
+            "write_output_float_register": lambda _thread, address, value: self._write_float(address, value),
+            "textmsg": lambda _thread, s1, s2="": None,
+            "force_mode_set_gain_scaling": lambda _thread, scaling: None,
+            "force_mode_set_damping": lambda _thread, damping: None,
+            "servoj": self.servoj,
+            "stopj": self.stop,
+            "stopl": self.stop,
+            "sync": self.sync,
+        }
+        return Interpreter(compile_script(source, describe(functions)), functions, self.faults.append)
 
     def _write(self, address: int, value: int) -> None:
         self.output_int[address] = value

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.urscript.builtin import describe
+from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.runtime import MAX_DEPTH, MAX_THREADS, Interpreter
-from simbridge.errors import InvalidParameter, RuntimeFault
+from simbridge.errors import InvalidParameter
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, st
     functions = "thread t():\n x = 1\nend\ndef g(a, b=2):\n return a * b\nend\n"
     source = f"{functions}x = 1\nq = [1, 2]\n{body}while True:\n sync()\nend"
     faults: list[RuntimeFault] = []
-    interpreter = Interpreter(source, {}, faults.append)
+    interpreter = Interpreter(compile_script(source, describe({})), {}, faults.append)
     for _ in range(3):
         interpreter.tick()
     assert interpreter.running == (not faults)

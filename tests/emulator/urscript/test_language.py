@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.emulator.urscript.compiler import compile_program
-from simbridge.emulator.urscript.parser import parse
+from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.urscript.builtin import describe
+from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.emulator.urscript.values import Pose
-from simbridge.errors import RuntimeFault, ScriptSyntaxError
 
 Evaluate = Callable[[str], Any]
 
@@ -79,7 +79,8 @@ def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
 def test_arithmetic_agrees_with_pythons(expression: str) -> None:
     said: list[Any] = []
     faults: list[RuntimeFault] = []
-    Interpreter(f"say({expression})", {"say": lambda _thread, value: said.append(value)}, faults.append).tick()
+    functions = {"say": lambda _thread, value: said.append(value)}
+    Interpreter(compile_script(f"say({expression})", describe(functions)), functions, faults.append).tick()
     try:
         expected = eval(expression)
     except ZeroDivisionError:
@@ -319,16 +320,13 @@ def test_of_several_definitions_the_last_is_the_program(script: Any) -> None:
     assert script("def a():\n say(1)\nend\ndef b():\n a()\n say(2)\nend").run() == [1, 2]
 
 
-def test_a_secondary_program_is_known_as_one(script: Any) -> None:
-    secondary = script("sec s():\n say(1)\nend")
-    assert secondary.interpreter.is_secondary
-    assert secondary.run() == [1]
-    assert not script("def s():\nend").interpreter.is_secondary
+def test_a_secondary_program_runs_like_one_of_a_def(script: Any) -> None:
+    assert script("sec s():\n say(1)\nend").run() == [1]
 
 
 def test_a_main_program_with_parameters_is_refused() -> None:
     with pytest.raises(ScriptSyntaxError) as caught:
-        compile_program(parse("\ndef prog(a):\nend"), {})
+        compile_script("\ndef prog(a):\nend", {})
     assert (caught.value.line, caught.value.column) == (2, 10)
 
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.parser import MAX_BLOCKS, MAX_CHARACTERS, MAX_EXPRESSION, MAX_LOOPS, parse
-from simbridge.errors import ScriptSyntaxError, SimbridgeError
+from simbridge.errors import SimbridgeError
 
 
 def refusal(source: str) -> ScriptSyntaxError:

@@ -1,0 +1,136 @@
+"""A stand-in for a controller and the way to it, on a clock of its own: it writes down what reaches the wire."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simbridge.backends.backend import Array
+from simbridge.ur.rtde import Package
+from simbridge.ur.stops import stop_of
+
+
+class VirtualClock:
+    """A host's clock that goes on only while somebody waits.
+
+    Args:
+        lateness: How much later than asked each wait ends, s; never by default.
+    """
+
+    def __init__(self, lateness: Callable[[], float] = lambda: 0.0) -> None:
+        self.now = 0.0
+        self._lateness = lateness
+
+    def monotonic(self) -> float:
+        """s."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds + self._lateness()
+
+
+class OnTheWire(NamedTuple):
+    """A setpoint that left.
+
+    Attributes:
+        time: By the host's clock, s.
+        tick: The controller's newest tick then: the setpoint is in force at the next one.
+        setpoint: As it was given.
+    """
+
+    time: float
+    tick: int
+    setpoint: Array
+
+
+class FakeLink:
+    """A controller whose arm is, at each tick, where the newest setpoint wants it. See `servo_loop.Link`.
+
+    Args:
+        clock: The host's.
+        q: Where the arm stands (n,), rad.
+        period: Control period, s.
+        drift: By which part the controller's clock is faster than the host's.
+        delay: How long the state of a tick travels, s; None when it never arrives. States keep their order.
+        changes: Fields of the state that are other from a tick on.
+        freezes: For how long the controller stands still before a tick, s.
+
+    Attributes:
+        sent: What reached the wire, in order.
+        arrivals: When each state arrived, by the host's clock, s.
+    """
+
+    def __init__(
+        self,
+        clock: VirtualClock,
+        q: Array,
+        period: float,
+        *,
+        drift: float = 0.0,
+        delay: Callable[[int], float | None] = lambda tick: 0.0,
+        changes: Mapping[int, Mapping[str, Any]] | None = None,
+        freezes: Mapping[int, float] | None = None,
+    ) -> None:
+        self._clock, self._period = clock, period
+        self._host_period = period / (1.0 + drift)
+        self._delay, self._changes, self._freezes = delay, changes or {}, freezes or {}
+        self._fields: Package = {
+            "actual_q": tuple(np.asarray(q, dtype=float).tolist()),
+            "actual_qd": (0.0,) * len(q),
+            "effort": (0.0,) * len(q),
+            "speed_scaling": 1.0,
+            "target_speed_fraction": 1.0,
+            "robot_mode": 7,
+            "safety_mode": 1,
+            "safety_status_bits": 1,
+            "runtime_state": 2,
+        }
+        self._tick, self._next_tick_at = 0, 0.0
+        self._travelling: deque[tuple[float, Package]] = deque()
+        self._last_arrival = 0.0
+        self.sent: list[OnTheWire] = []
+        self.arrivals: list[float] = []
+
+    def states(self, timeout: float) -> list[Package]:
+        """See `servo_loop.Link`."""
+        end = self._clock.now + timeout
+        while not self._travelling and self._next_tick_at <= end:
+            self._make_tick()
+        first = self._travelling[0][0] if self._travelling else end
+        self._clock.sleep(max(min(first, end) - self._clock.now, 0.0))
+        self._run_until(self._clock.now)
+        arrived = []
+        while self._travelling and self._travelling[0][0] <= self._clock.now:
+            arrival, state = self._travelling.popleft()
+            self.arrivals.append(arrival)
+            arrived.append(state)
+        return arrived
+
+    def servo(self, q: Array) -> bool:
+        """See `servo_loop.Link`. Setpoints are taken while the program plays, or is paused by nothing but a person."""
+        self._run_until(self._clock.now)
+        self.sent.append(OnTheWire(self._clock.now, self._tick - 1, np.array(q)))
+        return stop_of(self._fields) is None
+
+    def _run_until(self, time: float) -> None:
+        while self._next_tick_at <= time:
+            self._make_tick()
+
+    def _make_tick(self) -> None:
+        tick, at = self._tick, self._next_tick_at
+        playing = self._fields["runtime_state"] == 2 and stop_of(self._fields) is None
+        if self.sent and playing:
+            self._fields["actual_q"] = tuple(self.sent[-1].setpoint.tolist())
+        self._fields.update(self._changes.get(tick, {}))
+        q = self._fields["actual_q"]
+        delay = self._delay(tick)
+        if delay is not None:
+            self._last_arrival = max(self._last_arrival, at + delay)
+            state = {**self._fields, "timestamp": tick * self._period, "target_q": q}
+            self._travelling.append((self._last_arrival, state))
+        self._tick = tick + 1
+        self._next_tick_at = at + self._host_period + self._freezes.get(tick + 1, 0.0)

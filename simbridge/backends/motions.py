@@ -1,0 +1,85 @@
+"""What the servo loop sends: a mapped plan, or live setpoints. Each says what is due in the next period."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from simbridge.backends.backend import Array
+from simbridge.backends.state_ring import StateRing
+from simbridge.ur.errors import TargetsStopped
+
+# A live setpoint older than this is no longer what its source wants.
+LIVE_DEADLINE = 0.1  # s
+
+
+class Motion(Protocol):
+    """Where setpoints come from."""
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """The setpoint (n,), rad, for the next period, and the plan's position there, in periods.
+
+        Args:
+            rate: How much of a period the plan advances: 1 at full speed, 0 while the controller pauses.
+        """
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last setpoint has been given out."""
+        ...
+
+
+class Replay:
+    """A plan: setpoints (T, n) one period apart, passed through at the controller's speed.
+
+    At full speed every setpoint goes out as it was planned, bit for bit; while the controller scales the speed they are
+    interpolated linearly.
+    """
+
+    def __init__(self, setpoints: Array) -> None:
+        self._setpoints = setpoints
+        self._position = 0.0
+        self._begun = False
+        self.finished = False
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        if self._begun:
+            self._position = min(self._position + rate, len(self._setpoints) - 1.0)
+        self._begun = True
+        index = int(self._position)
+        part = self._position - index
+        self.finished = index == len(self._setpoints) - 1
+        setpoint = self._setpoints[index]
+        if part:
+            setpoint = setpoint + part * (self._setpoints[index + 1] - setpoint)
+        return np.array(setpoint), self._position
+
+
+class Live:
+    """The newest setpoint of a source that gives one a period, in another process."""
+
+    finished = False
+
+    def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ring, self._clock = ring, clock
+        self._position = -1.0
+        self._begin = clock()
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """See `Motion`.
+
+        Raises:
+            TargetsStopped: The newest setpoint is older than 100 ms.
+        """
+        found = self._ring.newest()
+        waited = self._clock() - (self._begin if found is None else max(self._begin, found[2]))
+        if found is None or waited > LIVE_DEADLINE:
+            raise TargetsStopped(waited)
+        number, setpoint, _ = found
+        self._ring.take(number)
+        self._position += 1.0
+        return setpoint, self._position

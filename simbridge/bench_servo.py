@@ -1,0 +1,128 @@
+"""How punctual the servo loop is at 500 Hz, beside ur_rtde's own pacing, on the emulated controller.
+
+`python -m simbridge.bench_servo HOST SECONDS` is the rival: a loop as ur_rtde's examples have it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+
+from simbridge.backends.rtde import PROFILES, RtdeBackend
+from simbridge.emulator.handle import Emulator
+from simbridge.robot import load_robot
+
+HOST = "127.0.0.42"
+SECONDS = 60.0
+PERIOD = 0.002
+
+Row = tuple[str, str, str, str]
+
+
+def measure(seconds: float = SECONDS) -> list[Row]:
+    """Rows for the table of `simbridge bench`: figure, value, what it is compared to, its value."""
+    rows = []
+    for title, busy, required in (("parent idle", False, True), ("parent computing", True, False)):
+        with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
+            ours = _ours(seconds, busy)
+            theirs = _theirs(controller.host, min(seconds, 20.0)) if required else None
+        rows += _rows(title, ours, theirs, required)
+    return rows
+
+
+def _ours(seconds: float, busy: bool) -> dict[str, float | int]:
+    robot = load_robot("ur10e")
+    backend = RtdeBackend(robot, HOST, PROFILES["ursim"])
+    ended = threading.Event()
+    with backend as arm:
+        begin = arm.read().q
+        arm.move_to(begin)
+        times = np.arange(0.0, seconds, PERIOD)
+        plan = begin + 0.1 * (1.0 - np.cos(times))[:, None] * np.ones(robot.n)
+        worker = threading.Thread(target=_compute, args=(ended,)) if busy else None
+        if worker is not None:
+            worker.start()
+        try:
+            for _ in arm.stream(plan):
+                pass
+        finally:
+            ended.set()
+    assert backend.loop is not None
+    return backend.loop
+
+
+def _compute(ended: threading.Event) -> None:
+    """Keep one core busy, and Python's lock with it."""
+    total = 0
+    while not ended.is_set():
+        total += sum(range(1000))
+
+
+def _theirs(host: str, seconds: float) -> dict[str, float]:
+    """The same figures of ur_rtde's own pacing."""
+    found = subprocess.run(
+        [sys.executable, "-m", "simbridge.bench_servo", host, str(seconds)], capture_output=True, text=True
+    )
+    periods = np.array(json.loads(found.stdout.splitlines()[-1]))
+    return {
+        "period_mean_s": float(periods.mean()),
+        "period_std_s": float(periods.std()),
+        "period_p999_s": float(np.quantile(periods, 0.999)),
+        "period_max_s": float(periods.max()),
+    }
+
+
+def _rows(title: str, ours: dict[str, float | int], theirs: dict[str, float] | None, required: bool) -> list[Row]:
+    limits = {"rate": "500.0 +- 0.1 Hz", "std": "0.150 ms", "p99.9": "3.00 ms"} if required else {}
+    figures = {
+        "rate": (lambda found: f"{1.0 / found['period_mean_s']:.2f} Hz"),
+        "std": (lambda found: f"{1e3 * found['period_std_s']:.3f} ms"),
+        "p99.9": (lambda found: f"{1e3 * found['period_p999_s']:.2f} ms"),
+        "longest": (lambda found: f"{1e3 * found['period_max_s']:.2f} ms"),
+    }
+    rows = []
+    for name, shown in figures.items():
+        if name in limits:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "required", limits[name]))
+        if theirs is not None:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "ur_rtde's waitPeriod", shown(theirs)))
+        elif name not in limits:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "the period", "2 ms"))
+    missed = f"{ours['missed_deadlines']} deadlines, {ours['missed_states']} states"
+    rows.append((f"setpoints, {title}: missed", missed, "sent", f"{int(SECONDS / PERIOD)}"))
+    rows.append((f"states, {title}: age", f"{1e3 * ours['state_age_mean_s']:.2f} ms", "the period", "2 ms"))
+    return rows
+
+
+def _stream(host: str, seconds: float) -> None:
+    """A slow sine as ur_rtde's examples send it: initPeriod, servoJ, waitPeriod."""
+    from rtde_control import RTDEControlInterface
+    from rtde_receive import RTDEReceiveInterface
+
+    receive = RTDEReceiveInterface(host)
+    control = RTDEControlInterface(host)
+    start = np.array(receive.getActualQ())
+    sent = []
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds:
+        period = control.initPeriod()
+        sent.append(time.monotonic())
+        q = start + 0.1 * (1.0 - np.cos(sent[-1] - begin))
+        control.servoJ(q.tolist(), 0.0, 0.0, PERIOD, 0.03, 2000.0)
+        control.waitPeriod(period)
+    control.servoStop()
+    control.stopScript()
+    print(json.dumps(np.diff(sent).tolist()))
+    # Its destructors would take half a second and add nothing.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    _stream(sys.argv[1], float(sys.argv[2]))

@@ -1,0 +1,157 @@
+"""URScript's functions that move the arm, and those that wait."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simbridge.emulator.builtins.arguments import Wait, not_negative, numbers, positive
+from simbridge.emulator.builtins.functions import Functions
+from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.motion import (
+    CircleMove,
+    Hold,
+    JointMove,
+    JointSpeed,
+    JointStop,
+    Motion,
+    ToolMove,
+    ToolSpeed,
+    ToolStop,
+)
+
+BRAKING = 20.0  # rad/s^2, of an arm that still moves when a move begins
+
+
+def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
+    """One that moves the arm: while a thread is in such a function, no other thread may call one."""
+
+    @functools.wraps(function)
+    def alone(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
+        if self._mover not in (None, thread):
+            raise RuntimeFault("Another thread is already controlling the robot.")
+        self._mover = thread
+        try:
+            return (yield from function(self, thread, *arguments, **named))
+        finally:
+            self._mover = None
+
+    return alone
+
+
+class MotionFunctions(Functions):
+    """Moves, speeds, servoing, stops; `sync` and `sleep`. All of them take time."""
+
+    _mover: Any = None
+
+    def _until_done(self, motion: Motion) -> Wait:
+        controller = self._controller
+        controller.motion = motion
+        try:
+            while not motion.done and controller.motion is motion:
+                yield
+        finally:
+            # A killed move does not go on by itself.
+            if controller.motion is motion:
+                controller.motion = Hold()
+
+    def _rest(self) -> Wait:
+        """A move begins at rest: joints that are too fast to stop within a tick are braked first."""
+        if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
+            yield from self._until_done(JointStop(BRAKING))
+
+    @_moving
+    def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
+        acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
+        limits = self._controller.robot.max_velocity
+        yield from self._rest()
+        goal = self._joints(q)
+        yield from self._until_done(JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
+
+    @_moving
+    def do_movel(
+        self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
+    ) -> Wait:
+        goal, arm = self._frame("pose", pose), self._controller.arm
+        acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
+        yield from self._rest()
+        yield from self._until_done(ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
+
+    @_moving
+    def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+        yield from self.do_movel(_thread, pose, a, v)
+
+    @_moving
+    def do_movec(
+        self, _thread: Any, pose_via: Any, pose_to: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0, mode: int = 0
+    ) -> Wait:
+        via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
+        arm, acceleration, speed = self._controller.arm, positive("a", a), positive("v", v)
+        yield from self._rest()
+        yield from self._until_done(CircleMove(arm, self._state.target_q, via, goal, acceleration, speed))
+
+    @_moving
+    def do_servoj(
+        self,
+        _thread: Any,
+        q: Any,
+        a: float = 0.0,
+        v: float = 0.0,
+        t: float = 0.002,
+        lookahead_time: float = 0.1,
+        gain: float = 300.0,
+    ) -> Wait:
+        self._controller.servo(numbers("servoj's q", q, 6), lookahead_time, gain)
+        yield from self._for(t)
+
+    @_moving
+    def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+        goal = self._frame("pose", pose)
+        here = self._controller.arm.tool(self._state.target_q)
+        if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(goal.rotation, here.rotation):
+            yield
+            return
+        yield from self.do_movel(_thread, pose, a, v)
+
+    @_moving
+    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
+        self._controller.motion = JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
+        yield from self._for(t)
+
+    @_moving
+    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
+        s, speed = self._state, numbers("speedl's xd", xd, 6)
+        motion = self._controller.motion
+        if type(motion) is ToolSpeed:
+            motion.aim(speed, positive("a", a))
+        else:
+            arm, period = self._controller.arm, self._controller.period
+            self._controller.motion = ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
+        yield from self._for(t)
+
+    def _for(self, duration: float) -> Wait:
+        """Block for a time, at least until the next tick."""
+        period = self._controller.period
+        for _ in range(max(1, round(float(duration) / period))):
+            yield
+
+    @_moving
+    def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
+        yield from self._until_done(JointStop(positive("a", a)))
+
+    @_moving
+    def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
+        s, arm, period = self._state, self._controller.arm, self._controller.period
+        yield from self._until_done(ToolStop(arm, s.target_q, s.target_qd, period, positive("a", a)))
+
+    def do_sync(self, _thread: Any) -> Wait:
+        yield
+
+    def do_sleep(self, _thread: Any, t: float) -> Wait:
+        yield from self._for(t)
+
+    def do_get_steptime(self, _thread: Any) -> float:
+        return self._controller.period

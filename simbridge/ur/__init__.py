@@ -1,0 +1,1 @@
+"""What is on the wire of a UR controller, seen from a client that only reads: RTDE, primary interface, dashboard."""

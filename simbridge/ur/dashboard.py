@@ -1,0 +1,186 @@
+"""A client of the dashboard server: what the buttons of the pendant do, and what its screen shows.
+
+Source: Universal Robots, "Dashboard Server, CB-Series" and "Dashboard Server, e-Series": one line in, one line out.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import time
+from types import TracebackType
+
+from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
+
+PORT = 29999
+MAX_LINE = 65536
+_NOT_UNDERSTOOD = "could not understand"
+_NOT_ALLOWED = "not allowed due to safety"
+_LOCAL = "Remote Control"
+_VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
+
+
+class DashboardClient:
+    """`with DashboardClient(host) as dashboard:` holds a connection to a controller's dashboard.
+
+    Args:
+        host: The controller.
+        timeout: For connecting, and for each answer, s.
+
+    Attributes:
+        greeting: The line with which the server begins.
+
+    Raises:
+        ConnectionLost: On entering: nothing listens, or no greeting comes in time.
+    """
+
+    def __init__(self, host: str, timeout: float = 2.0) -> None:
+        self.host, self._timeout = host, timeout
+        self.greeting = ""
+        self._received = bytearray()
+
+    def __enter__(self) -> DashboardClient:
+        deadline = time.monotonic() + self._timeout
+        try:
+            self._socket = socket.create_connection((self.host, PORT), timeout=self._timeout)
+        except OSError as error:
+            raise ConnectionLost(self.host, PORT, f"no connection ({error.strerror or error})") from None
+        try:
+            self.greeting = self._line(deadline, "greeting")
+        except ConnectionLost:
+            self._socket.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+
+    def ask(self, command: str) -> str:
+        """Send a command, and return its answer's one line.
+
+        Raises:
+            ConnectionLost: No answer within the timeout, or the connection ended. What comes later would be taken for
+                the answer to the next command, so this connection is of no more use.
+        """
+        deadline = time.monotonic() + self._timeout
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.sendall(command.encode("utf-8") + b"\n")
+        except OSError as error:
+            raise ConnectionLost(self.host, PORT, f"sending failed ({error.strerror or error})") from None
+        return self._line(deadline, f"answer to '{command}'")
+
+    def _line(self, deadline: float, what: str) -> str:
+        while b"\n" not in self._received:
+            left = deadline - time.monotonic()
+            try:
+                if left <= 0.0:
+                    raise TimeoutError
+                self._socket.settimeout(left)
+                data = self._socket.recv(4096)
+            except TimeoutError:
+                raise ConnectionLost(self.host, PORT, f"no {what} within {self._timeout:g} s") from None
+            except OSError as error:
+                raise ConnectionLost(self.host, PORT, f"reading failed ({error.strerror or error})") from None
+            if not data:
+                raise ConnectionLost(self.host, PORT, f"the controller ended the connection before its {what}")
+            self._received += data
+            if len(self._received) > MAX_LINE:
+                raise ConnectionLost(self.host, PORT, f"its {what} does not end: this is no dashboard")
+        line, _, rest = self._received.partition(b"\n")
+        self._received = rest
+        return line.decode("utf-8", errors="replace").strip()
+
+    # What the screen shows
+
+    def polyscope_version(self) -> str:
+        """Major, minor and what follows, as "5.12.6.1102099"; "" when the server does not tell."""
+        found = _VERSION.search(self._told("PolyscopeVersion"))
+        return found.group() if found else ""
+
+    def serial_number(self) -> str | None:
+        """Of the arm; None where the software does not tell (before 3.12 and 5.6)."""
+        return self._told("get serial number") or None
+
+    def is_in_remote_control(self) -> bool | None:
+        """Whether programs from outside are taken; None where the software knows no such switch (CB3, before 5.6)."""
+        return {"true": True, "false": False}.get(self._told("is in remote control").lower())
+
+    def robot_mode(self) -> str:
+        """In capitals, as "RUNNING" or "POWER_OFF"."""
+        return self._after_colon("robotmode")
+
+    def safety_status(self) -> str:
+        """In capitals, as "NORMAL" or "PROTECTIVE_STOP"; software before 5.4 tells the safety mode instead."""
+        return self._after_colon("safetystatus") or self._after_colon("safetymode")
+
+    def program_state(self) -> str:
+        """ "STOPPED", "PLAYING" or "PAUSED", and the program's name behind it."""
+        return self._told("programState")
+
+    def running(self) -> bool:
+        """Whether a program plays."""
+        return self._after_colon("running").lower() == "true"
+
+    def loaded_program(self) -> str:
+        """Its path; "" when none is loaded."""
+        return self._after_colon("get loaded program")
+
+    def _told(self, question: str) -> str:
+        answer = self.ask(question)
+        return "" if _NOT_UNDERSTOOD in answer.lower() else answer
+
+    def _after_colon(self, question: str) -> str:
+        return self._told(question).partition(":")[2].strip()
+
+    # What the buttons do
+
+    def power_on(self) -> None:
+        """Give the arm power; the brakes stay on.
+
+        Raises:
+            RemoteControlDisabled, CommandRefused: The controller does not do it.
+        """
+        self._do("power on", "Powering on")
+
+    def brake_release(self) -> None:
+        """Release the brakes; the arm is then ready to move.
+
+        Raises:
+            RemoteControlDisabled, CommandRefused: The controller does not do it.
+        """
+        self._do("brake release", "Brake releasing")
+
+    def unlock_protective_stop(self) -> None:
+        """Confirm a protective stop; the program stays paused.
+
+        Raises:
+            RemoteControlDisabled, CommandRefused: The controller does not do it, as in the first five seconds.
+        """
+        self._do("unlock protective stop", "Protective stop releasing")
+
+    def stop(self) -> None:
+        """Stop the program.
+
+        Raises:
+            RemoteControlDisabled, CommandRefused: The controller does not do it.
+        """
+        self._do("stop", "Stopped")
+
+    def close_safety_popup(self) -> None:
+        """Take the message about a stop from the screen.
+
+        Raises:
+            RemoteControlDisabled, CommandRefused: The controller does not do it.
+        """
+        self._do("close safety popup", "closing safety popup")
+
+    def _do(self, command: str, done: str) -> None:
+        answer = self.ask(command)
+        if answer.lower().startswith(done.lower()):
+            return
+        if _NOT_ALLOWED in answer and _LOCAL in answer:
+            raise RemoteControlDisabled(self.host)
+        raise CommandRefused(self.host, command, answer)

@@ -1,0 +1,218 @@
+"""What a controller tells of its own arm on the primary interface: calibrated kinematics, limits, model, TCP.
+
+Source of the layouts: Universal Robots, "Client Interfaces". Newer software appends to them, so only their beginnings
+are read.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.robot.dh import DhTable
+from simbridge.robot.limits import JointLimits
+from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.primary_packages import (
+    ROBOT_MESSAGE,
+    ROBOT_STATE,
+    MalformedPackage,
+    PackageReader,
+    sub_packages,
+)
+
+Array = NDArray[np.float64]
+
+PRIMARY_PORT = 30001
+
+_ROBOT_MODE, _CARTESIAN_INFO, _KINEMATICS_INFO, _CONFIGURATION = 0, 4, 5, 6
+_NEEDED = {_ROBOT_MODE: "robot mode", _CARTESIAN_INFO: "TCP", _KINEMATICS_INFO: "kinematics"}
+_VERSION_MESSAGE = 3
+# What a controller sends at all comes with its first states, ten a second.
+_STATES_AWAITED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class ArmDescription:
+    """The arm behind a controller, as the controller describes it.
+
+    Attributes:
+        kinematics: The full DH table of this very arm; the nominal one on URSim.
+        checksum: Six 32-bit numbers over it; all ones on URSim.
+        calibration_status: As the controller codes it.
+        limits: None where the controller sends no configuration.
+        robot_type: 1 UR5, 2 UR10, 3 UR3, ... (the same for UR10 and UR10e); None without a configuration.
+        robot_sub_type: None where it is not told.
+        tcp_pose: x y z (m) rx ry rz (rad) (6,) of the TCP in the pendant's base.
+        tcp_offset: The same of the TCP in the flange.
+        robot_mode: 7 is running; 3 power off, 5 idle.
+        software_version: Major, minor, bugfix, build; None where it is not told.
+    """
+
+    kinematics: DhTable
+    checksum: tuple[int, ...]
+    calibration_status: int
+    limits: JointLimits | None
+    robot_type: int | None
+    robot_sub_type: int | None
+    tcp_pose: Array
+    tcp_offset: Array
+    robot_mode: int
+    software_version: tuple[int, int, int, int] | None
+
+
+def is_ursim(checksum: tuple[int, ...]) -> bool:
+    """Whether a kinematics checksum says that there is no real arm: all ones."""
+    return all(word == 0xFFFFFFFF for word in checksum)
+
+
+class DescriptionReader:
+    """Bytes of the primary interface in, the arm's description out; it does no input or output of its own."""
+
+    def __init__(self) -> None:
+        self._packages = PackageReader()
+        self._parts: dict[int, bytes] = {}
+        self._version: tuple[int, int, int, int] | None = None
+        self._states = 0
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of what a description needs and has not come yet."""
+        return [name for kind, name in _NEEDED.items() if kind not in self._parts]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all has come that this controller may be expected to send."""
+        everything = _CONFIGURATION in self._parts and self._version is not None
+        return not self.missing and (everything or self._states >= _STATES_AWAITED)
+
+    def receive(self, data: bytes) -> None:
+        """Take the next bytes.
+
+        Raises:
+            MalformedPackage: They cannot be from a primary interface.
+        """
+        for package in self._packages.receive(data):
+            if package.kind == ROBOT_STATE:
+                self._parts |= {part.kind: part.content for part in sub_packages(package.content)}
+                self._states += 0 if self.missing else 1
+            elif package.kind == ROBOT_MESSAGE:
+                self._version = _version(package.content) or self._version
+
+    def description(self) -> ArmDescription:
+        """What came so far.
+
+        Raises:
+            MalformedPackage: Something needed is missing or malformed.
+        """
+        if self.missing:
+            raise MalformedPackage(f"no {' and no '.join(self.missing)} came")
+        checksum, kinematics, status = _kinematics(self._parts[_KINEMATICS_INFO])
+        poses = _doubles(self._parts[_CARTESIAN_INFO], 0, 12, "TCP")
+        configuration = self._parts.get(_CONFIGURATION)
+        return ArmDescription(
+            kinematics=kinematics,
+            checksum=checksum,
+            calibration_status=status,
+            limits=None if configuration is None else _limits(configuration),
+            robot_type=_integer(configuration, 432),
+            robot_sub_type=_integer(configuration, 436),
+            tcp_pose=poses[:6],
+            tcp_offset=poses[6:],
+            # Behind the time and seven flags.
+            robot_mode=int(_unpack(">B", self._parts[_ROBOT_MODE], 15, "robot mode")[0]),
+            software_version=self._version,
+        )
+
+
+def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY_PORT) -> ArmDescription:
+    """Ask a controller what arm it has; only reads.
+
+    Args:
+        host: Its address.
+        timeout: For all of it together, s.
+        port: 30001, or 30002 which tells the same.
+
+    Raises:
+        ConnectionLost: Nothing listens there, it stays silent, hangs up, or what it sends is no primary interface.
+    """
+    reader = DescriptionReader()
+    try:
+        ended = _listen(reader, host, port, timeout)
+        if reader.missing:
+            raise ConnectionLost(host, port, ended)
+        return reader.description()
+    except MalformedPackage as error:
+        raise ConnectionLost(host, port, f"what it sends is not UR's primary interface: {error.reason}") from None
+
+
+def _listen(reader: DescriptionReader, host: str, port: int, timeout: float) -> str:
+    """Feed the reader until it is complete, time is up or the line dead; says why it ended, in half a sentence."""
+    deadline = time.monotonic() + timeout
+    try:
+        with socket.create_connection((host, port), timeout=timeout) as connection:
+            while not reader.complete:
+                left = deadline - time.monotonic()
+                if left <= 0.0:
+                    raise TimeoutError
+                connection.settimeout(left)
+                data = connection.recv(1 << 16)
+                if not data:
+                    return "it hung up before it had described its arm"
+                reader.receive(data)
+    except TimeoutError:
+        return f"within {timeout:g} s it told no {' and no '.join(reader.missing)}"
+    except ConnectionRefusedError:
+        return "nothing listens there"
+    except (OSError, UnicodeError) as error:
+        return getattr(error, "strerror", None) or str(error)
+    return "it described its arm"
+
+
+def _unpack(layout: str, content: bytes, at: int, what: str) -> tuple[float, ...]:
+    if len(content) < at + struct.calcsize(layout):
+        raise MalformedPackage(f"the {what} has {len(content)} bytes, which is too few")
+    return struct.unpack_from(layout, content, at)
+
+
+def _doubles(content: bytes, at: int, count: int, what: str) -> Array:
+    """Finite numbers (count,), read-only."""
+    numbers = np.array(_unpack(f">{count}d", content, at, what))
+    if not np.isfinite(numbers).all():
+        raise MalformedPackage(f"the {what} holds numbers that are not finite")
+    numbers.setflags(write=False)
+    return numbers
+
+
+def _kinematics(content: bytes) -> tuple[tuple[int, ...], DhTable, int]:
+    checksum = tuple(int(word) for word in _unpack(">6I", content, 0, "kinematics"))
+    theta, a, d, alpha = (tuple(row) for row in _doubles(content, 24, 24, "kinematics").reshape(4, 6).tolist())
+    (status,) = _unpack(">I", content, 216, "kinematics")
+    return checksum, DhTable(theta, a, d, alpha), int(status)
+
+
+def _limits(content: bytes) -> JointLimits:
+    ranges, rates = _doubles(content, 0, 24, "joint limits").reshape(2, 6, 2)
+    return JointLimits(ranges[:, 0], ranges[:, 1], rates[:, 0], rates[:, 1])
+
+
+def _integer(content: bytes | None, at: int) -> int | None:
+    """What older software leaves out at the end is None."""
+    if content is None or len(content) < at + 4:
+        return None
+    return int(struct.unpack_from(">i", content, at)[0])
+
+
+def _version(content: bytes) -> tuple[int, int, int, int] | None:
+    """From a message: time, source and type come before the project's name and the version. None for other messages."""
+    if len(content) < 11 or content[9] != _VERSION_MESSAGE:
+        return None
+    at = 11 + content[10]
+    if len(content) < at + 10:
+        return None
+    major, minor, bugfix, build = struct.unpack_from(">2B2i", content, at)
+    return major, minor, bugfix, build

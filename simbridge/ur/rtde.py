@@ -1,0 +1,290 @@
+"""A client of UR's Real-Time Data Exchange that only reads: every state the controller sends, none torn, none skipped.
+
+ur_rtde hands out the newest value of each variable, whenever it is asked. Who measures needs all values of one state
+together and every state once, and who only looks must not wait for ever on a silent port: hence this small client.
+
+Source: Universal Robots, "Real-Time Data Exchange (RTDE) Guide", protocol version 2.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Any
+
+from simbridge.ur.errors import ConnectionLost, UnsupportedController
+
+PORT = 30004
+_HEADER = struct.Struct(">HB")
+_PROTOCOL_VERSION, _CONTROLLER_VERSION = 86, 118
+_OUTPUTS, _INPUTS, _START, _DATA = 79, 73, 83, 85
+_TYPES = {
+    "BOOL": "?",
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+    "VECTOR6UINT32": "6I",
+}
+
+Package = dict[str, Any]
+
+
+def frame(kind: int, payload: bytes = b"") -> bytes:
+    """A package with its header."""
+    return _HEADER.pack(_HEADER.size + len(payload), kind) + payload
+
+
+class FrameBuffer:
+    """Bytes in as they come, whole packages out."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """The packages (type, payload) that are complete by now.
+
+        Raises:
+            ValueError: A header claims an impossible length.
+        """
+        self._bytes += data
+        found = []
+        while len(self._bytes) >= _HEADER.size:
+            size, kind = _HEADER.unpack_from(self._bytes)
+            if size < _HEADER.size:
+                raise ValueError(f"a package claims to be {size} bytes long")
+            if len(self._bytes) < size:
+                break
+            found.append((kind, bytes(self._bytes[_HEADER.size : size])))
+            del self._bytes[:size]
+        return found
+
+
+class Recipe:
+    """How the variables of one data package are packed.
+
+    Args:
+        names: The variables.
+        types: Their types, as the controller named them.
+    """
+
+    def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
+        self._fields = [(name, 6 if t.startswith("VECTOR6") else 3 if t == "VECTOR3D" else 1) for name, t in
+                        zip(names, types, strict=True)]  # fmt: skip
+        self._struct = struct.Struct(">" + "".join(_TYPES[t] for t in types))
+
+    def unpack(self, payload: bytes) -> Package:
+        """The variables by name; vectors are tuples.
+
+        Raises:
+            struct.error: The payload has another length.
+        """
+        values = self._struct.unpack(payload)
+        package, at = {}, 0
+        for name, count in self._fields:
+            package[name] = values[at] if count == 1 else values[at : at + count]
+            at += count
+        return package
+
+
+class RtdeConnection:
+    """A connection to port 30004 with the protocol agreed upon: requests and their answers, each within a timeout.
+
+    Args:
+        host: The controller.
+        timeout: For connecting and for each answer, s.
+
+    Attributes:
+        version: Of the controller's software: major, minor, bugfix, build.
+
+    Raises:
+        ConnectionLost: Nothing listens, or nothing sensible answers in time.
+        UnsupportedController: It does not speak version 2 of the protocol.
+    """
+
+    def __init__(self, host: str, timeout: float = 2.0) -> None:
+        self.host, self._timeout = host, timeout
+        self._frames = FrameBuffer()
+        self._waiting: list[tuple[int, bytes]] = []
+        try:
+            self._socket = socket.create_connection((host, PORT), timeout=timeout)
+        except OSError as error:
+            raise ConnectionLost(host, PORT, f"no connection ({error.strerror or error})") from None
+        try:
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self.request(_PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
+                raise UnsupportedController(host, "", "It does not speak RTDE protocol version 2; update PolyScope.")
+            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(_CONTROLLER_VERSION))
+        except struct.error:
+            self.close()
+            raise ConnectionLost(host, PORT, "the answer to the version request is malformed") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def request(self, kind: int, payload: bytes = b"") -> bytes:
+        """Send a request and wait for its answer's payload; data packages that come between are left out.
+
+        Raises:
+            ConnectionLost: No answer within the timeout, or the connection ended.
+        """
+        self.send(kind, payload)
+        deadline = time.monotonic() + self._timeout
+        while (left := deadline - time.monotonic()) > 0.0:
+            packages = self.receive(left)
+            for index, (answered, content) in enumerate(packages):
+                if answered == kind:
+                    self._waiting = packages[index + 1 :]
+                    return content
+        raise ConnectionLost(self.host, PORT, f"no answer to request {chr(kind)} within {self._timeout:g} s")
+
+    def send(self, kind: int, payload: bytes = b"") -> None:
+        """Send a package.
+
+        Raises:
+            ConnectionLost: It could not be sent.
+        """
+        try:
+            self._socket.settimeout(self._timeout)
+            self._socket.sendall(frame(kind, payload))
+        except OSError as error:
+            raise ConnectionLost(self.host, PORT, f"sending failed ({error.strerror or error})") from None
+
+    def receive(self, timeout: float) -> list[tuple[int, bytes]]:
+        """What has come, or comes within a timeout (s): packages as (type, payload), possibly none.
+
+        Raises:
+            ConnectionLost: The connection ended.
+        """
+        kept, self._waiting = self._waiting, []
+        try:
+            self._socket.settimeout(max(timeout, 0.0) if not kept else 0.0)
+            data = self._socket.recv(65536)
+        except (TimeoutError, BlockingIOError):
+            return kept
+        except OSError as error:
+            raise ConnectionLost(self.host, PORT, f"reading failed ({error.strerror or error})") from None
+        if not data:
+            raise ConnectionLost(self.host, PORT, "the controller ended the connection")
+        try:
+            return kept + self._frames.feed(data)
+        except ValueError as error:
+            raise ConnectionLost(self.host, PORT, f"what came is not RTDE: {error}") from None
+
+    def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
+        """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this software does not have."""
+        answer = self.request(_OUTPUTS, struct.pack(">d", frequency) + ",".join(names).encode("ascii"))
+        return answer[1:].decode("ascii", errors="replace").split(",")
+
+    def input_types(self, names: Sequence[str]) -> list[str]:
+        """Set up an input recipe and so claim the variables until the connection ends: types, "IN_USE", "NOT_FOUND"."""
+        answer = self.request(_INPUTS, ",".join(names).encode("ascii"))
+        return answer[1:].decode("ascii", errors="replace").split(",")
+
+    def start(self) -> None:
+        """Begin to stream the output recipe.
+
+        Raises:
+            ConnectionLost: The controller refused to.
+        """
+        if self.request(_START) != b"\x01":
+            raise ConnectionLost(self.host, PORT, "the controller refused to start its stream")
+
+    def fileno(self) -> int:
+        """For poll and select."""
+        return self._socket.fileno()
+
+    def close(self) -> None:
+        """End the connection; what it had claimed is free again."""
+        self._socket.close()
+
+
+class RtdeReader:
+    """Every state a controller sends, from entering to leaving a `with` block.
+
+    Args:
+        host: The controller.
+        variables: Wanted output variables; those the software does not have are left out, see `variables`.
+        frequency: States a second; None for as many as the controller makes (125 with CB3, 500 with e-Series).
+        timeout: For connecting and for each answer, s.
+
+    Attributes:
+        variables: Those that come.
+        version: Of the controller's software: major, minor, bugfix, build.
+        frequency: States a second.
+
+    Raises:
+        ConnectionLost: On entering: nothing listens, or nothing sensible answers in time.
+        UnsupportedController: On entering: it does not speak version 2 of the protocol.
+    """
+
+    def __init__(
+        self, host: str, variables: Iterable[str], frequency: float | None = None, timeout: float = 2.0
+    ) -> None:
+        self.host, self.variables = host, tuple(variables)
+        self._wanted_frequency, self._timeout = frequency, timeout
+
+    def __enter__(self) -> RtdeReader:
+        self._connection = RtdeConnection(self.host, self._timeout)
+        try:
+            self._set_up()
+        except BaseException:
+            self._connection.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    def _set_up(self) -> None:
+        self.version = self._connection.version
+        self.frequency = self._wanted_frequency or (125.0 if self.version[0] <= 3 else 500.0)
+        types = self._connection.output_types(self.variables, self.frequency)
+        if len(types) == len(self.variables) and "NOT_FOUND" in types:
+            self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")
+            types = self._connection.output_types(self.variables, self.frequency)
+        if len(types) != len(self.variables) or not set(types) <= set(_TYPES):
+            raise ConnectionLost(self.host, PORT, f"the answer to the list of variables is {','.join(types)[:200]}")
+        self._recipe = Recipe(self.variables, types)
+        self._connection.start()
+
+    def wait(self, timeout: float) -> list[Package]:
+        """The states that came since the last call, oldest first; waits at most `timeout` s for one.
+
+        Raises:
+            ConnectionLost: The connection ended, or what comes is not what was agreed upon.
+        """
+        states: list[Package] = []
+        deadline = time.monotonic() + timeout
+        while True:
+            packages = self._connection.receive(0.0 if states else deadline - time.monotonic())
+            try:
+                states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == _DATA]
+            except struct.error as error:
+                raise ConnectionLost(self.host, PORT, f"a state is malformed: {error}") from None
+            if (states and not packages) or (not states and time.monotonic() >= deadline):
+                return states
+
+    def first(self) -> Package:
+        """The first state.
+
+        Raises:
+            ConnectionLost: None came within the timeout.
+        """
+        states = self.wait(self._timeout)
+        if not states:
+            raise ConnectionLost(self.host, PORT, f"no state came within {self._timeout:g} s")
+        return states[0]
+
+    def fileno(self) -> int:
+        """For poll and select."""
+        return self._connection.fileno()

@@ -1,0 +1,501 @@
+"""What reaches the wire, when, and which state it is measured against: the servo loop on a clock of its own."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.backends.fake_link import FakeLink, VirtualClock
+from simbridge.backends.motions import Replay
+from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
+from simbridge.errors import GuardViolation, SimbridgeError
+from simbridge.guard import Guard
+from simbridge.robot import load_robot
+from simbridge.ur.errors import (
+    ArmNotReady,
+    EmergencyStop,
+    ProgramStopped,
+    ProtectiveStop,
+    SafeguardStop,
+    SafetyFault,
+    SpeedScaled,
+    StaleState,
+)
+
+UR10 = load_robot("ur10")
+HOME = UR10.home
+PERIODS = pytest.mark.parametrize("period", [0.008, 0.002])
+
+
+class Bench:
+    """A servo loop, its fake controller, and the states that were recorded."""
+
+    def __init__(self, period=0.008, *, clock=None, follow=True, **controller):
+        self.period = period
+        self.clock = clock or VirtualClock()
+        self.link = FakeLink(self.clock, HOME, period, **controller)
+        self.loop = ServoLoop(self.link, Guard(UR10, period), "arm", period, follow_scaling=follow, clock=self.clock)
+        self.states = []
+
+    def play(self, motion):
+        self.loop.play(motion, lambda scalars, vectors: self.states.append((scalars, vectors)))
+
+    def run(self, motion, slots=None):
+        """Play a motion for so many periods, or to its end."""
+        self.play(motion)
+        count = 0
+        while not self.loop.idle if slots is None else count < slots:
+            self.loop.slot()
+            count += 1
+        return self
+
+    def ends_in(self, kind, motion, slots=2000):
+        with pytest.raises(kind) as raised:
+            self.run(motion, slots)
+        assert type(raised.value) is kind
+        return raised.value
+
+    @property
+    def wire(self):
+        """The setpoints that left (K, n)."""
+        return np.array([sent.setpoint for sent in self.link.sent])
+
+    @property
+    def sent_at(self):
+        return np.array([sent.time for sent in self.link.sent])
+
+    def recorded(self, name):
+        names = ["sequence", "position", "sent", "received", "timestamp", "scaling", "robot", "safety", "runtime"]
+        if name in names:
+            return np.array([scalars[names.index(name)] for scalars, _ in self.states])
+        vectors = ["q", "qd", "effort", "controller_target", "setpoint"]
+        return np.array([v[vectors.index(name)] for _, v in self.states])
+
+
+def glide(count, speed=0.3, period=0.008):
+    """Setpoints (count, n) from home, every joint at a speed that it takes up within 0.3 s."""
+    t = np.arange(count) * period
+    way = speed * np.where(t < 0.3, t**2 / 0.6, t - 0.15)
+    return HOME + way[:, None] * np.array([1.0, 0.5, -0.5, 0.3, -0.8, 0.6])
+
+
+def speeds(bench):
+    """Of joint 1 on the wire, rad/s."""
+    return np.diff(bench.wire[:, 0]) / bench.period
+
+
+class Whatever:
+    """A motion that gives what it was given, be it a setpoint or not."""
+
+    finished = False
+
+    def __init__(self, setpoints):
+        self._setpoints = iter(setpoints)
+
+    def next(self, rate):
+        return next(self._setpoints), 0.0
+
+
+# ---- what may reach the wire
+
+NUMBERS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+ODD = st.one_of(
+    st.lists(NUMBERS, min_size=0, max_size=8),
+    st.lists(st.lists(NUMBERS, min_size=6, max_size=6), min_size=1, max_size=2),
+    st.sampled_from([None, "q", {}, 0.0, [[], [0.0]]]),
+)
+STEPS = st.lists(st.floats(-1.1, 1.1), min_size=6, max_size=6)  # in largest steps
+FIELDS = st.sampled_from(
+    [
+        {"target_speed_fraction": 0.0},
+        {"target_speed_fraction": 0.3},
+        {"target_speed_fraction": 1.0},
+        {"runtime_state": 4},
+        {"runtime_state": 2},
+        {"runtime_state": 1},
+        {"safety_mode": 3, "runtime_state": 4},
+        {"safety_mode": 5},
+        {"safety_mode": 7},
+        {"robot_mode": 5},
+        {"actual_q": (float("nan"),) * 6},
+        {"actual_q": tuple(HOME + 0.5)},
+    ]
+)
+CONTROLLERS = st.fixed_dictionaries(
+    {
+        "changes": st.dictionaries(st.integers(1, 150), FIELDS, max_size=4),
+        "freezes": st.dictionaries(st.integers(1, 150), st.floats(0.0, 0.15), max_size=3),
+        "drift": st.floats(-1e-3, 1e-3),
+    }
+)
+
+
+def wandering(period, steps, odd):
+    """Live setpoints that go on from the last by a step each, with oddities at some places."""
+    q = HOME.copy()
+    for index in range(120):
+        q = q + np.array(steps[index % len(steps)]) * UR10.max_velocity * period
+        yield odd.get(index, q)
+
+
+def carelessly(bench, motion):
+    """Play a motion as somebody would who does not heed errors, and begins anew after each."""
+    bench.play(motion)
+    for _ in range(200):
+        try:
+            bench.loop.slot()
+        except (SimbridgeError, StopIteration):
+            pass
+
+
+def check_wire(bench):
+    wire = bench.wire.reshape(-1, 6)
+    assert np.isfinite(wire).all()
+    assert (wire >= UR10.position_min - 1e-9).all() and (wire <= UR10.position_max + 1e-9).all()
+    steps = np.abs(np.diff(np.vstack([HOME, wire]), axis=0))
+    assert (steps <= UR10.max_velocity * bench.period * (1.0 + 1e-4)).all()
+
+
+@PERIODS
+@given(
+    steps=st.lists(STEPS, min_size=1, max_size=5),
+    odd=st.dictionaries(st.integers(0, 119), ODD, max_size=2),
+    controller=CONTROLLERS,
+    seed=st.integers(0, 2**32),
+    lost=st.floats(0.0, 0.5),
+    jitter=st.floats(0.0, 0.02),
+    late=st.floats(0.0, 0.02),
+)
+def test_no_setpoint_outside_the_limits_not_finite_or_too_far_from_the_last_reaches_the_wire(
+    period, steps, odd, controller, seed, lost, jitter, late
+):
+    chance = random.Random(seed)
+    bench = Bench(
+        period,
+        clock=VirtualClock(lambda: late * chance.random() ** 8),
+        delay=lambda tick: None if tick > 3 and chance.random() < lost else jitter * chance.random() ** 4,
+        **controller,
+    )
+    carelessly(bench, Whatever(wandering(period, steps, odd)))
+    check_wire(bench)
+
+
+@PERIODS
+@given(st.lists(STEPS, min_size=2, max_size=60), CONTROLLERS)
+def test_no_plan_gets_a_setpoint_past_the_guard(period, steps, controller):
+    plan = HOME + np.cumsum(np.array(steps) * UR10.max_velocity * period, axis=0)
+    bench = Bench(period, **controller)
+    carelessly(bench, Replay(plan))
+    check_wire(bench)
+
+
+@pytest.mark.parametrize("odd", [[float("nan")] * 6, [float("inf")] * 6, [0.0] * 5, [[0.0] * 6], None, HOME + 0.5])
+def test_after_a_setpoint_that_is_none_nothing_leaves_any_more(odd):
+    bench = Bench()
+    bench.ends_in(GuardViolation, Whatever([HOME, HOME, odd, HOME, HOME]))
+    for _ in range(2):
+        with pytest.raises(GuardViolation):
+            bench.loop.slot()
+    assert np.array_equal(bench.wire, [HOME, HOME])
+
+
+# ---- a plan at full speed
+
+
+@PERIODS
+def test_at_full_speed_the_plan_goes_out_bit_for_bit_in_order_and_none_is_left_out(period):
+    plan = glide(500, period=period)
+    bench = Bench(period).run(Replay(plan))
+    assert np.array_equal(bench.wire[: len(plan)], plan)
+    assert (bench.wire[len(plan) :] == plan[-1]).all()
+    assert np.allclose(np.diff(bench.sent_at), period, atol=1e-9)
+
+
+@PERIODS
+def test_the_state_of_a_sample_is_the_one_stamped_one_period_after_its_setpoint_left(period):
+    plan = glide(500, period=period)
+    bench = Bench(period).run(Replay(plan))
+    assert np.array_equal(bench.recorded("sequence"), np.arange(500))
+    assert np.array_equal(bench.recorded("setpoint"), plan)
+    due = (np.array([sent.tick for sent in bench.link.sent[:500]]) + 1) * period
+    assert np.allclose(bench.recorded("timestamp"), due, atol=1e-12)
+    # This arm is where its setpoint is one tick after it was sent.
+    assert np.array_equal(bench.recorded("q"), plan)
+    assert np.array_equal(bench.recorded("position"), np.arange(500))
+    assert bench.loop.missed_states == bench.loop.missed_deadlines == 0
+
+
+def test_after_the_end_the_last_setpoint_is_held_and_the_next_motion_goes_on_from_it():
+    bench = Bench().run(Replay(glide(50)))
+    for _ in range(10):
+        bench.loop.slot()
+    assert len(bench.wire) >= 60 and (bench.wire[50:] == bench.wire[49]).all()
+    bench.run(Replay(bench.wire[49] + np.zeros((3, 1))))
+    held = len(bench.wire)
+    bench.ends_in(GuardViolation, Replay(np.array([HOME + 0.5])))
+    assert len(bench.wire) == held
+
+
+def test_nothing_is_sent_before_the_first_motion():
+    bench = Bench()
+    for _ in range(20):
+        bench.loop.slot()
+    assert not bench.link.sent
+
+
+# ---- the controller's speed
+
+
+def test_at_thirty_percent_the_plan_takes_its_time():
+    plan = glide(400)
+    slowed = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(Replay(plan))
+    after = speeds(slowed)[150 : len(slowed.states) - 2]
+    assert after == pytest.approx(0.3 * 0.3, rel=1e-6)
+    # The samples know where on the plan they are.
+    position = slowed.recorded("position")
+    assert np.diff(position)[150:-2] == pytest.approx(0.3)
+    at = np.array([np.interp(position, np.arange(400), joint) for joint in plan.T]).T
+    assert np.allclose(slowed.recorded("setpoint"), at, atol=1e-12)
+    assert np.array_equal(slowed.wire[len(slowed.states) - 1], plan[-1])
+    assert slowed.recorded("scaling").min() == pytest.approx(0.3)
+
+
+@PERIODS
+@pytest.mark.parametrize(
+    "halt",
+    [
+        ({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}),
+        ({"speed_scaling": 0.0}, {"speed_scaling": 1.0}),
+        ({"runtime_state": 4}, {"runtime_state": 2}),
+    ],
+    ids=["slider", "scaling", "pause at the pendant"],
+)
+def test_while_the_controller_halts_the_plan_holds_and_then_goes_on_by_a_ramp(period, halt):
+    stop, go = round(1.0 / period), round(1.5 / period)
+    bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(Replay(glide(round(3.0 / period), period=period)))
+    ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
+    speed = speeds(bench)
+    assert (speed[(ticks >= stop) & (ticks < go)] == 0.0).all()
+    ramp = speed[ticks >= go][: round(0.25 / period)]
+    assert np.diff(ramp) == pytest.approx(0.3 * RAMP * period, rel=1e-3)
+    assert ramp[0] == pytest.approx(0.3 * RAMP * period, rel=1e-3) and speed.max() == pytest.approx(0.3)
+    assert bench.recorded("position")[-1] == round(3.0 / period) - 1
+    assert bench.recorded("scaling").min() == 0.0
+
+
+def test_a_plan_that_must_be_at_full_speed_ends_in_speed_scaled():
+    bench = Bench(changes={100: {"target_speed_fraction": 0.3}}, follow=False)
+    assert bench.ends_in(SpeedScaled, Replay(glide(400))).scaling == pytest.approx(0.3)
+    assert bench.link.sent[-1].tick == 99
+
+
+# ---- states that stay out
+
+
+def silent_from(tick):
+    return lambda k: None if k >= tick else 0.0
+
+
+@PERIODS
+def test_at_most_eight_milliseconds_worth_of_setpoints_go_out_without_a_newer_state(period):
+    bench = Bench(period, delay=silent_from(100))
+    bench.ends_in(StaleState, Replay(glide(400, period=period)))
+    newest = 99
+    answered = np.array([sent.time for sent in bench.link.sent]) > newest * period
+    # One answers the last state; the others go on without a newer one.
+    assert (answered.sum() - 1) * period == pytest.approx(AHEAD)
+
+
+@PERIODS
+def test_after_a_tenth_of_a_second_without_a_newer_state_the_loop_gives_up(period):
+    bench = Bench(period, delay=silent_from(100))
+    error = bench.ends_in(StaleState, Replay(glide(400, period=period)))
+    assert error.timestamp == pytest.approx(99 * period)
+    assert STALE < error.waited <= STALE + 2.0 * period
+    assert bench.clock.now - 99 * period == pytest.approx(error.waited)
+
+
+@PERIODS
+def test_a_controller_that_sends_the_same_state_for_ever_is_stale(period):
+    bench = Bench(period)
+    bench.play(Replay(glide(400, period=period)))
+    frozen = dict(bench.loop.state)
+    bench.link.states = lambda timeout: bench.clock.sleep(min(timeout, period)) or [frozen]
+    with pytest.raises(StaleState):
+        for _ in range(400):
+            bench.loop.slot()
+
+
+def test_a_controller_that_says_nothing_from_the_beginning_is_stale():
+    with pytest.raises(StaleState):
+        Bench(delay=lambda tick: None)
+
+
+@PERIODS
+def test_after_a_standstill_the_plan_goes_on_by_a_ramp_where_it_was(period):
+    bench = Bench(period, freezes={round(1.0 / period): FORGET + 0.05})
+    bench.run(Replay(glide(round(3.0 / period), period=period)))
+    gap = int(np.argmax(np.diff(bench.sent_at)))
+    assert np.diff(bench.sent_at)[gap] > 0.05
+    speed = speeds(bench)
+    assert speed[gap] == pytest.approx(0.3 * RAMP * period, rel=1e-2)
+    assert np.diff(speed[gap : gap + round(0.2 / period)]) == pytest.approx(0.3 * RAMP * period, rel=1e-2)
+    assert bench.recorded("position")[-1] == round(3.0 / period) - 1
+    assert bench.loop.missed_deadlines >= 0.05 / period
+
+
+@PERIODS
+def test_after_a_standstill_samples_come_to_belong_to_the_next_state_again(period):
+    bench = Bench(period, freezes={round(1.0 / period): 0.05})
+    bench.run(Replay(glide(round(3.0 / period), period=period)))
+    lately = bench.recorded("timestamp") > 1.5
+    assert lately.sum() > 1.0 / period
+    assert np.array_equal(bench.recorded("q")[lately], bench.recorded("setpoint")[lately])
+    assert (np.diff(bench.recorded("timestamp")) > 0.0).all()
+    ahead = 2 + round(AHEAD / period)
+    assert bench.loop.missed_states <= ahead
+
+
+@PERIODS
+@pytest.mark.parametrize("every", [7, 50])
+def test_a_state_that_never_comes_is_counted_and_the_plan_goes_on(period, every):
+    plan = glide(500, period=period)
+    bench = Bench(period, delay=lambda tick: None if tick % every == every - 1 else 0.0).run(Replay(plan))
+    assert np.array_equal(bench.wire[:500], plan)
+    sequence = bench.recorded("sequence").astype(int)
+    assert bench.loop.missed_states == 500 - len(sequence) > 0
+    assert np.array_equal(bench.recorded("setpoint"), plan[sequence])
+    assert np.array_equal(bench.recorded("q"), plan[sequence])
+
+
+def test_states_that_come_in_bursts_are_all_given_to_their_setpoints():
+    # Three periods' worth of states at a time, as after a lost packet.
+    plan = glide(500, period=0.002)
+    bench = Bench(0.002, delay=lambda tick: 0.002 * (2 - tick % 3)).run(Replay(plan))
+    assert np.array_equal(bench.recorded("sequence"), np.arange(500))
+    assert np.array_equal(bench.wire[:500], plan)
+    assert bench.loop.missed_states == 0
+
+
+def test_the_loops_counts_are_those_of_the_motion():
+    bench = Bench(delay=lambda tick: None if tick % 10 == 9 and tick < 90 else 0.0)
+    bench.run(Replay(np.repeat(HOME[None], 100, axis=0)))
+    assert bench.loop.missed_states > 0
+    bench.run(Replay(np.repeat(HOME[None], 50, axis=0)))
+    assert bench.loop.missed_states == bench.loop.missed_deadlines == 0
+
+
+# ---- time
+
+
+class Still:
+    """A motion that never ends and never moves."""
+
+    finished = False
+
+    def next(self, rate):
+        return HOME, 0.0
+
+
+@PERIODS
+def test_the_setpoints_leave_more_evenly_than_the_states_arrive(period):
+    chance = random.Random(4)
+    bench = Bench(period, delay=lambda tick: 0.3 * period * chance.random())
+    bench.run(Still(), 5000)
+    arriving = np.diff(bench.link.arrivals).std()
+    assert np.diff(bench.sent_at)[500:].std() < 0.2 * arriving
+    assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
+
+
+@pytest.mark.parametrize("drift", [5e-5, -5e-5])
+def test_the_phase_stays_for_a_hundred_thousand_periods_of_a_clock_that_is_not_quite_ours(drift):
+    period = 0.002
+    bench = Bench(period, drift=drift)
+    bench.run(Still(), 100_000)
+    ticks = np.array([sent.tick for sent in bench.link.sent])
+    assert (np.diff(ticks) == 1).all()
+    phase = bench.sent_at - ticks * period / (1.0 + drift)
+    # By now the clocks are five periods apart.
+    assert abs(bench.sent_at[-1] - ticks[-1] * period) > 4.0 * period
+    assert np.abs(phase - phase[0]).max() < 0.01 * period
+    assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
+
+
+def test_periods_slept_through_are_counted_and_not_made_up_for():
+    class Once:
+        def __init__(self):
+            self.naps = {300: 0.03}
+            self.waits = 0
+
+        def __call__(self):
+            self.waits += 1
+            return self.naps.get(self.waits, 0.0)
+
+    plan = glide(500)
+    bench = Bench(clock=VirtualClock(Once())).run(Replay(plan))
+    assert np.array_equal(bench.wire[:500], plan)
+    assert bench.loop.missed_deadlines == 3
+    assert np.diff(bench.sent_at).min() > 0.1 * bench.period
+    assert (np.diff(bench.sent_at) < 0.5 * bench.period).sum() <= 1
+
+
+# ---- what stops the arm
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind"),
+    [
+        ({"safety_mode": 3}, ProtectiveStop),
+        ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop),
+        ({"safety_mode": 3, "runtime_state": 1}, ProtectiveStop),
+        ({"safety_status_bits": 1 << 2}, ProtectiveStop),
+        ({"safety_mode": 5, "runtime_state": 4}, SafeguardStop),
+        ({"safety_mode": 6, "robot_mode": 3, "runtime_state": 1}, EmergencyStop),
+        ({"safety_mode": 7, "robot_mode": 3}, EmergencyStop),
+        ({"safety_status_bits": 1 << 7}, EmergencyStop),
+        ({"safety_mode": 8}, SafetyFault),
+        ({"safety_mode": 9}, SafetyFault),
+        ({"robot_mode": 5}, ArmNotReady),
+        ({"runtime_state": 1}, ProgramStopped),
+        ({"runtime_state": 0}, ProgramStopped),
+    ],
+)
+def test_a_stop_ends_the_stream_in_the_error_of_its_name(seen, kind):
+    bench = Bench(changes={100: seen})
+    error = bench.ends_in(kind, Replay(glide(400)))
+    assert (error.host, error.robot_mode) == ("arm", seen.get("robot_mode", 7))
+    assert (error.safety_mode, error.runtime_state) == (seen.get("safety_mode", 1), seen.get("runtime_state", 2))
+    assert all(sent.tick < 100 for sent in bench.link.sent)
+
+
+@pytest.mark.parametrize(
+    ("later", "kind"),
+    [({"safety_mode": 3}, ProtectiveStop), ({"safety_mode": 7}, EmergencyStop), ({"safety_mode": 5}, SafeguardStop)],
+)
+@pytest.mark.parametrize("first", [{"runtime_state": 1}, {"robot_mode": 5}])
+def test_a_safety_stop_is_named_also_when_its_effects_are_seen_first(first, later, kind):
+    Bench(changes={100: first, 105: later}).ends_in(kind, Replay(glide(400)))
+
+
+def test_a_setpoint_that_is_not_taken_is_explained_by_the_states_after_it():
+    # The states tell of the stop 20 ms after the controller has stopped taking setpoints.
+    bench = Bench(delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: {"safety_mode": 3}})
+    bench.ends_in(ProtectiveStop, Replay(glide(400)))
+    assert bench.link.sent[-1].tick == 100
+    Bench(delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: {"runtime_state": 1}}).ends_in(
+        ProgramStopped, Replay(glide(400))
+    )
+
+
+def test_a_reduced_safety_mode_is_no_stop():
+    plan = glide(200)
+    assert np.array_equal(Bench(changes={100: {"safety_mode": 2}}).run(Replay(plan)).wire[:200], plan)
+
+
+def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
+    bench = Bench(changes={150: {"actual_q": tuple(HOME - 0.5)}})
+    assert bench.ends_in(GuardViolation, Replay(glide(400))).rule == "distance"

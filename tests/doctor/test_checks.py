@@ -1,0 +1,266 @@
+"""Each check of the doctor is a function of facts: which facts pass, and what is said of the others."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.doctor import arm, computer, controller, installation, network
+from simbridge.doctor.doctor import check_controller
+from simbridge.robot import load_robot
+from simbridge.robot.calibration import read_calibration
+from simbridge.robot.dh import nominal_dh, with_dh
+from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.facts import DashboardFacts, StateFacts, Survey
+from simbridge.ur.primary import ArmDescription
+
+UR10, UR10E = load_robot("ur10"), load_robot("ur10e")
+URSIM = (0xFFFFFFFF,) * 6
+CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
+
+STATE = StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05))
+DASHBOARD = DashboardFacts("5.12.6.1102099", "20261234567", True, "STOPPED <unnamed>", "")
+ARM = ArmDescription(
+    kinematics=nominal_dh(UR10E),
+    checksum=URSIM,
+    calibration_status=1,
+    limits=None,
+    robot_type=2,
+    robot_sub_type=0,
+    tcp_pose=np.zeros(6),
+    tcp_offset=np.array(TCP),
+    robot_mode=7,
+    software_version=None,
+)
+READ = Survey("127.0.0.1", {}, STATE, DASHBOARD, ARM)
+SILENT = Survey(
+    "127.0.0.1", {port: ConnectionLost("127.0.0.1", port, "it is silent") for port in (29999, 30001, 30003, 30004)}
+)
+
+
+def state(**changes):
+    return replace(READ, state=replace(STATE, **changes))
+
+
+def told(**changes):
+    return replace(READ, dashboard=replace(DASHBOARD, **changes))
+
+
+def armed(**changes):
+    return replace(READ, arm=replace(ARM, **changes))
+
+
+def verdict(finding, status, *words):
+    """It has this status, these words are in it, and it says how to mend what is not well."""
+    assert finding.status == status
+    text = f"{finding.seen} {finding.mend}"
+    assert all(word in text for word in words), text
+    assert bool(finding.mend) is (status != "pass")
+
+
+@pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
+def test_every_check_says_something_whatever_could_be_read(read):
+    findings = check_controller(replace(read, host="127.0.0.87"), UR10E, None, ursim=True)
+    assert len({finding.check for finding in findings}) == len(findings)
+    for finding in findings:
+        verdict(finding, finding.status)
+        assert finding.seen
+
+
+def test_a_port_that_is_silent_says_why_and_how_ursim_is_started():
+    verdict(controller.check_port(READ, 30004, UR10E, ursim=True), "pass", "RTDE")
+    docker = ("it is silent", "docker run", "ROBOT_MODEL=UR10 ", "ursim_e-series")
+    verdict(controller.check_port(SILENT, 30004, UR10E, ursim=True), "fail", *docker)
+    verdict(controller.check_port(SILENT, 29999, UR10, ursim=True), "fail", "ursim_cb3")
+    verdict(controller.check_port(SILENT, 30004, UR10E, ursim=False), "fail", "cable", "ping 127.0.0.1")
+
+
+def test_the_software_decides_the_rate():
+    verdict(controller.check_software(READ), "pass", "5.12.6", "e-Series", "500 Hz")
+    three = replace(state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, version="3.15.8.106339"))
+    verdict(controller.check_software(three), "pass", "CB3", "125 Hz")
+    verdict(controller.check_software(state(version=(10, 7, 0))), "fail", "10.7.0", "PolyScope X")
+    verdict(controller.check_software(told(version="5.1.0")), "warn", "5.1.0")
+    verdict(controller.check_software(told(version="5.12.60.1")), "warn", "5.12.60.1")
+
+
+def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
+    real = armed(checksum=(1, 2, 3, 4, 5, 6))
+    verdict(controller.check_kind(READ, ursim=True), "pass", "URSim")
+    verdict(controller.check_kind(real, ursim=True), "fail", "--backend real")
+    verdict(controller.check_kind(real, ursim=False), "pass", "real arm")
+    verdict(controller.check_kind(READ, ursim=False), "warn", "--backend ursim")
+
+
+def test_the_model_is_the_robots_or_the_robot_to_name_is_said():
+    verdict(arm.check_model(READ, UR10E), "pass", "UR10e")
+    verdict(arm.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
+    verdict(arm.check_model(armed(robot_type=7), UR10E), "fail", "UR20", "robots/README.md")
+    verdict(arm.check_model(armed(robot_type=None), UR10E), "warn", "UR10e")
+    verdict(arm.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
+    verdict(arm.check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
+
+
+def test_the_serial_number_is_the_cells():
+    verdict(arm.check_serial_number(READ, None), "pass", "20261234567")
+    verdict(arm.check_serial_number(READ, "20261234567"), "pass", "cell file")
+    verdict(arm.check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
+    verdict(arm.check_serial_number(told(serial_number=None), None), "pass", "3.12")
+    verdict(arm.check_serial_number(told(serial_number=None), "1"), "warn", "plate")
+
+
+def test_remote_control_must_be_on_where_there_is_such_a_switch():
+    verdict(controller.check_remote_control(READ), "pass")
+    verdict(controller.check_remote_control(told(remote_control=False)), "fail", "Settings > System > Remote Control")
+    verdict(controller.check_remote_control(told(remote_control=None)), "warn", "5.6")
+    old = replace(state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, remote_control=None))
+    verdict(controller.check_remote_control(old), "pass", "CB3")
+
+
+@pytest.mark.parametrize("mode", [3, 4, 5])
+def test_an_arm_without_power_fails_but_a_run_powers_ursim_on(mode):
+    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=True), "pass", f"({mode})")
+    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=False), "fail", "release the brakes")
+
+
+@pytest.mark.parametrize("mode", [-1, 0, 1, 2, 6, 8, 99])
+def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
+    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=True), "fail", f"({mode})")
+
+
+@pytest.mark.parametrize(
+    ("mode", "status", "word"),
+    [(1, "pass", "normal"), (2, "warn", "reduced"), (3, "fail", "five seconds"), (5, "fail", "safeguard"),
+     (6, "fail", "release the button"), (7, "fail", "release the button"), (8, "fail", "violation"),
+     (9, "fail", "fault"), (99, "fail", "unknown")],
+)  # fmt: skip
+def test_every_stop_has_its_own_remedy(mode, status, word):
+    verdict(controller.check_safety_mode(state(safety_mode=mode)), status, word, f"({mode})")
+
+
+@pytest.mark.parametrize("running", [2, 3, 4, 5])
+def test_a_program_that_runs_or_is_paused_fails_and_is_named(running):
+    verdict(controller.check_program(READ), "pass", "stopped")
+    busy = replace(state(runtime_state=running), dashboard=replace(DASHBOARD, program="/programs/pick.urp"))
+    verdict(controller.check_program(busy), "fail", "pick.urp", "never stops")
+
+
+def test_registers_of_another_client_are_named():
+    verdict(controller.check_registers(()), "pass", "free")
+    verdict(controller.check_registers(("a", "b", "c")), "fail", "a, b and 1 more", "ROS driver")
+    verdict(controller.check_registers(None), "fail", "30004")
+
+
+def test_the_slider_should_be_at_its_end_and_must_not_be_at_zero():
+    verdict(controller.check_slider(READ), "pass", "100 %")
+    verdict(controller.check_slider(state(slider=0.3)), "warn", "30 %")
+    verdict(controller.check_slider(state(slider=0.0)), "fail", "0 %")
+
+
+def test_tcp_and_payload_are_the_cells():
+    verdict(arm.check_tcp(READ, None), "pass", "150.0")
+    verdict(arm.check_tcp(READ, TCP), "pass", "cell file")
+    verdict(arm.check_tcp(READ, (0.0, 0.01, 0.16, *TCP[3:])), "fail", "150.0", "160.0")
+    verdict(arm.check_tcp(READ, (*TCP[:5], 1.5 - 2.0 * np.pi)), "pass")
+    verdict(arm.check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
+    verdict(arm.check_payload(READ, 1.5), "pass", "cell file")
+    verdict(arm.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
+    verdict(arm.check_payload(state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
+
+
+def test_nominal_kinematics_are_off_by_nothing():
+    finding = arm.check_calibration(READ, UR10E)
+    verdict(finding, "pass", "URSim", "0 mm")
+    assert finding.table == ()
+
+
+def test_a_calibration_is_told_joint_by_joint_and_at_the_tool():
+    table, checksum = read_calibration(CALIBRATION)
+    finding = arm.check_calibration(armed(kinematics=table, checksum=checksum), UR10E)
+    verdict(finding, "pass", "this arm's own")
+    assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
+    # By the table itself, hundreds of metres included, and pinocchio's own forward kinematics.
+    apart = flange(UR10E).actInv(flange(with_dh(UR10E, table)))
+    off = float(np.linalg.norm(apart.translation))
+    assert 1e-3 < off < 2e-2
+    assert f"{off * 1e3:.3g} mm" in finding.seen
+    assert f"{np.degrees(np.linalg.norm(pin.log3(apart.rotation))):.3g} deg" in finding.seen
+
+
+def flange(robot):
+    data = robot.model.createData()
+    pin.framesForwardKinematics(robot.model, data, UR10E.home)
+    return data.oMf[robot.model.getFrameId("tool0")]
+
+
+def test_the_kinematics_of_another_model_fail():
+    verdict(arm.check_calibration(READ, UR10), "fail", "UR10", "--robot")
+
+
+def test_a_calibration_file_must_be_the_controllers():
+    mine = armed(checksum=(1, 2, 3, 4, 5, 6))
+    verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)), "pass", CALIBRATION.name)
+    verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)), "fail", "checksum")
+
+
+def measured(rtde=0.0003, late=0.0002, missed=0):
+    return network.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
+
+
+def test_a_slow_or_uneven_network_warns():
+    verdict(network.check_round_trip(measured()), "pass", "0.30 ms")
+    verdict(network.check_round_trip(measured(rtde=0.02)), "warn", "cable")
+    verdict(network.check_jitter(measured()), "pass", "1000 states")
+    verdict(network.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
+    verdict(network.check_jitter(measured(missed=3)), "warn", "3 missed")
+    verdict(network.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
+
+
+def test_lateness_is_counted_from_the_promptest_state_and_gaps_are_missed_states():
+    stamps = np.array([10.0, 10.002, 10.004, 10.010])
+    arrivals = np.array([5.001, 5.003, 5.008, 5.011])
+    facts = network.facts_of(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
+    assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
+    assert facts.missed == 2
+
+
+COMPUTER = computer.ComputerFacts("6.8.0-rt #1 SMP PREEMPT_RT", True, 99, True, ("performance",), 4)
+
+
+def test_a_computer_made_for_it_passes_and_another_warns():
+    checks = (computer.check_kernel, computer.check_priority, computer.check_governor, computer.check_cores)
+    assert [check(COMPUTER).status for check in checks] == ["pass"] * 4
+    verdict(computer.check_kernel(replace(COMPUTER, realtime=False)), "warn", "not real-time")
+    verdict(computer.check_priority(replace(COMPUTER, priority_allowed=False, priority_limit=0)), "warn", "limit 0")
+    verdict(computer.check_governor(replace(COMPUTER, governors=("powersave",))), "warn", "powersave", "cpupower")
+    verdict(computer.check_governor(replace(COMPUTER, governors=())), "pass", "cannot be read")
+    verdict(computer.check_cores(replace(COMPUTER, cores=1)), "warn")
+
+
+def test_the_computer_is_read_from_the_systems_files(tmp_path):
+    (tmp_path / "sys/kernel").mkdir(parents=True)
+    (tmp_path / "sys/kernel/realtime").write_text("1\n")
+    for core, governor in enumerate(("powersave", "performance", "performance")):
+        directory = tmp_path / f"sys/devices/system/cpu/cpu{core}/cpufreq"
+        directory.mkdir(parents=True)
+        (directory / "scaling_governor").write_text(f"{governor}\n")
+    facts = computer.read_computer(tmp_path)
+    assert (facts.realtime, facts.governors) == (True, ("performance", "powersave"))
+    assert facts.cores >= 1
+    (tmp_path / "empty").mkdir()
+    assert computer.read_computer(tmp_path / "empty").governors == ()
+
+
+def test_an_installation_is_judged_by_what_is_there():
+    verdict(installation.check_python((3, 11)), "pass")
+    verdict(installation.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
+    verdict(installation.check_packages(installation.installed(("numpy",))), "pass", f"numpy {np.__version__}")
+    missing = installation.installed(("numpy", "no-such-package-at-all"))
+    verdict(installation.check_packages(missing), "fail", "pip install no-such-package-at-all")
+    verdict(installation.check_numba_cache("/proc/nowhere"), "warn", "NUMBA_CACHE_DIR")
+    verdict(installation.check_simulation("no_such_robot"), "fail", "no_such_robot")

@@ -1,0 +1,204 @@
+"""The command as its user sees it: against an emulated controller with a calibrated arm, and without any."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from simbridge.backends.preflight import docker_command
+from simbridge.cell import load_cell
+from simbridge.doctor.finding import failed, passed, warned
+from simbridge.doctor.show import show
+from simbridge.emulator.handle import Emulator
+from simbridge.robot import load_robot
+from simbridge.robot.calibration import read_calibration
+
+HOST, NOBODY = "127.0.0.88", "127.0.0.89"
+MANUAL = Path(__file__).parents[2] / "docs" / "hardware.md"
+CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+
+
+@pytest.fixture(scope="module")
+def controller():
+    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION) as controller:
+        yield controller
+
+
+@pytest.fixture(autouse=True)
+def short_measurement(monkeypatch):
+    """What the network does is no part of these tests; a tenth of a second of it is enough."""
+    monkeypatch.setattr("simbridge.doctor.network.SECONDS", 0.1)
+
+
+def statuses(answer):
+    return {found["check"]: found["status"] for found in json.loads(answer.out)["findings"]}
+
+
+def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
+    answer = cli("doctor", "--backend", "real", "--host", HOST, "--robot", "ur10e", "--json")
+    assert answer.status == 0
+    assert json.loads(answer.out)["passed"]
+    found = statuses(answer)
+    measured_here = {"round trip", "jitter", "kernel", "priority", "governor", "cores"}
+    assert {status for check, status in found.items() if check not in measured_here} == {"pass"}
+    assert "fail" not in found.values()
+
+
+def test_what_is_wrong_fails_with_status_2_and_says_how_to_mend_it(cli, controller):
+    controller.do("remote_control", on=False)
+    try:
+        answer = cli("doctor", "--host", HOST)
+    finally:
+        controller.do("remote_control", on=True)
+    assert answer.status == 2
+    told = " ".join(answer.out.split())
+    assert "say --robot ur10e" in told
+    assert "Settings > System > Remote Control" in told
+    assert "3 checks failed" in told  # the calibration is not a UR10's either
+
+
+def test_a_silent_port_hides_nothing_of_what_the_others_say(cli, controller):
+    controller.do("mute", port=29999)
+    try:
+        answer = cli("doctor", "--backend", "real", "--host", HOST, "--robot", "ur10e", "--json")
+    finally:
+        controller.do("mute", port=29999, muted=False)
+    assert answer.status == 2
+    found = statuses(answer)
+    blind = {"port 29999", "serial number", "remote control", "round trip", "jitter"}
+    assert {check for check, status in found.items() if status == "fail"} == blind
+    assert {found[check] for check in ("model", "robot mode", "registers", "TCP", "calibration")} == {"pass"}
+
+
+def test_registers_of_another_client_fail(cli, controller):
+    controller.do("take_registers", names=["input_int_register_0"])
+    try:
+        answer = cli("doctor", "--host", HOST, "--robot", "ur10e", "--json")
+    finally:
+        controller.do("release_registers")
+    assert [check for check, status in statuses(answer).items() if status == "fail"] == ["registers"]
+
+
+def test_it_writes_no_input_runs_no_script_and_moves_nothing(cli, controller):
+    cli("doctor", "--host", HOST, "--robot", "ur10e")
+    record = controller.record()
+    assert record.inputs == []
+    assert (record.actual_q == record.actual_q[0]).all()
+    assert np.isnan(record.setpoint).all()
+    assert controller.state()["runtime_state"] == "STOPPED"
+
+
+def test_it_loads_neither_ur_rtdes_control_interface_nor_the_emulator(controller):
+    program = (
+        "import sys; from simbridge.doctor import doctor; "
+        f"doctor('real', host={HOST!r}, json=True); "
+        "print([name for name in sys.modules if name.startswith(('rtde_', 'simbridge.emulator'))])"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_without_ursim_the_command_that_starts_it_is_offered(cli):
+    answer = cli("doctor", "--backend", "ursim", "--host", NOBODY)
+    assert answer.status == 2
+    told = " ".join(answer.out.split())
+    assert "docker run" in told and "universalrobots/ursim_cb3" in told
+
+
+@pytest.mark.parametrize("robot", ["ur10", "ur10e"])
+def test_the_manual_starts_ursim_with_the_same_command(robot):
+    assert docker_command(load_robot(robot)) in MANUAL.read_text().splitlines()
+
+
+def test_without_a_host_the_installation_is_checked(cli):
+    answer = cli("doctor")
+    assert answer.status == 0
+    assert "PyBullet moved ur10 through 8 ms" in " ".join(answer.out.split())
+
+
+def test_a_real_arm_needs_an_address(cli):
+    answer = cli("doctor", "--backend", "real")
+    assert (answer.status, "--host" in answer.err) == (2, True)
+
+
+def test_a_cell_file_is_started_read_back_and_then_matches(cli, controller, tmp_path):
+    file = tmp_path / "lab.toml"
+    assert cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", file).status == 0
+    cell = load_cell(file)
+    assert (cell.host, cell.robot, cell.tcp, cell.payload) == (HOST, "ur10e", (0.0,) * 6, 0.0)
+    assert cell.mounting is None
+    assert read_calibration(cell.calibration) == read_calibration(CALIBRATION)
+    answer = cli("doctor", "--backend", "real", "--cell", file, "--json")
+    assert answer.status == 0
+    found = {f["check"]: f["seen"] for f in json.loads(answer.out)["findings"]}
+    assert all("cell file" in found[check] for check in ("serial number", "TCP", "payload"))
+    assert "is the controller's" in found["calibration file"]
+
+
+def test_a_cell_file_that_says_something_else_fails(cli, controller, tmp_path):
+    file = tmp_path / "lab.toml"
+    file.write_text(
+        f'host = "{HOST}"\nrobot = "ur10e"\nserial_number = "1"\ntcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n'
+    )
+    answer = cli("doctor", "--cell", file, "--json")
+    assert answer.status == 2
+    assert [c for c, status in statuses(answer).items() if status == "fail"] == ["serial number", "TCP", "payload"]
+
+
+def test_a_cell_file_that_is_there_is_not_overwritten(cli, controller, tmp_path):
+    file = tmp_path / "lab.toml"
+    file.write_text("# mine\n")
+    answer = cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", file)
+    assert (answer.status, file.read_text(), list(tmp_path.iterdir())) == (2, "# mine\n", [file])
+    assert str(file) in answer.message.replace("\n", "")
+    other = tmp_path / "other.calibration.toml"
+    other.write_text("# mine too\n")
+    assert cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", tmp_path / "other.toml").status == 2
+    assert sorted(tmp_path.iterdir()) == [file, other]
+
+
+def test_a_cell_file_needs_a_controller_that_tells(cli, tmp_path):
+    answer = cli("doctor", "--host", NOBODY, "--write-cell", tmp_path / "lab.toml")
+    assert answer.status == 2
+    assert "port 30004" in answer.message
+    assert cli("doctor", "--write-cell", tmp_path / "lab.toml").status == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+TABLE = (("off the nominal", "mm", "deg"), ("shoulder_lift_joint", "0.123", "0.0456"))
+FINDINGS = [
+    passed("port 29999", "dashboard answers"),
+    passed("calibration", "this arm's own; at home the tool is 3.37 mm and 0.101 deg off the nominal", TABLE),
+    warned("kernel", "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time", "sudo pro enable realtime-kernel"),
+    failed("payload", "[not known] while port 30004 does not answer", "Mend the ports first."),
+    failed("program", "not known while port 30004 does not answer", "Mend the ports first."),
+]
+
+
+@given(st.integers(40, 200))
+def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
+    out = io.StringIO()
+    show("The controller at 192.168.1.10", FINDINGS, Console(file=out, width=width, highlight=False))
+    text = out.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    words = text.split()
+    for finding in FINDINGS:
+        for word in f"{finding.status} {finding.check} {finding.seen} {finding.mend}".split():
+            assert word in words
+    assert all(cell in text for row in TABLE for cell in row)
+
+
+def test_a_remedy_that_several_checks_share_is_told_once():
+    out = io.StringIO()
+    show("title", FINDINGS, Console(file=out, width=80))
+    assert out.getvalue().count("Mend the ports first.") == 1
+    assert "2 checks failed" in out.getvalue()

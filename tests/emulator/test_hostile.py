@@ -1,0 +1,265 @@
+"""Hostile clients of the whole emulator: each is answered or dropped, and a well-behaved client misses no tick.
+
+Ticks are counted, not timed: the stream's timestamps are consecutive multiples of the control period.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.emulator.handle import Emulator
+from simbridge.emulator.servers import DASHBOARD, MAX_CLIENTS, PRIMARY, REALTIME, RTDE, SECONDARY
+
+HOST = "127.0.0.74"
+PERIOD = 0.002
+ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
+SCRIPT_PORTS = (PRIMARY, SECONDARY, REALTIME)
+GREETING = b"Connected: Universal Robots Dashboard Server\n"
+
+
+def connect(port: int) -> socket.socket:
+    return socket.create_connection((HOST, port), timeout=10.0)
+
+
+class Stream:
+    """A well-behaved RTDE client that takes every tick's timestamp, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self.ticks: list[int] = []
+        self._socket = connect(RTDE)
+        self._file = self._socket.makefile("rb")
+        for kind, payload in ((86, b"\x00\x02"), (79, struct.pack(">d", 500.0) + b"timestamp"), (83, b"")):
+            self._socket.sendall(struct.pack(">HB", 3 + len(payload), kind) + payload)
+            assert self._package()[0] == kind
+        self._grown = threading.Condition()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _package(self) -> tuple[int, bytes]:
+        size, kind = struct.unpack(">HB", self._file.read(3))
+        return kind, self._file.read(size - 3)
+
+    def _run(self) -> None:
+        with contextlib.suppress(OSError, struct.error):
+            while True:
+                (time,) = struct.unpack(">d", self._package()[1][1:])
+                with self._grown:
+                    self.ticks.append(round(time / PERIOD))
+                    self._grown.notify()
+
+    def goes_on(self, count: int = 100) -> None:
+        """Wait for so many ticks more, and see that none was missed since the stream began."""
+        with self._grown:
+            wanted = len(self.ticks) + count
+            assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=30.0), "the stream has ended"
+            ticks = list(self.ticks)
+        assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
+
+    def close(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join()
+        self._socket.close()
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    with Emulator("ur10e", host=HOST) as controller:
+        yield controller
+
+
+@pytest.fixture
+def stream(emulator: Emulator) -> Iterator[Stream]:
+    emulator.do("stop_program")
+    stream = Stream()
+    try:
+        stream.goes_on(10)
+        yield stream
+        stream.goes_on()
+    finally:
+        stream.close()
+
+
+def send(port: int, data: bytes) -> socket.socket:
+    """A client that has sent this, or as much of it as was taken before it was dropped."""
+    client = connect(port)
+    with contextlib.suppress(ConnectionError):
+        client.sendall(data)
+    return client
+
+
+def dropped(client: socket.socket) -> bool:
+    """Wait until the other side has closed; what it says until then is thrown away."""
+    with contextlib.suppress(ConnectionError):
+        while client.recv(65536):
+            pass
+    client.close()
+    return True
+
+
+def told(watcher: socket.socket, words: bytes) -> bool:
+    """Wait until the primary interface has said this."""
+    said = b""
+    while words not in said:
+        said = said[-200:] + watcher.recv(65536)
+    return True
+
+
+# Frames
+
+
+FRAMES = {
+    RTDE: struct.pack(">HBd", 3 + 8 + 9, 79, 500.0) + b"timestamp",
+    DASHBOARD: b"robotmode\n",
+    PRIMARY: b"def f():\n  sync()\nend\n",
+    SECONDARY: b"sec f():\n  textmsg(1)\nend\n",
+    REALTIME: b"def f():\n  sleep(1)\nend\n",
+}
+
+
+@pytest.mark.parametrize("port", ALL_PORTS)
+def test_frames_that_are_cut_off_anywhere_leave_the_stream_whole(stream: Stream, port: int) -> None:
+    frame = FRAMES[port]
+    for length in range(1, len(frame)):
+        client = send(port, frame[:length])
+        client.shutdown(socket.SHUT_WR)
+        assert dropped(client)
+
+
+@pytest.mark.parametrize(
+    ("port", "data"),
+    [
+        (RTDE, struct.pack(">HB", 2, 79)),
+        (RTDE, struct.pack(">HB", 65535, 255) + bytes(65532)),
+        (RTDE, struct.pack(">HBd", 65535, 79, 500.0) + b"x," * 32762),
+        (RTDE, struct.pack(">HB", 65535, 73) + b"x," * 32766),
+        (DASHBOARD, b"popup " + b"x" * 100_000 + b"\n"),
+        (DASHBOARD, b"x" * 100_000),
+    ],
+    ids=["size-2", "unknown-kind", "many-outputs", "many-inputs", "long-line", "endless-line"],
+)
+def test_who_sends_an_oversized_frame_is_dropped(stream: Stream, port: int, data: bytes) -> None:
+    assert dropped(send(port, data))
+
+
+@pytest.mark.parametrize("port", SCRIPT_PORTS)
+@pytest.mark.parametrize("line", [b"x = 1\n", b"x"], ids=["lines", "one-line"])
+def test_a_script_over_a_mebibyte_has_its_client_dropped(stream: Stream, port: int, line: bytes) -> None:
+    assert dropped(send(port, b"def f():\n" + line * ((1 << 20) // len(line) + 1)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=300)), min_size=1, max_size=5))
+def test_random_bytes_on_every_port_leave_the_stream_whole(
+    everlasting: Stream, attack: list[tuple[int, bytes]]
+) -> None:
+    clients = [send(port, data) for port, data in attack]
+    everlasting.goes_on(5)
+    for client in clients:
+        client.close()
+
+
+@pytest.fixture(scope="module")
+def everlasting(emulator: Emulator) -> Iterator[Stream]:
+    stream = Stream()
+    yield stream
+    stream.goes_on()
+    stream.close()
+
+
+# Connections
+
+
+@pytest.mark.parametrize("port", ALL_PORTS)
+def test_half_open_connections_leave_the_stream_whole_and_others_are_served(stream: Stream, port: int) -> None:
+    clients = [send(port, FRAMES[port][:5]) for _ in range(30)]
+    stream.goes_on()
+    with connect(DASHBOARD) as dashboard:
+        assert dashboard.recv(len(GREETING), socket.MSG_WAITALL) == GREETING
+    for client in clients:
+        # Cut off without a word.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+
+
+@pytest.mark.parametrize("port", ALL_PORTS)
+def test_a_crowd_is_held_to_its_port_and_may_leave_again(stream: Stream, port: int) -> None:
+    crowd = [connect(port) for _ in range(MAX_CLIENTS + 20)]
+    assert all(dropped(client) for client in crowd[-20:])
+    stream.goes_on(300)
+    with connect(DASHBOARD if port != DASHBOARD else PRIMARY) as other:
+        assert other.recv(1)
+    for client in crowd:
+        client.close()
+
+
+# Programs
+
+
+def script(name: str, body: str) -> bytes:
+    return f"def {name}():\n{body}\nend\n".encode()
+
+
+def test_an_endless_loop_without_sync_leaves_the_stream_whole_until_it_is_replaced(
+    emulator: Emulator, stream: Stream
+) -> None:
+    with send(SECONDARY, script("endless", "x = 0\nwhile True:\n  x = x + 1\nend")):
+        emulator.wait_for("runtime_state", "PLAYING")
+        stream.goes_on(300)
+        assert emulator.state()["runtime_state"] == "PLAYING"
+    with connect(PRIMARY) as watcher, send(SECONDARY, script("next", '  textmsg("replaced")')):
+        assert told(watcher, b"replaced")
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("def f(n):\n  return f(n + 1)\nend\nx = f(0)", b"deep"),
+        ("thread t():\n  run t()\n  while True:\n    sync()\n  end\nend\nrun t()\nsleep(100)", b"threads"),
+        ("x = " + "[" * 5000 + "]" * 5000, b"deep"),
+        ("if True:\n" * 5000 + "x = 1\n" + "end\n" * 5000, b"deep"),
+        ('s = "ab"\nwhile True:\n  s = str_cat(s, s)\nend', b"characters"),
+    ],
+    ids=["recursion", "threads", "brackets", "blocks", "string"],
+)
+def test_a_program_that_wants_too_much_is_ended_and_the_reason_told(stream: Stream, body: str, words: bytes) -> None:
+    with connect(PRIMARY) as watcher, send(SECONDARY, script("greedy", body)):
+        assert told(watcher, words)
+
+
+def heavy(name: str) -> bytes:
+    """Just under a megabyte, and as much work to compile as can be."""
+    return script(name, "f()" * 330_000)
+
+
+def test_a_script_that_takes_long_to_compile_leaves_the_stream_whole_and_can_be_replaced(stream: Stream) -> None:
+    with send(SECONDARY, heavy("f")):
+        stream.goes_on(1000)
+        with connect(PRIMARY) as watcher, send(REALTIME, script("next", '  textmsg("it runs")')):
+            assert told(watcher, b"it runs")
+
+
+def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:
+    def resident() -> int:
+        status = Path(f"/proc/{emulator.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0])
+
+    def repeated(times: int, act: Callable[[], socket.socket]) -> None:
+        for _ in range(times):
+            act().close()
+
+    before = resident()
+    repeated(20, lambda: send(SECONDARY, heavy("f")))
+    repeated(20, lambda: send(PRIMARY, script("many", "x = 1")))
+    repeated(20, lambda: send(RTDE, struct.pack(">HBd", 65535, 79, 500.0) + b"x" * 65000))
+    repeated(200, lambda: send(REALTIME, b"sec s():\n  while True:\n  end\nend\n"))
+    stream.goes_on()
+    assert resident() - before < 100 * 1024  # kB

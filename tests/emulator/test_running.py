@@ -1,0 +1,98 @@
+"""A controller that ticks by itself, and what becomes of it when the emulator has a mistake."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+
+import pytest
+
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import EmulatorBroken, EmulatorError
+from simbridge.emulator.handle import READY, Emulator
+from simbridge.emulator.profile import profile
+from simbridge.emulator.program import compile_program
+from simbridge.emulator.running import RunningController
+from simbridge.emulator.servers import RTDE
+from simbridge.robot import load_robot
+from tests.emulator.fake_machine import ANY_PORTS
+
+HOST = "127.0.0.75"
+
+
+def test_a_tick_that_fails_ends_the_ticks_closes_the_ports_and_is_told_with_its_cause() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), compile_program)
+    tick = controller.tick
+
+    def failing() -> None:
+        tick()
+        if controller.state.tick == 10:
+            raise KeyError("a mistake")
+
+    controller.tick = failing  # type: ignore[method-assign]
+    running = RunningController(controller, HOST, ANY_PORTS)
+    with pytest.raises(EmulatorBroken, match=r"tick 10.*a mistake") as caught, running:
+        while running.alive:
+            time.sleep(0.01)
+    assert isinstance(caught.value.__cause__, KeyError)
+    assert caught.value.tick == 10
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((HOST, running.servers.ports[RTDE]))
+
+
+def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
+    program = f"""
+        import sys
+        from simbridge.cli import main
+        from simbridge.emulator.controller import Controller
+        tick = Controller.tick
+        def failing(self):
+            tick(self)
+            if self.state.tick == 100:
+                raise KeyError("a mistake")
+        Controller.tick = failing
+        sys.exit(main(["emulate", "--host", "{HOST}"]))
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("Traceback")
+    assert 'raise KeyError("a mistake")' not in ended.stdout
+    paragraph = " ".join(ended.stderr.split("KeyError: 'a mistake'\n")[1].split())
+    assert paragraph.startswith("The emulated controller has ended in tick 100")
+
+
+# The handle
+
+
+@pytest.fixture
+def fake(tmp_path, monkeypatch):
+    """In the emulator's place: it says that it serves, then much more, and ends with a status."""
+
+    def make(status: int) -> Emulator:
+        program = tmp_path / "python"
+        program.write_text(
+            f"#!{sys.executable}\nimport sys\nprint('{READY}.')\n"
+            f"for i in range(20000): print('a line of many', i)\nprint('the last words')\nsys.exit({status})\n"
+        )
+        program.chmod(0o755)
+        monkeypatch.setattr(sys, "executable", str(program))
+        return Emulator(host=HOST, running=False)
+
+    return make
+
+
+def test_what_the_process_says_never_holds_it_up_and_its_last_lines_are_told_when_it_has_died(fake) -> None:
+    with fake(9) as controller:
+        # It could not end if nobody read what it says.
+        assert controller._process.wait(30.0) == 9
+        with pytest.raises(EmulatorError, match=r"status 9.*the last words") as caught:
+            controller.state()
+    assert "many 0 " not in str(caught.value)
+
+
+def test_an_emulator_that_broke_is_told_at_the_end_of_the_block(fake) -> None:
+    with pytest.raises(EmulatorError, match=r"status 1.*the last words"), fake(1) as controller:
+        controller._process.wait(30.0)

@@ -1,0 +1,172 @@
+"""Secondary programs run beside the arm's program: the arm moves on, and they neither move it nor wait."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.profile import profile
+from simbridge.emulator.program import compile_program
+from simbridge.emulator.script_buffer import is_secondary
+from simbridge.emulator.secondary import MAX_CHARACTERS, MAX_WAITING
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.robot import load_robot
+
+ROBOT = load_robot("ur10e")
+COUNT = "write_output_integer_register(0, read_output_integer_register(0) + 1)"
+MOVE = "def main():\n  q = get_target_joint_positions()\n  q[0] = q[0] + 1.0\n  movej(q)\n  sleep(100)\nend\n"
+
+
+class Bench:
+    """A running controller whose ticks are called by hand."""
+
+    def __init__(self) -> None:
+        self.controller = Controller(ROBOT, profile("5.12"), compile_program)
+        self.state = self.controller.state
+        self.state.robot_mode = RobotMode.RUNNING
+        self.messages: list[tuple[str, str, int]] = []
+        self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))
+        self.q: list[np.ndarray] = []
+
+    def tick(self, times: int = 1) -> None:
+        """Ticks between which everything that is being compiled gets ready."""
+        for _ in range(times):
+            self.controller.tick()
+            self.q.append(self.state.target_q)
+            for program in (self.controller.program, self.controller._secondary._program):
+                if program is not None:
+                    program.compilation.join()
+
+    def move(self) -> None:
+        self.controller.load_script(MOVE)
+        self.tick(100)
+        assert self.state.target_qd.any()
+
+    def faults(self) -> list[tuple[str, int]]:
+        return [(text, line) for kind, text, line in self.messages if kind == "error"]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def test_the_program_and_its_motion_go_on_beside_it(bench: Bench) -> None:
+    other = Bench()
+    for one in (bench, other):
+        one.move()
+    bench.controller.load_script("sec s():\n  set_digital_out(3, True)\n  textmsg(1)\nend\n")
+    for one in (bench, other):
+        one.tick(500)
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+    assert np.array_equal(bench.q, other.q)
+    assert bench.state.digital_outputs == 1 << 3
+    assert bench.messages == [("text", "1", 0)]
+
+
+def test_without_a_program_it_runs_and_nothing_plays(bench: Bench) -> None:
+    bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
+    for _ in range(10):
+        bench.tick()
+        assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert bench.state.output_int[0] == 1
+
+
+def test_it_runs_also_while_the_program_is_paused_by_a_stop(bench: Bench) -> None:
+    bench.move()
+    bench.controller.protective_stop("a test")
+    bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
+    bench.tick(10)
+    assert bench.state.output_int[0] == 1
+    assert (bench.state.runtime_state, bench.state.safety_mode) == (RuntimeState.PAUSED, SafetyMode.PROTECTIVE_STOP)
+
+
+def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
+    for n in (1, 2, 3):
+        bench.controller.load_script(f"sec s():\n  textmsg({n})\nend\n")
+    bench.tick(20)
+    assert [text for _, text, _ in bench.messages] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "movej([0, 0, 0, 0, 0, 0])",
+        "movel(p[0.1, 0, 0, 0, 0, 0])",
+        "servoj([0, 0, 0, 0, 0, 0])",
+        "speedj([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
+        "speedl([0.1, 0, 0, 0, 0, 0], 0.5, 0.1)",
+        "stopj(2.0)",
+        "stopl(2.0)",
+        "sleep(0.1)",
+        "sync()",
+        'popup("a", blocking=True)',
+        'socket_open("127.0.0.1", 1)',
+    ],
+)
+def test_what_takes_time_is_a_fault_that_names_it_and_its_line_and_the_program_goes_on(bench: Bench, call: str) -> None:
+    other = Bench()
+    for one in (bench, other):
+        one.move()
+    bench.controller.load_script(f"sec s():\n  {COUNT}\n  {call}\n  {COUNT}\nend\n")
+    for one in (bench, other):
+        one.tick(20)
+    [(text, line)] = bench.faults()
+    assert call.partition("(")[0] in text
+    assert line == 3
+    assert bench.state.output_int[0] == 1
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+    assert np.array_equal(bench.q, other.q)
+
+
+def test_a_popup_that_nobody_needs_to_close_is_shown(bench: Bench) -> None:
+    bench.controller.load_script('sec s():\n  popup("hello")\nend\n')
+    bench.tick(5)
+    assert bench.controller.popup_text == "hello"
+    assert not bench.faults()
+
+
+def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> None:
+    bench.controller.load_script(f"sec s():\n  {COUNT}\n  while True:\n  end\nend\n")
+    bench.controller.load_script('sec t():\n  textmsg("next")\nend\n')
+    bench.tick(520)
+    assert "must not take time" in bench.faults()[0][0]
+    assert bench.messages[-1] == ("text", "next", 0)
+    assert bench.state.output_int[0] == 1
+
+
+def test_one_that_is_no_urscript_is_told_with_its_line(bench: Bench) -> None:
+    bench.move()
+    bench.controller.load_script("sec s():\n  x = = 1\nend\n")
+    bench.tick(10)
+    [(text, line)] = bench.faults()
+    assert line == 2 and "column 7" in text
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+
+
+def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
+    bench.controller.load_script("sec s():\n" + "#" * MAX_CHARACTERS + "\nend\n")
+    assert f"at most {MAX_CHARACTERS}" in bench.faults()[0][0]
+    for _ in range(MAX_WAITING + 3):
+        bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
+    assert len(bench.faults()) == 1 + 3
+    bench.tick(10 * MAX_WAITING)
+    assert bench.state.output_int[0] == MAX_WAITING
+
+
+@pytest.mark.parametrize(
+    ("program", "found"),
+    [
+        ("sec s():\nend\n", True),
+        ('\n  # a comment: def f()\n$ 1 "Program"\n; sec s():\nend\n', True),
+        ("sec\ts():\nend\n", True),
+        ("def sec():\nend\n", False),
+        ("# sec s():\ndef f():\nend\n", False),
+        ("section = 1\n", False),
+        ("sec = 1\n", False),
+        ("", False),
+    ],
+)
+def test_a_secondary_program_is_known_by_its_first_word(program: str, found: bool) -> None:
+    assert is_secondary(program) is found

@@ -1,0 +1,189 @@
+"""The kinematics of one very arm in a file: a calibration, or the settings of a run."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge import load_robot
+from simbridge.errors import InputFileError, InvalidParameter, OutputDirectoryError
+from simbridge.evaluation import Evaluation
+from simbridge.export import export_tum
+from simbridge.kinematics import tool_path
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.settings_list import repeat_command
+from simbridge.robot.calibrated import calibrated
+from simbridge.robot.calibration import kinematics_of, read_calibration, write_calibration
+from simbridge.robot.dh import DhTable, nominal_dh
+from simbridge.trajectory.files import read_trajectory
+from tests.robot.test_calibrated import dh_product
+
+FILE = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+SIX = st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 6)
+WORDS = st.tuples(*[st.integers(0, 2**32 - 1)] * 6)
+
+
+@pytest.fixture(scope="module")
+def ur10e():
+    return load_robot("ur10e")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("calibration")
+
+
+@given(SIX, SIX, SIX, SIX, WORDS)
+def test_a_calibration_reads_back_to_the_last_bit(folder, theta, a, d, alpha, checksum) -> None:
+    table = DhTable(theta, a, d, alpha)
+    write_calibration(folder / "arm.toml", table, checksum)
+    assert read_calibration(folder / "arm.toml") == (table, checksum)
+
+
+def test_numbers_of_numpy_are_written_as_numbers(folder) -> None:
+    table = DhTable(*(tuple(row) for row in np.arange(24.0).reshape(4, 6)))
+    write_calibration(folder / "numpy.toml", table, np.arange(6, dtype=np.uint32))
+    assert read_calibration(folder / "numpy.toml") == (table, (0, 1, 2, 3, 4, 5))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "field", "words"),
+    [
+        ("alpha = ", "alfa = ", None, "alfa", "there is no such field. Did you mean 'alpha'?"),
+        ("checksum = [1, 2, 3, 4, 5, 6]", "", None, "checksum", "missing"),
+        ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3]", 7, "checksum", "6 values are needed"),
+        ("[1, 2, 3, 4, 5, 6]", "[1, 2, 3, 4, 5, -1]", 7, "checksum[5]", "32-bit"),
+        ("439.140974079901", "inf", 5, "d[1]", "finite"),
+        ("439.140974079901", '"far"', 5, "d[1]", "number"),
+        ("439.140974079901,", "", 5, "d", "6 values are needed"),
+        ("d = [", "d = ", 5, None, "not TOML"),
+    ],
+)
+def test_a_faulty_calibration_is_refused_with_line_and_field(tmp_path, ur10e, old, new, line, field, words) -> None:
+    path = tmp_path / "arm.toml"
+    path.write_text(FILE.read_text().replace(old, new))
+    with pytest.raises(InputFileError) as caught:
+        kinematics_of(ur10e, path)
+    assert (caught.value.path, caught.value.field) == (path, field)
+    assert words in caught.value.reason
+    assert line is None or caught.value.line == line
+
+
+def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> None:
+    with pytest.raises(OutputDirectoryError, match=r"arm\.toml"):
+        write_calibration(tmp_path / "nowhere" / "arm.toml", nominal_dh(ur10e), (1,) * 6)
+
+
+def test_what_ursim_tells_is_read_and_gives_the_nominal_arm(tmp_path, ur10e) -> None:
+    write_calibration(tmp_path / "ursim.toml", nominal_dh(ur10e), (0xFFFFFFFF,) * 6)
+    assert kinematics_of(ur10e, tmp_path / "ursim.toml") is ur10e
+
+
+def test_nominal_kinematics_are_the_robots_own(ur10e) -> None:
+    assert kinematics_of(ur10e, "nominal") is ur10e
+    with pytest.raises(InvalidParameter, match="calibrated already"):
+        kinematics_of(kinematics_of(ur10e, FILE), "nominal")
+
+
+def test_another_models_calibration_is_refused_with_its_file() -> None:
+    with pytest.raises(InputFileError, match="shoulder_lift_joint") as caught:
+        kinematics_of(load_robot("ur10"), FILE)
+    assert caught.value.path == FILE
+
+
+def test_a_file_that_is_not_there_is_named(ur10e, tmp_path) -> None:
+    with pytest.raises(InputFileError, match="there is no such file"):
+        kinematics_of(ur10e, tmp_path / "arm.toml")
+    with pytest.raises(InputFileError, match=r"settings\.toml: there is no such file"):
+        kinematics_of(ur10e, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
+    from simbridge.cli import main
+
+    def call(*flags):
+        out = tmp_path_factory.mktemp("runs") / "run"
+        return main(["run", "step", "--robot", "ur10e", "--out", str(out), "--json", *map(str, flags)]), out
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def calibrated_run(ran):
+    status, out = ran("--kinematics", FILE)
+    assert status == 0
+    return out
+
+
+def flange(joints):
+    """Poses (K, 7) by the table of the file, signs of the quaternions as they come."""
+    frames = dh_product(read_calibration(FILE)[0], joints).astype(float)
+    return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
+
+
+def test_a_run_is_evaluated_again_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
+    run = Evaluation.of(RunDirectory.open(calibrated_run))
+    for poses, joints in ((run.attained, run.log.position), (run.setpoint, run.log.setpoint)):
+        expected = flange(joints)
+        assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
+        assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
+    # The plan was solved for this arm: it ends on the target by the table, which the nominal arm would miss by a mm.
+    misses = [poses[-1, :3] - run.reference[-1, :3] for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))]
+    assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
+
+
+def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> None:
+    run = Evaluation.of(RunDirectory.open(calibrated_run))
+    paths = {path.stem: path for path in export_tum(run)}
+    exported = read_trajectory(paths["attained"])
+    assert np.abs(exported.poses[:, :3] - flange(run.log.position)[:, :3]).max() < 1e-11
+
+
+def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> None:
+    table, _ = read_calibration(FILE)
+    arm = kinematics_of(ur10e, calibrated_run)
+    assert arm.calibration == table
+    assert arm.checksum == calibrated(ur10e, table).checksum
+    assert kinematics_of(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
+    assert "of this very arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_plan_is_replayed_with_the_runs_kinematics_and_only_with_them(ran, calibrated_run, capsys) -> None:
+    status, again = ran("--plan", calibrated_run, "--kinematics", calibrated_run)
+    assert status == 0
+    plans = [np.load(run / "plan.npz")["setpoints"] for run in (calibrated_run, again)]
+    assert np.array_equal(*plans)
+    capsys.readouterr()
+    status, _ = ran("--plan", calibrated_run)
+    assert status == 2
+    assert "--kinematics" in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_command_that_repeats_the_run_names_its_kinematics(calibrated_run) -> None:
+    settings = RunDirectory.open(calibrated_run).settings()
+    words = shlex.split(repeat_command(settings, calibrated_run) or "")
+    assert words[words.index("--kinematics") + 1] == str(calibrated_run)
+
+
+def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10e) -> None:
+    status, out = ran("--kinematics", "nominal")
+    assert status == 0
+    assert kinematics_of(ur10e, out) is ur10e
+    with pytest.raises(InputFileError, match="made with a ur10e, and this one is for a ur10") as caught:
+        kinematics_of(load_robot("ur10"), out)
+    assert caught.value.field == "robot.name"
+
+
+def test_check_takes_the_flag_too(cli, tmp_path) -> None:
+    answer = cli("check", "step", "--robot", "ur10e", "--kinematics", tmp_path / "none.toml")
+    assert answer.status == 2
+    assert "none.toml: there is no such file" in answer.message
+    assert cli("check", "step", "--robot", "ur10e", "--kinematics", FILE).status == 0

@@ -1,0 +1,97 @@
+"""Ports that answer as a test wants them to, on an address of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+
+Talk = Callable[[socket.socket], None]
+
+
+@contextlib.contextmanager
+def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
+    """A port whose every connection is served by `talk` in a thread, and closed when `talk` returns."""
+    server = socket.create_server((host, port))
+    connections: list[socket.socket] = []
+    threads: list[threading.Thread] = []
+
+    def serve(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            talk(connection)
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = server.accept()
+            except OSError:
+                return
+            connections.append(connection)
+            threads.append(threading.Thread(target=serve, args=(connection,)))
+            threads[-1].start()
+
+    acceptor = threading.Thread(target=accept)
+    acceptor.start()
+    try:
+        yield
+    finally:
+        for ended in (server, *connections):
+            with contextlib.suppress(OSError):
+                ended.shutdown(socket.SHUT_RDWR)
+            ended.close()
+        for thread in (acceptor, *threads):
+            thread.join()
+
+
+def dashboard(answers: Mapping[str, str], greeting: str = "Connected: Universal Robots Dashboard Server") -> Talk:
+    """A dashboard that knows these commands only."""
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(greeting.encode() + b"\n")
+        with connection.makefile("rb") as lines:
+            for line in lines:
+                command = line.decode().strip()
+                connection.sendall(answers.get(command, f"could not understand: '{command}'").encode() + b"\n")
+
+    return talk
+
+
+def saying(text: bytes) -> Talk:
+    """Says something at once, and then nothing until the client goes."""
+
+    def talk(connection: socket.socket) -> None:
+        connection.sendall(text)
+        while connection.recv(4096):
+            pass
+
+    return talk
+
+
+def rtde(version: tuple[int, int, int, int], variables: Mapping[str, tuple[str, bytes]]) -> Talk:
+    """An RTDE server of some version: each variable with its type and its one value, packed."""
+
+    def framed(kind: int, payload: bytes) -> bytes:
+        return struct.pack(">HB", 3 + len(payload), kind) + payload
+
+    def talk(connection: socket.socket) -> None:
+        names: list[str] = []
+        with connection.makefile("rb") as stream:
+            while head := stream.read(3):
+                size, kind = struct.unpack(">HB", head)
+                payload = stream.read(size - 3)
+                if kind == ord("V"):
+                    answer = framed(kind, b"\x01")
+                elif kind == ord("v"):
+                    answer = framed(kind, struct.pack(">4I", *version))
+                elif kind == ord("O"):
+                    names = payload[8:].decode().rstrip(",").split(",")
+                    types = [variables[name][0] if name in variables else "NOT_FOUND" for name in names]
+                    answer = framed(kind, b"\x01" + ",".join(types).encode())
+                else:
+                    state = b"".join(variables[name][1] for name in names)
+                    answer = framed(kind, b"\x01") + framed(ord("U"), b"\x01" + state)
+                connection.sendall(answer)
+
+    return talk

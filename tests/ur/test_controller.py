@@ -1,0 +1,201 @@
+"""What is read of a controller before anything moves: against the emulator, ur_rtde, and hand-made ports."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.handle import Emulator
+from simbridge.emulator.profile import profile
+from simbridge.emulator.rtde_variables import input_variables
+from simbridge.robot.calibration import read_calibration
+from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, registers_taken, survey
+from simbridge.ur.errors import ConnectionLost, UnsupportedController
+from simbridge.ur.facts import PORTS, model_name
+from tests.ur.hand_made_ports import listening, rtde
+
+CB3_HOST, E_SERIES_HOST, BY_HAND = "127.0.0.85", "127.0.0.86", "127.0.0.87"
+FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
+CLIENT = """
+import os, sys, rtde_control
+arm = rtde_control.RTDEControlInterface(sys.argv[1])
+print("connected", flush=True)
+sys.stdin.read()
+os._exit(0)
+"""
+SIX = struct.pack(">6d", *[0.0] * 6)
+VARIABLES = {
+    "timestamp": ("DOUBLE", struct.pack(">d", 1.0)),
+    "robot_mode": ("INT32", struct.pack(">i", 7)),
+    "safety_mode": ("INT32", struct.pack(">i", 1)),
+    "runtime_state": ("UINT32", struct.pack(">I", 1)),
+    "target_speed_fraction": ("DOUBLE", struct.pack(">d", 1.0)),
+    "speed_scaling": ("DOUBLE", struct.pack(">d", 1.0)),
+    "actual_q": ("VECTOR6D", SIX),
+}
+
+
+@pytest.fixture(scope="module")
+def calibration(request):
+    return request.config.rootpath / "tests" / "data" / "ur10e_calibration.toml"
+
+
+@pytest.fixture(scope="module")
+def e_series(calibration):
+    with Emulator("ur10e", polyscope="5.12", host=E_SERIES_HOST, calibration=calibration) as controller:
+        yield controller
+
+
+@pytest.fixture(scope="module")
+def cb3():
+    with Emulator("ur10", polyscope="3.15", host=CB3_HOST, running=False) as controller:
+        yield controller
+
+
+def test_a_calibrated_e_series_arm_is_described(e_series, calibration):
+    facts = read_controller(E_SERIES_HOST)
+    table, checksum = read_calibration(calibration)
+    assert (facts.host, facts.version, facts.series, facts.period) == (E_SERIES_HOST, (5, 12, 6), "e-Series", 0.002)
+    assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10e", False, True)
+    assert facts.serial_number.isdigit()
+    assert facts.dashboard.version.startswith("5.12.6.")
+    assert (facts.state.robot_mode, facts.state.safety_mode, facts.state.runtime_state) == (7, 1, 1)
+    assert (facts.arm.kinematics, facts.arm.checksum) == (table, checksum)
+    assert (facts.state.payload, facts.state.payload_cog) == (0.0, (0.0, 0.0, 0.0))
+    assert facts.state.q.tolist() == e_series.state()["actual_q"]
+    with pytest.raises(ValueError, match="read-only"):
+        facts.state.q[0] = 1.0
+
+
+def test_a_cb3_controller_without_power_is_described(cb3):
+    facts = read_controller(CB3_HOST)
+    assert (facts.version, facts.series, facts.period) == ((3, 15, 8), "CB3", 0.008)
+    assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10", True, None)
+    assert facts.state.robot_mode == 3
+
+
+def test_the_slider_and_local_control_are_seen(e_series):
+    e_series.do("slider", fraction=0.3)
+    e_series.do("remote_control", on=False)
+    try:
+        e_series.wait_for("speed_scaling", 0.3)
+        facts = read_controller(E_SERIES_HOST)
+        assert (facts.state.slider, facts.dashboard.remote_control) == (0.3, False)
+    finally:
+        e_series.do("slider", fraction=1.0)
+        e_series.do("remote_control", on=True)
+
+
+def test_a_running_program_is_seen_and_goes_on(e_series):
+    e_series.do("run_script", source=FOREVER)
+    e_series.wait_for("runtime_state", "PLAYING")
+    try:
+        assert read_controller(E_SERIES_HOST).state.runtime_state == 2
+        assert registers_taken(E_SERIES_HOST) == ()
+        assert e_series.state()["runtime_state"] == "PLAYING"
+    finally:
+        e_series.do("stop_program")
+        e_series.wait_for("runtime_state", "STOPPED")
+
+
+def test_reading_writes_nothing_and_runs_nothing(cb3):
+    read_controller(CB3_HOST)
+    registers_taken(CB3_HOST)
+    record = cb3.record()
+    assert record.inputs == []
+    assert np.isnan(record.setpoint).all()
+    assert cb3.state()["runtime_state"] == "STOPPED"
+
+
+def test_registers_that_another_client_holds_are_named(e_series):
+    assert registers_taken(E_SERIES_HOST) == ()
+    e_series.do("take_registers", names=["input_double_register_3", "input_double_register_20"])
+    try:
+        assert registers_taken(E_SERIES_HOST) == ("input_double_register_3",)
+    finally:
+        e_series.do("release_registers")
+    assert registers_taken(E_SERIES_HOST) == ()
+
+
+def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):
+    known = set(input_variables(profile("5.12")))
+    command = [sys.executable, "-c", CLIENT, E_SERIES_HOST]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
+        try:
+            assert client.stdout.readline() == "connected\n"
+            assert registers_taken(E_SERIES_HOST) == WRITTEN_BY_THE_BRIDGE
+            assert e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE))) == []
+        finally:
+            client.communicate()
+            e_series.do("release_registers")
+            e_series.do("stop_program")
+    e_series.wait_for("runtime_state", "STOPPED")
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_silent_port_is_named_and_the_others_are_read_all_the_same(cb3, port):
+    cb3.do("mute", port=port)
+    try:
+        read = survey(CB3_HOST, timeout=0.4)
+        assert list(read.lost) == [port]
+        parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
+        assert [number for number, part in parts.items() if part is None] == [p for p in (port,) if p in parts]
+        with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
+            read_controller(CB3_HOST, timeout=0.4)
+        assert lost.value.port == port
+    finally:
+        cb3.do("mute", port=port, muted=False)
+
+
+@pytest.mark.parametrize("port", PORTS)
+def test_a_port_where_nothing_listens_is_named(cb3, port):
+    cb3.do("refuse", port=port)
+    try:
+        with pytest.raises(ConnectionLost, match=f"port {port}"):
+            read_controller(CB3_HOST)
+    finally:
+        cb3.do("refuse", port=port, refused=False)
+
+
+def test_where_there_is_no_controller_at_all_rtde_is_named():
+    assert sorted(survey(BY_HAND).lost) == sorted(PORTS)
+    with pytest.raises(ConnectionLost, match="port 30004"):
+        read_controller(BY_HAND)
+
+
+def test_a_name_that_cannot_be_one_is_no_connection():
+    with pytest.raises(ConnectionLost):
+        read_controller("192.168..10")
+
+
+def test_polyscope_x_is_refused_although_its_dashboard_is_missing():
+    server = listening(BY_HAND, 30004, rtde((10, 7, 0, 0), VARIABLES))
+    with server, pytest.raises(UnsupportedController, match="PolyScope X") as refused:
+        read_controller(BY_HAND)
+    assert refused.value.version == "10.7.0"
+
+
+def test_software_whose_rtde_lacks_a_variable_is_refused_with_its_name():
+    known = {name: value for name, value in VARIABLES.items() if name != "target_speed_fraction"}
+    server = listening(BY_HAND, 30004, rtde((3, 0, 1, 0), known))
+    with server, pytest.raises(UnsupportedController, match="target_speed_fraction"):
+        read_controller(BY_HAND)
+
+
+def test_what_the_software_does_not_tell_of_the_payload_is_none():
+    with listening(BY_HAND, 30004, rtde((3, 5, 1, 0), VARIABLES)):
+        state = survey(BY_HAND, timeout=0.5).state
+    assert (state.version, state.payload, state.payload_cog) == ((3, 5, 1), None, None)
+
+
+@pytest.mark.parametrize(
+    ("robot_type", "major", "name"),
+    [(2, 3, "UR10"), (2, 5, "UR10e"), (1, 3, "UR5"), (3, 5, "UR3e"), (4, 5, "UR16e"), (7, 5, "UR20"), (8, 5, "UR30"),
+     (77, 5, None), (None, 5, None)],
+)  # fmt: skip
+def test_the_version_tells_models_of_one_type_apart(robot_type, major, name):
+    assert model_name(robot_type, major) == name

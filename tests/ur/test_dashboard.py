@@ -1,0 +1,169 @@
+"""The dashboard client against the emulator, the real ur_rtde's own client, and ports made by hand."""
+
+from __future__ import annotations
+
+import time
+
+import dashboard_client
+import pytest
+
+from simbridge.emulator.handle import Emulator
+from simbridge.ur.dashboard import DashboardClient
+from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
+from tests.ur.hand_made_ports import dashboard, listening, saying
+
+HOST = "127.0.0.85"
+BY_HAND = "127.0.0.86"
+PORT = 29999
+CB3 = {"PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)", "safetymode": "Safetymode: NORMAL"}
+
+
+@pytest.fixture(scope="module")
+def controller():
+    with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
+        yield controller
+
+
+@pytest.fixture
+def client(controller):
+    with DashboardClient(HOST) as client:
+        yield client
+
+
+def by_hand(answers):
+    return listening(BY_HAND, PORT, dashboard(answers))
+
+
+def test_the_greeting_is_kept(client):
+    assert client.greeting == "Connected: Universal Robots Dashboard Server"
+
+
+def test_it_is_told_what_ur_rtdes_own_client_is_told(controller, client):
+    theirs = dashboard_client.DashboardClient(HOST)
+    theirs.connect(2000)
+    try:
+        assert client.polyscope_version() in theirs.polyscopeVersion()
+        assert client.serial_number() == theirs.getSerialNumber()
+        assert client.is_in_remote_control() is theirs.isInRemoteControl() is True
+        assert client.robot_mode() in theirs.robotmode()
+        assert client.safety_status() in theirs.safetystatus()
+        assert client.running() is theirs.running() is False
+    finally:
+        theirs.disconnect()
+
+
+def test_local_control_is_seen_and_its_refusal_has_a_type(controller, client):
+    controller.do("remote_control", on=False)
+    try:
+        assert client.is_in_remote_control() is False
+        with pytest.raises(RemoteControlDisabled, match="Remote Control"):
+            client.stop()
+    finally:
+        controller.do("remote_control", on=True)
+
+
+def test_a_program_is_seen_and_stopped(controller, client):
+    controller.do("run_script", source="def forever():\n  while True:\n    sync()\n  end\nend\n")
+    controller.wait_for("runtime_state", "PLAYING")
+    assert client.running()
+    assert client.program_state().startswith("PLAYING")
+    client.stop()
+    controller.wait_for("runtime_state", "STOPPED")
+    assert not client.running()
+
+
+def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds(controller, client):
+    controller.do("protective_stop")
+    controller.wait_for("safety_mode", "PROTECTIVE_STOP")
+    assert client.safety_status() == "PROTECTIVE_STOP"
+    with pytest.raises(CommandRefused) as refused:
+        client.unlock_protective_stop()
+    assert refused.value.command == "unlock protective stop"
+    assert "5s" in refused.value.answer.replace(" ", "")
+    client.close_safety_popup()
+    stopped = controller.state()["timestamp"]
+    while controller.state()["timestamp"] < stopped + 5.5:
+        time.sleep(0.1)
+    client.unlock_protective_stop()
+    controller.wait_for("safety_mode", "NORMAL")
+
+
+def test_the_arm_is_powered_on_and_its_brakes_released(controller, client):
+    assert client.ask("power off") == "Powering off"
+    controller.wait_for("robot_mode", "POWER_OFF")
+    client.power_on()
+    controller.wait_for("robot_mode", "IDLE")
+    client.brake_release()
+    controller.wait_for("robot_mode", "RUNNING")
+    assert client.robot_mode() == "RUNNING"
+
+
+def test_what_old_software_does_not_know_is_none():
+    with by_hand(CB3), DashboardClient(BY_HAND) as client:
+        assert client.polyscope_version() == "3.5.1.10661"
+        assert client.serial_number() is None
+        assert client.is_in_remote_control() is None
+        assert client.safety_status() == "NORMAL"
+        assert client.loaded_program() == ""
+
+
+def test_a_loaded_program_is_named():
+    answers = {"get loaded program": "Loaded program: /programs/pick: left.urp"}
+    with by_hand(answers), DashboardClient(BY_HAND) as client:
+        assert client.loaded_program() == "/programs/pick: left.urp"
+
+
+def test_a_command_that_is_not_done_names_the_answer():
+    with (
+        by_hand({"stop": "Failed to execute: stop"}),
+        DashboardClient(BY_HAND) as client,
+        pytest.raises(CommandRefused, match="Failed to execute: stop") as refused,
+    ):
+        client.stop()
+    assert (refused.value.host, refused.value.command) == (BY_HAND, "stop")
+
+
+def test_an_answer_in_pieces_is_put_together():
+    def talk(connection):
+        connection.sendall(b"Hel")
+        connection.sendall(b"lo\n")
+        connection.recv(100)
+        for piece in (b"2026", b"123", b"\n"):
+            time.sleep(0.01)
+            connection.sendall(piece)
+        connection.recv(100)
+
+    with listening(BY_HAND, PORT, talk), DashboardClient(BY_HAND) as client:
+        assert client.greeting == "Hello"
+        assert client.serial_number() == "2026123"
+
+
+@pytest.mark.parametrize(
+    ("talk", "reason"),
+    [
+        (saying(b""), "no greeting within 0.2 s"),
+        (saying(b"half a greeting"), "no greeting within 0.2 s"),
+        (lambda connection: None, "ended the connection"),
+        (saying(b"x" * 100_000), "does not end"),
+    ],
+    ids=["silent", "half", "hang-up", "endless"],
+)
+def test_a_port_without_a_greeting_is_named(talk, reason):
+    with listening(BY_HAND, PORT, talk), pytest.raises(ConnectionLost, match=reason) as lost:
+        DashboardClient(BY_HAND, timeout=0.2).__enter__()
+    assert (lost.value.host, lost.value.port) == (BY_HAND, PORT)
+
+
+def test_silence_after_the_greeting_names_the_command():
+    with (
+        listening(BY_HAND, PORT, saying(b"Connected\n")),
+        DashboardClient(BY_HAND, timeout=0.2) as client,
+        pytest.raises(ConnectionLost, match="no answer to 'robotmode' within"),
+    ):
+        client.robot_mode()
+
+
+def test_where_nothing_listens_is_named():
+    with pytest.raises(ConnectionLost, match="port 29999") as lost:
+        DashboardClient(BY_HAND).__enter__()
+    assert lost.value.port == PORT

@@ -1,0 +1,306 @@
+"""What a client reads from the primary interface, against bytes packed by hand and against the emulator's servers."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge import load_robot
+from simbridge.emulator.handle import Emulator
+from simbridge.kinematics import tool_path
+from simbridge.robot.calibrated import calibrated
+from simbridge.robot.dh import nominal_dh
+from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description
+from simbridge.ur.primary_packages import MalformedPackage, PackageReader, sub_packages
+from tests.emulator.fake_machine import UR10_D, stand
+
+HOST, CALIBRATED = "127.0.0.81", "127.0.0.82"
+CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
+THETA, A, D, ALPHA = (tuple(row) for row in (np.arange(24.0).reshape(4, 6) / 7.0).tolist())
+TCP_POSE, TCP_OFFSET = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6), (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
+RANGES = [(-6.2 - i, 6.1 + i) for i in range(6)]
+RATES = [(2.0 + i, 10.0 + i) for i in range(6)]
+
+
+def packed(kind: int, content: bytes) -> bytes:
+    return struct.pack(">IB", 5 + len(content), kind) + content
+
+
+ROBOT_MODE = packed(0, struct.pack(">Q7?2B3d", 1_500_000, *[True] * 7, 7, 0, 1.0, 0.5, 1.0) + b"\0")
+CARTESIAN = packed(4, struct.pack(">12d", *TCP_POSE, *TCP_OFFSET))
+KINEMATICS = packed(5, struct.pack(">6I24dI", *CHECKSUM, *THETA, *A, *D, *ALPHA, 3))
+CONFIGURATION = packed(
+    6,
+    struct.pack(">24d", *sum(RANGES, ()), *sum(RATES, ())) + struct.pack(">29d4i", *[0.5] * 29, 4, 1, 2, 9),
+)
+VERSION = packed(20, struct.pack(">QbB", 7, -2, 3) + b"\x09URControl" + struct.pack(">2B2i", 5, 12, 6, 42) + b"May 14")
+
+
+def state(*parts: bytes) -> bytes:
+    return packed(16, b"".join(parts))
+
+
+WHOLE = VERSION + state(ROBOT_MODE, packed(99, b"of the future"), CARTESIAN, KINEMATICS, CONFIGURATION)
+
+
+def described(*chunks: bytes):
+    reader = DescriptionReader()
+    for chunk in chunks:
+        reader.receive(chunk)
+    assert reader.complete
+    return reader.description()
+
+
+def test_the_packed_sub_packages_have_the_documented_sizes() -> None:
+    assert [len(part) for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)] == [47, 101, 225, 445]
+
+
+def test_every_value_comes_from_its_documented_place() -> None:
+    arm = described(WHOLE)
+    table = arm.kinematics
+    assert (table.theta, table.a, table.d, table.alpha) == (THETA, A, D, ALPHA)
+    assert (arm.checksum, arm.calibration_status) == (CHECKSUM, 3)
+    assert arm.limits is not None
+    assert list(zip(arm.limits.position_min, arm.limits.position_max, strict=True)) == RANGES
+    assert list(zip(arm.limits.max_velocity, arm.limits.max_acceleration, strict=True)) == RATES
+    assert (arm.robot_type, arm.robot_sub_type, arm.robot_mode) == (2, 9, 7)
+    assert (tuple(arm.tcp_pose), tuple(arm.tcp_offset)) == (TCP_POSE, TCP_OFFSET)
+    assert arm.software_version == (5, 12, 6, 42)
+    with pytest.raises(ValueError, match="read-only"):
+        arm.tcp_pose[0] = 1.0
+
+
+@given(st.integers(1, len(WHOLE)))
+def test_the_stream_may_come_in_any_pieces(size: int) -> None:
+    assert described(*(WHOLE[i : i + size] for i in range(0, len(WHOLE), size))).checksum == CHECKSUM
+
+
+def test_newer_software_that_appends_to_sub_packages_is_understood() -> None:
+    longer = [packed(part[4], part[5:] + b"appended") for part in (ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)]
+    arm = described(VERSION + state(*longer))
+    assert (arm.robot_type, arm.robot_sub_type, arm.kinematics.alpha) == (2, 9, ALPHA)
+
+
+def test_older_software_that_tells_no_type_has_none() -> None:
+    arm = described(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-8])))
+    assert arm.limits is not None
+    assert (arm.robot_type, arm.robot_sub_type) == (None, None)
+
+
+def test_a_controller_without_configuration_or_version_has_no_limits_and_no_type() -> None:
+    reader = DescriptionReader()
+    for _ in range(3):
+        assert not reader.complete
+        reader.receive(state(ROBOT_MODE, CARTESIAN, KINEMATICS))
+    assert reader.complete
+    arm = reader.description()
+    assert (arm.limits, arm.robot_type, arm.robot_sub_type, arm.software_version) == (None, None, None, None)
+
+
+def test_sub_packages_may_come_in_different_states() -> None:
+    assert described(VERSION, state(KINEMATICS, CONFIGURATION), state(ROBOT_MODE, CARTESIAN)).robot_mode == 7
+
+
+def test_a_description_without_kinematics_is_refused_with_what_is_missing() -> None:
+    reader = DescriptionReader()
+    reader.receive(VERSION + state(ROBOT_MODE, CARTESIAN, CONFIGURATION) * 9)
+    assert not reader.complete
+    with pytest.raises(MalformedPackage, match="no kinematics"):
+        reader.description()
+
+
+def test_other_messages_are_not_taken_for_the_version() -> None:
+    text = packed(20, struct.pack(">QbB", 7, -2, 0) + b"\x03\x05\x01hello world, hello")
+    assert described(VERSION + text + state(ROBOT_MODE, CARTESIAN, KINEMATICS, CONFIGURATION)).software_version == (
+        5,
+        12,
+        6,
+        42,
+    )
+
+
+@pytest.mark.parametrize(
+    "bytes_",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n",
+        struct.pack(">iB", 4, 16),
+        struct.pack(">iB", -1, 16),
+        struct.pack(">iB", (1 << 20) + 1, 16),
+        packed(16, struct.pack(">IB", 100, 5) + b"too few"),
+        packed(16, struct.pack(">IB", 3, 5) + b"four"),
+        packed(16, b"\0\0"),
+    ],
+)
+def test_what_no_controller_sends_is_malformed(bytes_: bytes) -> None:
+    with pytest.raises(MalformedPackage):
+        DescriptionReader().receive(bytes_)
+
+
+@pytest.mark.parametrize(
+    "short", [KINEMATICS, CARTESIAN, ROBOT_MODE, CONFIGURATION], ids=lambda part: f"type {part[4]}"
+)
+def test_a_sub_package_that_is_too_short_for_its_layout_is_malformed(short: bytes) -> None:
+    parts = [part for part in (KINEMATICS, CARTESIAN, ROBOT_MODE, CONFIGURATION) if part is not short]
+    reader = DescriptionReader()
+    reader.receive(VERSION + state(*parts, packed(short[4], short[5:17])))
+    with pytest.raises(MalformedPackage, match="too few"):
+        reader.description()
+
+
+def test_numbers_that_are_not_finite_are_malformed() -> None:
+    reader = DescriptionReader()
+    bad = struct.pack(">6I24dI", *CHECKSUM, *THETA, *A, float("nan"), *D[1:], *ALPHA, 0)
+    reader.receive(state(ROBOT_MODE, CARTESIAN, packed(5, bad)))
+    with pytest.raises(MalformedPackage, match="not finite"):
+        reader.description()
+
+
+@given(
+    st.lists(st.one_of(st.binary(max_size=60), st.sampled_from([WHOLE, WHOLE[:300], KINEMATICS, VERSION])), max_size=6)
+)
+def test_any_bytes_are_understood_or_malformed_and_nothing_else(chunks: list[bytes]) -> None:
+    reader = DescriptionReader()
+    with contextlib.suppress(MalformedPackage):
+        for chunk in chunks:
+            reader.receive(chunk)
+        reader.description()
+
+
+@given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=40)), max_size=8), st.integers(1, 50))
+def test_packages_come_out_as_they_went_in(sent: list[tuple[int, bytes]], size: int) -> None:
+    data = b"".join(packed(kind, content) for kind, content in sent)
+    reader = PackageReader()
+    found = [p for i in range(0, len(data), size) for p in reader.receive(data[i : i + size])]
+    assert [(p.kind, p.content) for p in found] == [(p.kind, p.content) for p in sub_packages(data)] == sent
+
+
+def test_only_a_checksum_of_all_ones_is_ursim() -> None:
+    assert is_ursim((0xFFFFFFFF,) * 6)
+    assert not is_ursim(CHECKSUM)
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[socket.socket, threading.Event], object]) -> Iterator[int]:
+    """The port of a server that treats its one client so."""
+    done = threading.Event()
+    with socket.create_server((HOST, 0)) as server:
+
+        def serve() -> None:
+            with contextlib.suppress(OSError):
+                client, _ = server.accept()
+                with client:
+                    answer(client, done)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            done.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
+def test_the_emulators_arm_is_described(polyscope: str) -> None:
+    with stand(polyscope, HOST, run=True) as served:
+        with served.lock:
+            served.machine.state.tcp_offset = np.array(TCP_OFFSET)
+        arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=30.0)
+        robot, version = served.machine.robot, served.machine.profile.version
+    assert arm.kinematics == nominal_dh(robot)
+    assert arm.kinematics.d == UR10_D
+    assert is_ursim(arm.checksum)
+    assert arm.limits is not None
+    assert np.array_equal(arm.limits.position_min, robot.position_min)
+    assert np.array_equal(arm.limits.position_max, robot.position_max)
+    assert np.array_equal(arm.limits.max_velocity, robot.max_velocity)
+    assert (arm.robot_type, arm.robot_mode, arm.software_version) == (2, 7, version)
+    assert tuple(arm.tcp_offset) == TCP_OFFSET
+
+
+def test_a_calibrated_arm_is_told_from_ursim() -> None:
+    with stand("5.12", HOST) as served:
+        served.machine.kinematics_checksum, served.machine.dh = CHECKSUM, (THETA, A, D, ALPHA)
+        served.run()
+        arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=30.0)
+    assert (arm.checksum, arm.kinematics.theta, arm.kinematics.d) == (CHECKSUM, THETA, D)
+    assert not is_ursim(arm.checksum)
+
+
+def test_a_calibrated_controllers_tool_is_where_the_arm_made_of_its_table_has_it() -> None:
+    robot = load_robot("ur10e")
+    with Emulator("ur10e", host=CALIBRATED, calibration=CALIBRATION, running=False) as controller:
+        arm = read_arm_description(CALIBRATED, timeout=30.0)
+        joints = controller.state()["actual_q"]
+    pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
+    # The pendant's base is base_link turned by half a turn about z.
+    told = pin.SE3(pin.exp3(np.array(arm.tcp_pose[3:])), np.array(arm.tcp_pose[:3]))
+    assert np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ told.homogeneous).max() < 1e-9
+    assert np.linalg.norm(tool_path(robot, [joints])[0, :3] - pose.translation) > 5e-4
+
+
+def test_a_port_where_nothing_listens_is_named() -> None:
+    with pytest.raises(ConnectionLost, match=r"127\.0\.0\.81, port 30001 \(primary\): nothing listens there") as caught:
+        read_arm_description(HOST)
+    assert (caught.value.host, caught.value.port) == (HOST, 30001)
+
+
+@pytest.mark.parametrize("host", ["no such host", "x" * 80])
+def test_a_host_that_does_not_exist_is_a_lost_connection(host: str) -> None:
+    with pytest.raises(ConnectionLost):
+        read_arm_description(host)
+
+
+def test_a_silent_port_is_given_up_at_the_deadline() -> None:
+    with (
+        serving(lambda client, done: done.wait()) as port,
+        pytest.raises(ConnectionLost, match=r"within 0\.2 s it told no robot mode and no TCP and no kinematics"),
+    ):
+        read_arm_description(HOST, timeout=0.2, port=port)
+
+
+def test_the_deadline_is_for_the_whole_and_not_for_each_byte() -> None:
+    def trickle(client: socket.socket, done: threading.Event) -> None:
+        while not done.wait(0.02):
+            client.sendall(VERSION)
+
+    with serving(trickle) as port, pytest.raises(ConnectionLost, match="told no robot mode"):
+        read_arm_description(HOST, timeout=0.3, port=port)
+
+
+def test_an_arm_that_was_described_before_the_deadline_is_returned_without_its_limits() -> None:
+    def once(client: socket.socket, done: threading.Event) -> None:
+        client.sendall(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS))
+        done.wait()
+
+    with serving(once) as port:
+        arm = read_arm_description(HOST, timeout=0.3, port=port)
+    assert (arm.checksum, arm.limits) == (CHECKSUM, None)
+
+
+def test_hanging_up_in_the_middle_is_a_lost_connection() -> None:
+    with (
+        serving(lambda client, done: client.sendall(WHOLE[:700])) as port,
+        pytest.raises(ConnectionLost, match="hung up before it had described its arm"),
+    ):
+        read_arm_description(HOST, timeout=30.0, port=port)
+
+
+def test_something_else_behind_the_port_is_a_lost_connection() -> None:
+    with (
+        serving(lambda client, done: client.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")) as port,
+        pytest.raises(ConnectionLost, match="not UR's primary interface"),
+    ):
+        read_arm_description(HOST, timeout=30.0, port=port)
