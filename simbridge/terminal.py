@@ -119,7 +119,7 @@ def show_run(run: Run) -> None:
 def _print_time(console: Console, summary: Mapping[str, Any]) -> None:
     """What became of time: stretched by the plan, scaled by the controller, and how the loop kept it."""
     stretched, loop = summary["duration_s"] - summary["trajectory_duration_s"], summary["loop"]
-    if stretched > summary["period_s"]:
+    if stretched > max(summary["period_s"], 0.005):
         why = "For the tool's speed" if loop is None else "With the plan's, the controller's and the network's pauses"
         console.print(
             f"{why}, {summary['trajectory_duration_s']:.2f} s of trajectory took {summary['duration_s']:.2f} s."

@@ -43,6 +43,8 @@ _PULL = 0.02
 _STOOD_STILL = 10
 # How long a stop that was noticed by its effects is given to say its name.
 _REASON_TIMEOUT = 0.1  # s
+# For the first state, and for the control script to be seen running.
+_FIRST_TIMEOUT = 1.0  # s
 
 
 class Link(Protocol):
@@ -109,18 +111,20 @@ class ServoLoop:
         self._last_due = -1
         self._behind = 0
         self._pending: deque[Sent] = deque()
+        self._stopped: Package | None = None
         self.missed_deadlines = self.missed_states = 0
         self._most_ahead = max(1, round(AHEAD / period))
         self._await_first_state()
 
     def _await_first_state(self) -> None:
+        """The newest state, in which the control script runs; those from before it ran have piled up meanwhile."""
         begin = self._clock.monotonic()
-        self.state: Package = {}
-        while not self.state:
-            for state in self._link.states(STALE):
-                self.state = state
-            if self._clock.monotonic() - begin > 1.0:
-                raise StaleState(self._host, 0.0, self._clock.monotonic() - begin)
+        state: Package = {}
+        while (not state or stop_of(state) is ProgramStopped) and self._clock.monotonic() - begin < _FIRST_TIMEOUT:
+            state = (self._link.states(STALE) or [state])[-1]
+        if not state:
+            raise StaleState(self._host, 0.0, self._clock.monotonic() - begin)
+        self._keep(state)
         self._arrival = self._clock.monotonic()
         self._deadline = self._arrival + (1.0 + _PHASE) * self._period
 
@@ -211,9 +215,15 @@ class ServoLoop:
         if newer:
             self._arrival = self._clock.monotonic()
         for state in newer:
-            self.state = state
+            self._keep(state)
             self._settle(state)
         return bool(newer)
+
+    def _keep(self, state: Package) -> None:
+        """Make this the newest state, and remember the first that shows a stop, for by the next one it may be over."""
+        self.state = state
+        if self._stopped is None and stop_of(state) is not None:
+            self._stopped = state
 
     def _settle(self, state: Package) -> None:
         """Give a state to the setpoint it belongs to."""
@@ -246,24 +256,23 @@ class ServoLoop:
         quiet = self._clock.monotonic() - self._arrival
         if quiet > STALE:
             raise StaleState(self._host, self.state["timestamp"], quiet)
-        stop = stop_of(self.state)
-        if stop is ProgramStopped or stop is ArmNotReady:
-            stop = self._named(stop)
-        if stop is not None:
-            raise stop(self._host, self.state["robot_mode"], self.state["safety_mode"], self.state["runtime_state"])
+        if self._stopped is not None:
+            raise self._named(self._stopped)
         scaling = scaling_of(self.state)
         if self._motion is not None and not self._follow and scaling < FULL_SPEED:
             raise SpeedScaled(self._host, scaling)
 
-    def _named(self, stop: type[ArmStopped]) -> type[ArmStopped]:
-        """A stop whose reason may come a few states later: a safety stop also ends the program."""
+    def _named(self, state: Package) -> ArmStopped:
+        """The stop that a state shows. A safety stop also ends the program, and its own name may come a bit later."""
         end = self._clock.monotonic() + _REASON_TIMEOUT
-        while self._clock.monotonic() < end:
-            self._take(self._link.states(max(end - self._clock.monotonic(), 0.0)))
+        stop = stop_of(state)
+        while stop in (None, ProgramStopped, ArmNotReady) and (left := end - self._clock.monotonic()) > 0.0:
+            self._take(self._link.states(left))
             named = stop_of(self.state)
-            if named not in (None, ProgramStopped, ArmNotReady):
-                return named
-        return stop
+            if named is not None:
+                stop, state = named, self.state
+        kind = ProgramStopped if stop is None else stop
+        return kind(self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
     def _send(self) -> None:
         scaling = scaling_of(self.state)
@@ -289,5 +298,4 @@ class ServoLoop:
     def _refused(self) -> None:
         """The controller took no setpoint: its next states say why."""
         self._take(self._link.states(0.0))
-        stop = self._named(ProgramStopped)
-        raise stop(self._host, self.state["robot_mode"], self.state["safety_mode"], self.state["runtime_state"])
+        raise self._named(self._stopped or self.state)

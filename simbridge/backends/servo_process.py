@@ -26,6 +26,7 @@ import numpy as np
 
 from simbridge.backends.backend import Array
 from simbridge.backends.motions import Live, Replay
+from simbridge.backends.no_reconnect import forbid_new_files, new_files_allowed
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
@@ -133,8 +134,8 @@ class RtdeLink:
         o = self._orders
         try:
             return bool(self._control.servoJ(q.tolist(), 0.0, 0.0, o.period, o.lookahead, o.gain))
-        except RuntimeError as error:
-            raise ConnectionLost(o.host, 30004, f"ur_rtde: {str(error).strip()}") from None
+        except RuntimeError:
+            raise ConnectionLost(o.host, 30004, "the connection for commands has ended") from None
 
     def stop(self) -> None:
         """Bring the arm to rest and end the script."""
@@ -154,6 +155,7 @@ class Session:
         """Serve the parent until it says stop, or is gone, or something must end it."""
         self._link = link = RtdeLink(self._orders)
         link.set_tool()
+        forbid_new_files()
         limits = ArmLimits.of(**self._orders.limits)
         guard = Guard(limits, self._orders.period, self._orders.lookahead)
         loop = ServoLoop(
@@ -177,18 +179,16 @@ class Session:
                 )
 
     def _begin(self, loop: ServoLoop, order: dict[str, Any]) -> None:
-        ring_file = Path(order["ring"])
         joints = len(self._orders.limits["joint_names"])
-        ring = StateRing(ring_file, joints, order["rows"])
         setpoints = None
-        if order["do"] == "replay":
-            plan_file = Path(order["plan"])
-            setpoints = np.memmap(plan_file, dtype=np.float64, mode="r").reshape(-1, joints)
-            # All of it in memory before the first setpoint leaves.
-            setpoints = np.array(setpoints)
-            plan_file.unlink()
+        with new_files_allowed():
+            ring = StateRing(Path(order["ring"]), joints, order["rows"])
+            if order["do"] == "replay":
+                # All of it in memory before the first setpoint leaves.
+                setpoints = np.fromfile(order["plan"]).reshape(-1, joints)
+                Path(order["plan"]).unlink()
         # Both have it mapped: without a name nothing is left behind, whoever dies.
-        ring_file.unlink()
+        Path(order["ring"]).unlink()
         if not self._watched:
             assert self._link is not None
             self._link.watch()

@@ -35,7 +35,10 @@ class Machine(Protocol):
     dh: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
 
     def load_script(self, source: str) -> None:
-        """Stop what runs and run this program; faults go to the primary interface's clients as messages."""
+        """Stop what runs and run this program, or run it beside when it is a secondary one.
+
+        Faults go to the primary interface's clients as messages.
+        """
 
     def stop_program(self) -> bool:
         """Whether it could be done."""

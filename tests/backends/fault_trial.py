@@ -107,7 +107,7 @@ class Trial:
     def log(self) -> LogColumns:
         """What was recorded, whole up to its end."""
         log = RunDirectory.open(self.out).log()
-        assert (log.index == np.arange(len(log.index))).all()
+        assert len(log.index) and (np.diff(log.index) >= 1).all()
         return log
 
     def outcome(self) -> str:
@@ -116,8 +116,9 @@ class Trial:
 
     def reaches(self, record: Recorded, tick: int) -> None:
         """The log goes on to at most half a second before a tick of the controller."""
-        last = (record.setpoint == self.log().setpoint[-1]).all(axis=1)
-        assert record.tick[last][0] >= tick - 0.5 / period(record, self.controller)
+        # Of two setpoints that arrive in one tick only the later one is in force: so the nearest is looked for.
+        off = np.linalg.norm(record.setpoint - self.log().setpoint[-1], axis=1)
+        assert record.tick[np.nanargmin(off)] >= tick - 0.5 / period(record, self.controller)
 
 
 def period(_record: Recorded, controller: Emulator) -> float:

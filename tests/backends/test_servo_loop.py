@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 
 import numpy as np
@@ -146,10 +147,8 @@ def carelessly(bench, motion):
     """Play a motion as somebody would who does not heed errors, and begins anew after each."""
     bench.play(motion)
     for _ in range(200):
-        try:
+        with contextlib.suppress(SimbridgeError, StopIteration):
             bench.loop.slot()
-        except (SimbridgeError, StopIteration):
-            pass
 
 
 def check_wire(bench):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -13,7 +16,9 @@ from simbridge.emulator.builtins import builtin_functions
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.profile import profile
 from simbridge.emulator.program import compile_program
+from simbridge.emulator.sockets import Sockets
 from simbridge.emulator.state import RobotMode, RuntimeState
+from simbridge.emulator.urscript.library import LIBRARY
 from simbridge.emulator.urscript.values import Pose
 from simbridge.errors import InvalidParameter
 from simbridge.robot import load_robot
@@ -185,3 +190,11 @@ def test_a_call_that_cannot_be_done_stops_the_program_and_is_named_with_its_line
     assert named in text
     assert line == 3
     assert (controller.state.target_q == ROBOT.home).all()
+
+
+def test_the_manual_lists_every_function_and_no_other(controller):
+    manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
+    table = manual.split("## The URScript it runs")[1].split("| for | functions |")[1].split("\n\n")[0]
+    listed = re.findall(r"`(\w+)`", table)
+    known = {**LIBRARY, **builtin_functions(controller), **Sockets(0.002).table()}
+    assert sorted(listed) == sorted(known)

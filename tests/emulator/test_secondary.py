@@ -32,11 +32,11 @@ class Bench:
     def tick(self, times: int = 1) -> None:
         """Ticks between which everything that is being compiled gets ready."""
         for _ in range(times):
-            self.controller.tick()
-            self.q.append(self.state.target_q)
             for program in (self.controller.program, self.controller._secondary._program):
                 if program is not None:
                     program.compilation.join()
+            self.controller.tick()
+            self.q.append(self.state.target_q)
 
     def move(self) -> None:
         self.controller.load_script(MOVE)

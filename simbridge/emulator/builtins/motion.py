@@ -43,7 +43,7 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
 
 class MotionFunctions(Functions):
-    """Moves, speeds, servoing, stops; `sync` and `sleep`. All of them take time."""
+    """Moves, speeds, servoing, stops; `sync` and `sleep`."""
 
     _mover: Any = None
 
