@@ -113,7 +113,8 @@ def _with_pinocchio(robot, solver, poses, start):  # type: ignore[no-untyped-def
 def _run(results: _Results) -> None:
     """Simulated seconds per wall second of a whole run with logging, and how much of a period its parts take."""
     from simbridge.recording.log import LogWriter
-    from simbridge.runner import execute, open_backend, prepare, sample_of
+    from simbridge.recording.samples import sample_of
+    from simbridge.runner import execute, open_backend, prepare
 
     prepared = prepare("square_tracking")
     plan = prepared.plan

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,8 +22,9 @@ from simbridge.ik.solver import Solver
 from simbridge.options import Options
 from simbridge.plan import Plan, make_plan
 from simbridge.readable import degrees
-from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.recording.samples import log_facts, sample_of
 from simbridge.report import write_report
 from simbridge.robot import Robot, load_robot
 from simbridge.scenario import Scenario, load_scenario
@@ -381,44 +381,3 @@ def passed(summary: dict[str, Any]) -> bool | None:
         return False
     error = summary["tracking_error"]
     return all(error[part]["rms"] <= tolerance[part] for part in ("position_m", "rotation_rad"))
-
-
-def log_facts(settings: dict[str, Any]) -> dict[str, str]:
-    """What the log itself says about the run, so that it can be told apart without its directory."""
-    return {
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "simbridge": settings["versions"]["simbridge"],
-    }
-
-
-def sample_of(plan: Plan, state: ArmState) -> Sample:
-    """The log's line for one state: what was wanted from the plan, what happened from the arm."""
-    position = state.plan_time / plan.period
-    # Between two samples of the plan, where a controller scales the speed; rounding is no such place.
-    at = round(position) if abs(position - round(position)) < 1e-9 else position
-    below, above = math.floor(at), math.ceil(at)
-    part = at - below
-    time = (1.0 - part) * plan.trajectory_times[below] + part * plan.trajectory_times[above]
-    return Sample(
-        index=state.sequence,
-        stamp=state.sequence * plan.period,
-        plan_time=float(time),
-        target=plan.targets[below] if not part else plan.trajectory.target(np.array([time]), plan.hold)[0],
-        solution=plan.solution[below]
-        if not part
-        else (1.0 - part) * plan.solution[below] + part * plan.solution[above],
-        setpoint=state.setpoint,
-        position=state.q,
-        velocity=state.qd,
-        effort=state.effort,
-        controller_target=state.controller_target,
-        speed_scaling=state.speed_scaling,
-        robot_mode=state.robot_mode,
-        safety_mode=state.safety_mode,
-        runtime_state=state.runtime_state,
-        limited=bool(plan.limited[below]),
-        host_monotonic=state.host_monotonic,
-    )

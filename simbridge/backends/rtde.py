@@ -304,8 +304,10 @@ class RtdeBackend(Backend):
                         self._timing.hear(event)
                     # What was written before the end was reported is all there is.
                     for state in ring.new_states(self.period):
-                        self._last, heard = state, time.monotonic()
+                        self._last = state
                         yield state
+                        # Only now: a reader that takes its time is no silence of the servo process.
+                        heard = time.monotonic()
                     self._check_silence(heard)
             finally:
                 ring.close()
@@ -316,7 +318,7 @@ class RtdeBackend(Backend):
             try:
                 for setpoint in setpoints:
                     if ring is None:
-                        ring = process.live(np.asarray(setpoint, dtype=float))
+                        ring = process.live(setpoint)
                         number = ring.posted
                     else:
                         number = ring.post(setpoint)

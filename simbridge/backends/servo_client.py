@@ -24,6 +24,7 @@ from simbridge.backends.backend import Array
 from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.ur import errors as controller_errors
+from simbridge.ur.controller import survey
 from simbridge.ur.errors import ConnectionLost
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
@@ -74,6 +75,9 @@ class ServoProcess:
                 if event["event"] == "ready":
                     return event
         self.kill()
+        # A port that has fallen silent meanwhile is the reason, and is named.
+        for silent in survey(self._orders.host).lost.values():
+            raise silent
         raise ConnectionLost(self._orders.host, 30003, f"the control script did not run within {CONNECT_TIMEOUT:g} s")
 
     def replay(self, setpoints: Array) -> StateRing:
@@ -136,11 +140,15 @@ class ServoProcess:
         Raises:
             KeyboardInterrupt: It came meanwhile; the arm has been stopped all the same.
         """
-        self._send({"do": "stop"})
         assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._wait(STOP_TIMEOUT)
-        self._close()
+        try:
+            self._send({"do": "stop"})
+        finally:
+            try:
+                self._process.stdin.close()
+                self._wait(STOP_TIMEOUT)
+            finally:
+                self._close()
 
     def end_soon(self) -> None:
         """Give it half a second to leave by itself, then end it: it is not to be waited for."""

@@ -220,10 +220,15 @@ class ServoLoop:
         return bool(newer)
 
     def _keep(self, state: Package) -> None:
-        """Make this the newest state, and remember the first that shows a stop, for by the next one it may be over."""
+        """Make this the newest state, and remember the one that shows a stop, for by the next one it may be over."""
         self.state = state
-        if self._stopped is None and stop_of(state) is not None:
+        if stop_of(state) is not None and not self._reason_known:
             self._stopped = state
+
+    @property
+    def _reason_known(self) -> bool:
+        """Whether a stop was seen that has a name of its own: a safety stop also ends the program."""
+        return self._stopped is not None and stop_of(self._stopped) not in (ProgramStopped, ArmNotReady)
 
     def _settle(self, state: Package) -> None:
         """Give a state to the setpoint it belongs to."""
@@ -257,21 +262,18 @@ class ServoLoop:
         if quiet > STALE:
             raise StaleState(self._host, self.state["timestamp"], quiet)
         if self._stopped is not None:
-            raise self._named(self._stopped)
+            raise self._stop()
         scaling = scaling_of(self.state)
         if self._motion is not None and not self._follow and scaling < FULL_SPEED:
             raise SpeedScaled(self._host, scaling)
 
-    def _named(self, state: Package) -> ArmStopped:
-        """The stop that a state shows. A safety stop also ends the program, and its own name may come a bit later."""
+    def _stop(self) -> ArmStopped:
+        """The stop that was seen, or by whose effects it was noticed: its own name may come a bit later."""
         end = self._clock.monotonic() + _REASON_TIMEOUT
-        stop = stop_of(state)
-        while stop in (None, ProgramStopped, ArmNotReady) and (left := end - self._clock.monotonic()) > 0.0:
+        while not self._reason_known and (left := end - self._clock.monotonic()) > 0.0:
             self._take(self._link.states(left))
-            named = stop_of(self.state)
-            if named is not None:
-                stop, state = named, self.state
-        kind = ProgramStopped if stop is None else stop
+        state = self._stopped or self.state
+        kind = stop_of(state) or ProgramStopped
         return kind(self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
     def _send(self) -> None:
@@ -286,7 +288,8 @@ class ServoLoop:
         checked = self._guard.check(setpoint, self.measured)
         now = self._clock.monotonic()
         if not self._link.servo(checked):
-            self._refused()
+            # Its next states say why.
+            raise self._stop()
         self._hold = checked
         self._last_due = max(self._tick(self.state), self._last_due) + 1
         if self._motion is not None:
@@ -294,8 +297,3 @@ class ServoLoop:
             self._sequence += 1
             if self._motion.finished:
                 self._motion = None
-
-    def _refused(self) -> None:
-        """The controller took no setpoint: its next states say why."""
-        self._take(self._link.states(0.0))
-        raise self._named(self._stopped or self.state)

@@ -10,6 +10,7 @@ standard input ends, the parent is gone: the arm is stopped.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import json
@@ -98,6 +99,10 @@ class RtdeLink:
             self._control = RTDEControlInterface(orders.host, 1.0 / orders.period)
         except Exception as error:  # ur_rtde raises RuntimeError and others for whatever went wrong
             raise ConnectionLost(orders.host, 30004, f"ur_rtde could not begin: {str(error).strip()}") from None
+        # A script counts as running as soon as it was sent. The first command is taken when it really runs: it is one
+        # that an arm at rest does not mind, for after this nothing waits any more.
+        if not self._control.servoStop(DECELERATION):
+            raise ConnectionLost(orders.host, 30003, "the control script was sent and takes no commands")
 
     def set_tool(self) -> None:
         """Set TCP and payload on the controller.
@@ -132,10 +137,12 @@ class RtdeLink:
             ConnectionLost: ur_rtde has lost the controller.
         """
         o = self._orders
-        try:
-            return bool(self._control.servoJ(q.tolist(), 0.0, 0.0, o.period, o.lookahead, o.gain))
-        except RuntimeError:
-            raise ConnectionLost(o.host, 30004, "the connection for commands has ended") from None
+        with contextlib.suppress(RuntimeError):
+            taken = self._control.servoJ(q.tolist(), 0.0, 0.0, o.period, o.lookahead, o.gain)
+            # What it returns after a loss means nothing.
+            if self._control.isConnected():
+                return bool(taken)
+        raise ConnectionLost(o.host, 30004, "the connection for commands has ended")
 
     def stop(self) -> None:
         """Bring the arm to rest and end the script."""

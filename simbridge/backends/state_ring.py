@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends.backend import ArmState, Array
+from simbridge.errors import GuardViolation
 
 # A ring of two minutes at 500 Hz: a parent that is held up for less misses nothing.
 ROWS = 65_536
@@ -102,12 +103,28 @@ class StateRing:
 
         Returns:
             Its number; `taken` tells when it was sent.
+
+        Raises:
+            GuardViolation: It has another shape; the one before stays. Its values are judged where they leave.
         """
+        q = self._joints(setpoint)
         self._counts[_COUNTER] += 1
-        self._head[_SETPOINT : _SETPOINT + self._n] = setpoint
+        self._head[_SETPOINT : _SETPOINT + self._n] = q
         self._head[_POSTED] = time.monotonic()
         self._counts[_COUNTER] += 1
         return self.posted
+
+    def _joints(self, setpoint: Array) -> Array:
+        try:
+            q = np.asarray(setpoint, dtype=float)
+        except (TypeError, ValueError):
+            q = np.empty((0, 0))
+        if q.shape != (self._n,):
+            raise GuardViolation(
+                f"A setpoint must be {self._n} joint positions, and {setpoint!r:.80} is not; the arm was stopped.",
+                rule="shape",
+            )
+        return q
 
     @property
     def posted(self) -> int:

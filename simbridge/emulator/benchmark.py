@@ -1,6 +1,8 @@
-"""How punctual the emulator is while the real client streams servoJ, alone and under hostile load.
+"""How punctual the emulator is while the real client streams servoJ, and under hostile load.
 
-`python -m simbridge.emulator.benchmark HOST SECONDS` is the client: a process of its own, for ur_rtde may end it.
+`python -m simbridge.emulator.benchmark CLIENT HOST SECONDS` is a client, in a process of its own: "servo" streams
+servoJ with ur_rtde, which may end its process; "count" takes every tick and says how many came and how many were
+missing. Under hostile load it is "count", for whoever sends a program replaces the one that runs, as on a controller.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -40,14 +43,15 @@ def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) 
         ("an empty loop here: period std", f"{bare.std():.3f} ms", "required of ticks", "0.2 ms"),
         ("an empty loop here: longest", f"{bare.max():.2f} ms", "the period", "2 ms"),
     ]
-    for title, duration, hostile in (("alone", seconds, False), ("hostile load", hostile_seconds, True)):
+    for title, duration, kind in (("servoJ", seconds, "servo"), ("hostile load", hostile_seconds, "count")):
         with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
-            client = subprocess.Popen([sys.executable, "-m", __name__, HOST, str(duration)])
+            command = [sys.executable, "-m", __name__, kind, HOST, str(duration)]
+            client = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
             try:
                 before = len(controller.do("timing")["work"])
-                if hostile:
+                if kind == "count":
                     _harass(duration)
-                client.wait(duration + 30.0)
+                said, _ = client.communicate(timeout=duration + 30.0)
             finally:
                 client.kill()
                 client.wait()
@@ -62,6 +66,8 @@ def measure(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) 
             (f"ticks, {title}: work, mean", f"{work.mean():.3f} ms", "required, at most", "0.5 ms"),
             (f"ticks, {title}: work, p99", f"{np.percentile(work, 99):.3f} ms", "the period", "2 ms"),
         ]
+    came, missing = said.split()
+    rows.append(("another client, hostile load: ticks missing", missing, "ticks that came", came))
     return rows
 
 
@@ -120,5 +126,19 @@ def _stream(host: str, seconds: float) -> None:
     os._exit(0)
 
 
+def _count(host: str, seconds: float) -> None:
+    """Take the timestamp of every tick; print how many came, and how many were missing between them."""
+    ticks = []
+    with socket.create_connection((host, 30004), timeout=10.0) as connection, connection.makefile("rb") as file:
+        for kind, payload in ((86, b"\x00\x02"), (79, struct.pack(">d", 500.0) + b"timestamp"), (83, b"")):
+            connection.sendall(struct.pack(">HB", 3 + len(payload), kind) + payload)
+            file.read(int.from_bytes(file.read(2), "big") - 2)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            *_, timestamp = struct.unpack(">HBBd", file.read(12))
+            ticks.append(round(500.0 * timestamp))
+    print(len(ticks), ticks[-1] - ticks[0] + 1 - len(ticks))
+
+
 if __name__ == "__main__":
-    _stream(sys.argv[1], float(sys.argv[2]))
+    {"servo": _stream, "count": _count}[sys.argv[1]](sys.argv[2], float(sys.argv[3]))

@@ -124,7 +124,7 @@ class Emulator:
             process.kill()
             process.wait()
             raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
-        if not any(READY in line for line in list(said.last)):
+        if not said.serves:
             process.wait()
             raise EmulatorError(f"The emulator did not start: {said.text()}")
 
@@ -214,12 +214,14 @@ class Said:
 
     Attributes:
         last: Its last lines.
+        serves: Whether it has said that it serves.
         ready: Set when it has said that it serves, or says no more.
         all_read: Set when it says no more.
     """
 
     def __init__(self, lines: IO[str]) -> None:
         self.last: deque[str] = deque(maxlen=_LINES)
+        self.serves = False
         self.ready, self.all_read = threading.Event(), threading.Event()
         threading.Thread(target=self._read, args=(lines,), name="simbridge-emulator-output", daemon=True).start()
 
@@ -228,6 +230,7 @@ class Said:
             for line in lines:
                 self.last.append(line)
                 if READY in line:
+                    self.serves = True
                     self.ready.set()
         self.all_read.set()
         self.ready.set()

@@ -424,6 +424,15 @@ def test_the_phase_stays_for_a_hundred_thousand_periods_of_a_clock_that_is_not_q
     assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
 
 
+@PERIODS
+def test_setpoints_follow_states_that_come_to_arrive_later(period):
+    bench = Bench(period, delay=lambda tick: 0.0 if tick < 100 else 0.4 * period)
+    bench.run(Still(), 1000)
+    assert np.diff(bench.sent_at).min() > 0.999 * period
+    before, after = (bench.sent_at[at] - bench.link.sent[at].tick * period for at in (50, -1))
+    assert after - before == pytest.approx(0.4 * period, rel=1e-2)
+
+
 def test_periods_slept_through_are_counted_and_not_made_up_for():
     class Once:
         def __init__(self):
@@ -480,14 +489,20 @@ def test_a_safety_stop_is_named_also_when_its_effects_are_seen_first(first, late
     Bench(changes={100: first, 105: later}).ends_in(kind, Replay(glide(400)))
 
 
-def test_a_setpoint_that_is_not_taken_is_explained_by_the_states_after_it():
+@pytest.mark.parametrize(
+    ("seen", "kind"), [({"safety_mode": 3}, ProtectiveStop), ({"runtime_state": 1}, ProgramStopped)]
+)
+def test_after_a_setpoint_that_was_not_taken_no_other_leaves_and_later_states_say_why(seen, kind):
     # The states tell of the stop 20 ms after the controller has stopped taking setpoints.
-    bench = Bench(delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: {"safety_mode": 3}})
-    bench.ends_in(ProtectiveStop, Replay(glide(400)))
-    assert bench.link.sent[-1].tick == 100
-    Bench(delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: {"runtime_state": 1}}).ends_in(
-        ProgramStopped, Replay(glide(400))
-    )
+    bench = Bench(0.002, delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: seen})
+    bench.ends_in(kind, Replay(glide(400, period=0.002)))
+    assert [sent.tick for sent in bench.link.sent if sent.tick >= 100] == [100]
+
+
+def test_a_stop_that_is_over_by_the_next_state_is_still_a_stop():
+    # Three states come at once, and only the first of them shows it.
+    bench = Bench(delay=lambda tick: 0.008 * (2 - tick % 3), changes={99: {"safety_mode": 5}, 100: {"safety_mode": 1}})
+    bench.ends_in(SafeguardStop, Replay(glide(400)))
 
 
 def test_a_reduced_safety_mode_is_no_stop():

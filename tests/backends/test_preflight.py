@@ -1,0 +1,201 @@
+"""What a controller must be before it is given a control script; each refusal says what was found."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.backends import preflight
+from simbridge.cell import Cell
+from simbridge.robot import load_robot
+from simbridge.robot.dh import nominal_dh
+from simbridge.ur.errors import (
+    ArmNotReady,
+    EmergencyStop,
+    ModelMismatch,
+    NotURSim,
+    ProgramRunning,
+    ProtectiveStop,
+    RemoteControlDisabled,
+    SafeguardStop,
+    SafetyFault,
+    SpeedScaled,
+)
+from simbridge.ur.facts import ControllerFacts, DashboardFacts, StateFacts
+from simbridge.ur.primary import ArmDescription
+
+UR10, UR10E = load_robot("ur10"), load_robot("ur10e")
+UR5E = replace(UR10E, name="ur5e", title="UR5e")
+TCP = (0.0, 0.01, 0.15, 0.0, 0.0, 1.5)
+FACTS = ControllerFacts(
+    "192.0.2.7",
+    StateFacts((5, 12, 6), 10.0, 7, 1, 1, 1.0, 1.0, np.zeros(6), 1.5, (0.0, 0.0, 0.05)),
+    DashboardFacts("5.12.6.1102099", "20261234567", True, "STOPPED <unnamed>", "lift.urp"),
+    ArmDescription(
+        kinematics=nominal_dh(UR10E),
+        checksum=(1, 2, 3, 4, 5, 6),
+        calibration_status=1,
+        limits=None,
+        robot_type=2,
+        robot_sub_type=0,
+        tcp_pose=np.zeros(6),
+        tcp_offset=np.array(TCP),
+        robot_mode=7,
+        software_version=None,
+    ),
+)
+URSIM = replace(FACTS, arm=replace(FACTS.arm, checksum=(0xFFFFFFFF,) * 6))
+
+
+def state(**changes):
+    return replace(FACTS, state=replace(FACTS.state, **changes))
+
+
+# ---- is it the one that is meant
+
+
+def test_the_arm_that_is_meant_passes():
+    preflight.check_identity(FACTS, UR10E, None, ursim=False)
+    preflight.check_identity(URSIM, UR10E, None, ursim=True)
+    preflight.check_identity(FACTS, UR10E, Cell(serial_number="20261234567"), ursim=False)
+
+
+def test_a_real_arm_is_no_ursim():
+    with pytest.raises(NotURSim, match="--backend real") as refused:
+        preflight.check_identity(FACTS, UR10E, None, ursim=True)
+    assert refused.value.checksum == (1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.parametrize("robot", [UR10, UR5E])
+def test_another_model_is_refused_with_the_one_to_name(robot):
+    with pytest.raises(ModelMismatch, match="--robot ur10e") as refused:
+        preflight.check_identity(FACTS, robot, None, ursim=False)
+    assert (refused.value.what, refused.value.found) == ("model", "UR10e")
+
+
+def test_where_the_model_is_not_told_the_series_must_be_right():
+    untold = replace(FACTS, arm=replace(FACTS.arm, robot_type=None))
+    preflight.check_identity(untold, UR10E, None, ursim=False)
+    with pytest.raises(ModelMismatch) as refused:
+        preflight.check_identity(untold, UR10, None, ursim=False)
+    assert (refused.value.what, refused.value.found, refused.value.expected) == ("series", "e-Series", "CB3")
+
+
+@pytest.mark.parametrize("told", ["20269999999", None])
+def test_another_serial_number_than_the_cells_is_refused(told):
+    other = replace(FACTS, dashboard=replace(FACTS.dashboard, serial_number=told))
+    with pytest.raises(ModelMismatch, match="20261234567") as refused:
+        preflight.check_identity(other, UR10E, Cell(serial_number="20261234567"), ursim=False)
+    assert refused.value.what == "serial number"
+
+
+def test_ursim_stands_in_for_any_cells_arm():
+    preflight.check_identity(URSIM, UR10E, Cell(serial_number="20269999999"), ursim=True)
+
+
+def test_the_period_is_the_controllers():
+    assert preflight.check_period(FACTS, None) == preflight.check_period(FACTS, 0.002) == 0.002
+    assert preflight.check_period(state(version=(3, 15, 8)), None) == 0.008
+    with pytest.raises(ModelMismatch, match="--period"):
+        preflight.check_period(FACTS, 0.008)
+
+
+# ---- may it be used
+
+
+def test_local_control_is_refused_and_a_controller_without_the_switch_is_not():
+    preflight.check_remote_control(FACTS)
+    preflight.check_remote_control(replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=None)))
+    with pytest.raises(RemoteControlDisabled, match="Remote Control"):
+        preflight.check_remote_control(replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=False)))
+
+
+@pytest.mark.parametrize(("runtime_state", "word"), [(2, "running"), (3, "pausing"), (4, "paused"), (5, "resuming")])
+def test_a_program_is_left_alone_and_named(runtime_state, word):
+    with pytest.raises(ProgramRunning, match=rf"lift\.urp\) is {word}"):
+        preflight.check_idle(state(runtime_state=runtime_state))
+
+
+@pytest.mark.parametrize("runtime_state", [0, 1])
+def test_no_program_is_fine(runtime_state):
+    preflight.check_idle(state(runtime_state=runtime_state))
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind"),
+    [
+        ({"robot_mode": 3}, ArmNotReady),
+        ({"robot_mode": 5}, ArmNotReady),
+        ({"safety_mode": 3}, ProtectiveStop),
+        ({"safety_mode": 5}, SafeguardStop),
+        ({"safety_mode": 6, "robot_mode": 3}, EmergencyStop),
+        ({"safety_mode": 9}, SafetyFault),
+    ],
+)
+def test_an_arm_that_cannot_move_is_refused_by_what_keeps_it(changes, kind):
+    with pytest.raises(kind) as refused:
+        preflight.check_ready(state(**changes), follow_scaling=True)
+    assert type(refused.value) is kind
+
+
+@pytest.mark.parametrize("safety_mode", [1, 2])
+def test_an_arm_that_can_move_passes_at_any_speed_that_is_followed(safety_mode):
+    preflight.check_ready(state(safety_mode=safety_mode, slider=0.0), follow_scaling=True)
+    preflight.check_ready(state(safety_mode=safety_mode), follow_scaling=False)
+
+
+def test_a_slider_below_full_is_refused_where_the_run_is_to_be_at_full_speed():
+    with pytest.raises(SpeedScaled, match="30%"):
+        preflight.check_ready(state(slider=0.3), follow_scaling=False)
+
+
+# ---- TCP and payload
+
+
+def test_tcp_and_payload_are_compared_only_where_they_are_asked_for_and_told():
+    preflight.check_tool(FACTS, None, None)
+    preflight.check_tool(FACTS, TCP, 1.5)
+    preflight.check_tool(state(payload=None), None, 9.0)
+
+
+@pytest.mark.parametrize("axis", range(6))
+def test_a_tcp_may_differ_by_rounding_and_no_more(axis):
+    allowed = 0.5e-4 if axis < 3 else 0.4e-3
+    near, far = list(TCP), list(TCP)
+    near[axis] += allowed
+    far[axis] += 10.0 * allowed
+    preflight.check_tool(FACTS, near, None)
+    with pytest.raises(ModelMismatch) as refused:
+        preflight.check_tool(FACTS, far, None)
+    assert refused.value.what == "TCP"
+
+
+def test_one_turn_has_many_rotation_vectors():
+    turn = np.array([0.3, -1.0, 0.5])
+    other = turn * (1.0 - 2.0 * np.pi / np.linalg.norm(turn))
+    assert np.allclose(pin.exp3(turn), pin.exp3(other))
+    assert preflight.same_tcp([0.0, 0.0, 0.1, *turn], [0.0, 0.0, 0.1, *other])
+
+
+def test_another_payload_is_refused():
+    with pytest.raises(ModelMismatch, match=r"1\.5 kg") as refused:
+        preflight.check_tool(FACTS, None, 2.0)
+    assert refused.value.what == "payload"
+
+
+# ---- starting URSim
+
+
+@pytest.mark.parametrize(
+    ("robot", "image", "model"),
+    [(UR10, "ursim_cb3", "UR10"), (UR10E, "ursim_e-series", "UR10"), (UR5E, "ursim_e-series", "UR5")],
+)
+def test_the_docker_command_names_the_image_the_model_and_every_port(robot, image, model):
+    words = shlex.split(preflight.docker_command(robot))
+    assert words[:2] == ["docker", "run"] and words[-1] == f"universalrobots/{image}"
+    assert f"ROBOT_MODEL={model}" in words
+    assert {"29999:29999", "30001-30004:30001-30004"} <= set(words)

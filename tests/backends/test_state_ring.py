@@ -1,0 +1,304 @@
+"""What passes between the servo process and its parent, whoever is slow, or dies in the middle of it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.errors import GuardViolation
+
+N = 6
+PERIOD = 0.002
+SPAWN = multiprocessing.get_context("spawn")
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Makes the same ring as its maker and as the other process see it."""
+    made = []
+
+    def make(states=8):
+        path = tmp_path / f"ring{len(made)}"
+        made.append(StateRing.create(path, N, states))
+        made.append(StateRing(path, N, made[-1].rows))
+        return made[-2], made[-1]
+
+    yield make
+    for ring in made:
+        ring.close()
+
+
+def scalars(number):
+    """Those of a state by its number: sequence position sent received timestamp scaling and three modes."""
+    return (number, 0.5 * number, 10.0 + number, 11.0 + number, 100.0 + number, 0.3, 7.0, 1.0, 4.0)
+
+
+def vectors(number):
+    return tuple(np.full(N, 10.0 * number + k) for k in range(5))
+
+
+def put(ring, *numbers):
+    for number in numbers:
+        ring.write(scalars(number), vectors(number))
+
+
+def read(ring):
+    return [state.sequence for state in ring.new_states(PERIOD)]
+
+
+def is_whole(state):
+    """Whether all of a state belongs to one number."""
+    number = state.sequence
+    rows = (state.q, state.qd, state.effort, state.controller_target, state.setpoint)
+    return (
+        all((row == 10.0 * number + k).all() for k, row in enumerate(rows))
+        and (state.host_sent, state.host_monotonic, state.timestamp) == (10.0 + number, 11.0 + number, 100.0 + number)
+        and (state.speed_scaling, state.robot_mode, state.safety_mode, state.runtime_state) == (0.3, 7, 1, 4)
+        and state.plan_time == 0.5 * number * PERIOD
+    )
+
+
+def test_a_state_arrives_as_it_was_written(pair):
+    parent, process = pair()
+    put(process, 3)
+    (state,) = parent.new_states(PERIOD)
+    assert is_whole(state)
+    with pytest.raises(ValueError, match="read-only"):
+        state.q[0] = 1.0
+
+
+def test_each_state_is_given_once_and_in_order(pair):
+    parent, process = pair()
+    assert read(parent) == []
+    put(process, 0, 1, 2)
+    assert parent.written == 3
+    assert read(parent) == [0, 1, 2]
+    assert read(parent) == []
+    put(process, 3)
+    assert read(parent) == [3]
+
+
+def test_a_state_given_out_does_not_change_when_its_row_is_written_anew(pair):
+    parent, process = pair()
+    put(process, 0)
+    (state,) = parent.new_states(PERIOD)
+    put(process, *range(1, 20))
+    assert is_whole(state)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=20))
+def test_a_slow_reader_gets_the_newest_states_in_order_and_never_a_row_that_may_be_being_overwritten(
+    tmp_path_factory, turns
+):
+    path = tmp_path_factory.mktemp("ring") / "ring"
+    parent = StateRing.create(path, N, 8)
+    process = StateRing(path, N, 8)
+    written, seen = 0, -1
+    for count, looks in turns:
+        put(process, *range(written, written + count))
+        written += count
+        if looks:
+            # The row that would be written next is not given out: the writer may be at it.
+            assert read(parent) == list(range(max(seen + 1, written - 7), written))
+            seen = written - 1
+    parent.close()
+    process.close()
+
+
+def test_a_state_overwritten_while_it_is_read_is_passed_over(pair):
+    parent, process = pair()
+    put(process, *range(7))
+    states = parent.new_states(PERIOD)
+    assert next(states).sequence == 0
+    put(process, *range(7, 20))
+    assert [state.sequence for state in states] == list(range(13, 20))
+
+
+def test_a_ring_is_no_larger_than_two_minutes_need(pair, tmp_path):
+    ring, _ = pair(10 * ROWS)
+    assert ring.rows == ROWS >= 120 / PERIOD
+    assert (tmp_path / "ring0").stat().st_size < 40e6
+
+
+def test_the_file_is_written_whole_before_it_is_used(tmp_path):
+    StateRing.create(tmp_path / "ring", N, 1000).close()
+    found = (tmp_path / "ring").stat()
+    assert found.st_blocks * 512 >= found.st_size
+
+
+def test_both_sides_go_on_after_the_file_has_lost_its_name(tmp_path):
+    parent = StateRing.create(tmp_path / "ring", N, 8)
+    process = StateRing(tmp_path / "ring", N, 8)
+    (tmp_path / "ring").unlink()
+    put(process, 0)
+    number = parent.post(np.arange(6.0))
+    assert read(parent) == [0]
+    assert process.newest()[0] == number
+    parent.close()
+    process.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- the live setpoint
+
+
+def test_before_the_first_setpoint_there_is_none(pair):
+    parent, process = pair()
+    assert process.newest() is None
+    assert process.taken == parent.taken == 0
+
+
+def test_the_newest_setpoint_is_given_until_another_is_posted(pair):
+    parent, process = pair()
+    before = time.monotonic()
+    first = parent.post(np.arange(6.0))
+    for _ in range(2):
+        number, setpoint, posted = process.newest()
+        assert number == first
+        assert np.array_equal(setpoint, np.arange(6.0))
+        assert before <= posted <= time.monotonic()
+    second = parent.post(np.arange(6.0) + 1.0)
+    assert second > first and parent.posted == second
+    assert process.newest()[0] == second and process.newest()[1][0] == 1.0
+    process.take(second)
+    assert parent.taken == second
+
+
+@pytest.mark.parametrize("odd", [np.zeros(5), np.zeros((2, 6)), np.zeros(1), 0.0, "q", None, [[0.0], [0.0, 1.0]]])
+def test_what_is_no_setpoint_is_refused_and_the_one_before_stays(pair, odd):
+    parent, process = pair()
+    first = parent.post(np.arange(6.0))
+    with pytest.raises(GuardViolation) as refused:
+        parent.post(odd)
+    assert refused.value.rule == "shape"
+    assert process.newest()[0] == first == parent.posted
+    assert np.array_equal(process.newest()[1], np.arange(6.0))
+
+
+def test_what_is_not_finite_passes_for_the_guard_to_refuse(pair):
+    parent, process = pair()
+    parent.post(np.full(6, np.nan))
+    assert np.isnan(process.newest()[1]).all()
+
+
+def test_while_a_setpoint_is_being_written_the_one_before_holds(pair):
+    parent, process = pair()
+    first = parent.post(np.arange(6.0))
+    assert process.newest()[0] == first
+    parent._counts[1] += 1  # as after the first step of post()
+    parent._head[8:11] = 77.0
+    number, setpoint, _ = process.newest()
+    assert number == first
+    assert np.array_equal(setpoint, np.arange(6.0))
+
+
+def test_a_first_setpoint_that_was_never_finished_is_none(pair):
+    parent, process = pair()
+    parent._counts[1] += 1
+    assert process.newest() is None
+
+
+# ---- two processes
+
+
+def write_states(path, rows, count):
+    ring = StateRing(path, N, rows)
+    put(ring, *range(count))
+    ring.close()
+
+
+def post_for_ever(path, rows):
+    ring = StateRing(path, N, rows)
+    number = 0
+    while True:
+        number += 1
+        ring.post(np.full(N, float(number)))
+
+
+def take_all(ring, writer, deadline=30.0):
+    states, end = [], time.monotonic() + deadline
+    while (alive := writer.is_alive()) or ring.written:
+        states += ring.new_states(PERIOD)
+        if not alive or time.monotonic() > end:
+            break
+    return states
+
+
+@pytest.mark.parametrize(("rows", "all_of_them"), [(20_000, True), (16, False)])
+def test_states_from_another_process_come_whole_and_in_order_and_from_a_large_ring_all(tmp_path, rows, all_of_them):
+    path, count = tmp_path / "ring", 10_000
+    ring = StateRing.create(path, N, rows)
+    writer = SPAWN.Process(target=write_states, args=(path, rows, count))
+    writer.start()
+    states = take_all(ring, writer)
+    writer.join()
+    numbers = [state.sequence for state in states]
+    assert all(is_whole(state) for state in states)
+    assert numbers == sorted(set(numbers)) and numbers[-1] == count - 1
+    assert not all_of_them or numbers == list(range(count))
+    ring.close()
+
+
+def test_a_setpoint_from_another_process_is_never_torn_even_when_that_is_killed(tmp_path):
+    path = tmp_path / "ring"
+    ring = StateRing.create(path, N, 16)
+    source = SPAWN.Process(target=post_for_ever, args=(path, 16))
+    source.start()
+    end = time.monotonic() + 20.0
+    last, seen = 0.0, 0
+    while seen < 2000 and time.monotonic() < end:
+        found = ring.newest()
+        if found is not None:
+            assert (found[1] == found[1][0]).all()
+            assert found[1][0] >= last
+            seen += found[1][0] > last
+            last = found[1][0]
+            if seen == 1000:
+                os.kill(source.pid, signal.SIGSTOP)
+                source.kill()
+                source.join()
+                break
+    source.join()
+    held = ring.newest()
+    assert seen and held is not None and (held[1] == held[1][0]).all()
+    assert np.array_equal(ring.newest()[1], held[1])
+    ring.close()
+
+
+def test_threads_that_post_and_read_at_once_see_whole_setpoints(pair):
+    parent, process = pair()
+    ended = threading.Event()
+
+    def post():
+        for number in range(1, 20_000):
+            parent.post(np.full(N, float(number)))
+        ended.set()
+
+    poster = threading.Thread(target=post)
+    poster.start()
+    while not ended.is_set():
+        found = process.newest()
+        assert found is None or (found[1] == found[1][0]).all()
+    poster.join()
+    assert process.newest()[1][0] == 19_999.0
+
+
+def test_a_closed_ring_lets_go_of_its_memory(tmp_path):
+    ring = StateRing.create(tmp_path / "ring", N, 8)
+    put(ring, 0, 1)
+    states = ring.new_states(PERIOD)
+    state = next(states)
+    ring.post(np.zeros(6))
+    ring.newest()
+    ring.close()
+    assert is_whole(state), "what was given out is not the ring's"
+    assert ring._map.closed
