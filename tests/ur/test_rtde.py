@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -68,16 +68,16 @@ class Controller:
 
 
 @contextlib.contextmanager
-def reading(variables=ALL, timeout=0.3, **controller):
+def reading(variables=ALL, timeout=2.0, **controller):
     with listening(BY_HAND, PORT, Controller(**controller)), RtdeReader(BY_HAND, variables, timeout=timeout) as reader:
         yield reader
 
 
-def lost(timeout=0.2, talk=None, **controller):
-    """The error in which entering ends."""
-    with listening(BY_HAND, PORT, talk or Controller(**controller)):
-        with pytest.raises(ConnectionLost) as ended, RtdeReader(BY_HAND, ALL, timeout=timeout):
-            pass
+def lost(talk=None, **controller):
+    """Why entering ended."""
+    server = listening(BY_HAND, PORT, talk or Controller(**controller))
+    with server, pytest.raises(ConnectionLost) as ended, RtdeReader(BY_HAND, ALL, timeout=0.4):
+        pass
     assert (ended.value.host, ended.value.port) == (BY_HAND, PORT)
     return ended.value.reason
 
@@ -225,13 +225,13 @@ def test_garbage_is_no_answer(garbage):
 
 
 def test_a_server_that_hangs_up_says_so():
-    assert "ended the connection" in lost(talk=lambda connection: connection.recv(100)) or True
+    assert "ended the connection" in lost(talk=lambda connection: connection.recv(100))
 
 
 def test_another_version_of_the_protocol_is_unsupported():
-    with listening(BY_HAND, PORT, Controller(said={"V": frame(ord("V"), b"\x00")})):
-        with pytest.raises(UnsupportedController, match="version 2"), RtdeReader(BY_HAND, ALL, timeout=0.3):
-            pass
+    server = listening(BY_HAND, PORT, Controller(said={"V": frame(ord("V"), b"\x00")}))
+    with server, pytest.raises(UnsupportedController, match="version 2"), RtdeReader(BY_HAND, ALL):
+        pass
 
 
 @pytest.mark.parametrize("answer", [b"", b"\x05", b"\x00" * 17])
@@ -263,28 +263,39 @@ def test_no_state_at_all_is_said_where_one_is_needed():
 
 
 def test_the_end_of_the_connection_is_said_after_the_last_states():
-    with reading(stream=data(1.0), then=lambda connection: None) as reader:
+    def hang_up_soon(connection):
+        time.sleep(0.1)
+
+    with reading(stream=data(1.0), then=hang_up_soon) as reader:
+        assert reader.first()["timestamp"] == 1.0
         with pytest.raises(ConnectionLost, match="ended the connection"):
-            while True:
-                reader.wait(1.0)
+            reader.wait(5.0)
 
 
 def test_leaving_ends_the_connection():
-    ended = []
-    with reading(then=lambda connection: ended.append(connection.recv(1))):
-        pass
-    assert ended == [b""]
+    gone = threading.Event()
+
+    def until_gone(connection):
+        connection.recv(1)
+        gone.set()
+
+    with listening(BY_HAND, PORT, Controller(then=until_gone)):
+        with RtdeReader(BY_HAND, ALL):
+            pass
+        assert gone.wait(5.0)
 
 
 def test_an_entering_that_fails_ends_the_connection():
-    ended = []
+    gone = threading.Event()
 
-    def talk(connection):
+    def until_gone(connection):
         Controller(said={"S": frame(ord("S"), b"\x00")})(connection)
-        ended.append(True)  # the client has gone
+        gone.set()
 
-    lost(talk=talk)
-    assert ended == [True]
+    with listening(BY_HAND, PORT, until_gone):
+        with pytest.raises(ConnectionLost), RtdeReader(BY_HAND, ALL):
+            pass
+        assert gone.wait(5.0)
 
 
 # ---- the emulator
@@ -311,8 +322,9 @@ def test_a_reader_that_looks_away_misses_nothing(emulated):
         states = all_of(reader, 1)
         time.sleep(0.5)
         states += all_of(reader, 1)
-    assert len(states) >= 0.3 / period
-    assert {round((b["timestamp"] - a["timestamp"]) / period) for a, b in zip(states, states[1:], strict=False)} == {1}
+    ticks = [round(s["timestamp"] / period) for s in states]
+    assert len(ticks) > 10
+    assert ticks == list(range(ticks[0], ticks[0] + len(ticks)))
 
 
 def test_what_the_software_does_not_have_is_left_out_of_the_states(emulated):
@@ -325,8 +337,7 @@ def test_what_the_software_does_not_have_is_left_out_of_the_states(emulated):
 def test_an_input_belongs_to_one_client_until_that_leaves(emulated):
     host, _ = emulated
     first, second = RtdeConnection(host), RtdeConnection(host)
-    assert first.input_types(["input_int_register_0", "no_such"]) == ["INT32", "NOT_FOUND"]
-    # A recipe with a name that is not found claims nothing.
+    assert first.input_types(["no_such"]) == ["NOT_FOUND"]
     assert first.input_types(["input_int_register_0"]) == ["INT32"]
     assert second.input_types(["input_int_register_0"]) == ["IN_USE"]
     first.close()
@@ -335,17 +346,3 @@ def test_an_input_belongs_to_one_client_until_that_leaves(emulated):
         assert time.monotonic() < end
         time.sleep(0.01)
     second.close()
-
-
-def test_a_muted_port_ends_in_the_timeout(emulated):
-    host, _ = emulated
-    with socket.create_connection((host, 30020)) as control, control.makefile("rwb") as lines:
-        lines.write(b'{"do": "mute", "port": 30004, "muted": true}\n')
-        lines.flush()
-        lines.readline()
-        with pytest.raises(ConnectionLost, match="no answer to request V"):
-            RtdeConnection(host, timeout=0.2)
-        lines.write(b'{"do": "mute", "port": 30004, "muted": false}\n')
-        lines.flush()
-        lines.readline()
-    RtdeConnection(host).close()
