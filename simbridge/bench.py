@@ -113,7 +113,7 @@ def _with_pinocchio(robot, solver, poses, start):  # type: ignore[no-untyped-def
 def _run(results: _Results) -> None:
     """Simulated seconds per wall second of a whole run with logging, and how much of a period its parts take."""
     from simbridge.recording.log import LogWriter
-    from simbridge.recording.samples import sample_of
+    from simbridge.recording.samples import Samples
     from simbridge.runner import execute, open_backend, prepare
 
     prepared = prepare("square_tracking")
@@ -122,11 +122,12 @@ def _run(results: _Results) -> None:
     def logged() -> None:
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "log.mcap"
+            samples = Samples(plan)
             log = LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period)
             with open_backend("pybullet", prepared.robot, prepared.options) as arm, log:
                 arm.move_to(plan.setpoints[0])
                 for state in arm.stream(plan.setpoints):
-                    log.write(sample_of(plan, state))
+                    log.write(samples.of(state))
 
     def unlogged() -> None:
         with open_backend("pybullet", prepared.robot, prepared.options) as arm:

@@ -24,7 +24,7 @@ from simbridge.plan import Plan, make_plan
 from simbridge.readable import degrees
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
-from simbridge.recording.samples import log_facts, sample_of
+from simbridge.recording.samples import Samples, log_facts
 from simbridge.report import write_report
 from simbridge.robot import Robot, load_robot
 from simbridge.scenario import Scenario, load_scenario
@@ -298,12 +298,13 @@ def execute(
     settings = resolved_settings(prepared, arm)
     directory.write_settings(settings)
     directory.write_plan(plan)
+    samples = Samples(plan)
     try:
         # The log opens after all else and closes before the arm is let go: it holds whatever the arm did.
         with arm, _log(directory, prepared, settings) as log:
             arm.move_to(plan.setpoints[0])
             for state in arm.stream(plan.setpoints):
-                log.write(sample_of(plan, state))
+                log.write(samples.of(state))
                 if progress is not None:
                     progress(state)
     except KeyboardInterrupt:

@@ -16,6 +16,7 @@ from simbridge.ur.errors import (
     NotURSim,
     ProgramRunning,
     RemoteControlDisabled,
+    SafetyFault,
     SpeedScaled,
 )
 from simbridge.ur.facts import ControllerFacts
@@ -85,6 +86,18 @@ def check_idle(facts: ControllerFacts) -> None:
     """
     if facts.state.runtime_state in PROGRAM_RUNS:
         raise ProgramRunning(facts.host, facts.state.runtime_state, facts.dashboard.program)
+
+
+def check_not_stopped(facts: ControllerFacts) -> None:
+    """Whether nobody and nothing holds the arm by a stop, so that it may be switched on.
+
+    Raises:
+        ArmStopped: One of its subclasses. None for a controller without a safety mode: it may still be booting.
+    """
+    state = facts.state
+    stop = safety_stop(state.safety_mode)
+    if stop is not None and stop is not SafetyFault:
+        raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
 
 
 def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:

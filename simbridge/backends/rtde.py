@@ -152,6 +152,7 @@ class RtdeBackend(Backend):
     def __enter__(self) -> RtdeBackend:
         facts = self._checked()
         if self.profile.ursim:
+            preflight.check_not_stopped(facts)
             power_up(facts, self.robot)
             facts = self._checked()
         preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
@@ -388,7 +389,9 @@ class RtdeBackend(Backend):
         stop_paused_program(self.host)
         if self.profile.ursim:
             unlock(self.host)
-            power_up(self._checked(), self.robot)
+            facts = self._checked()
+            preflight.check_not_stopped(facts)
+            power_up(facts, self.robot)
         facts = self._checked()
         preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
         if not self.profile.ursim:

@@ -69,15 +69,21 @@ class ServoProcess:
             ControllerError: Whatever kept it.
         """
         self._send(msgspec.to_builtins(self._orders))
+        try:
+            return self._ready()
+        except ConnectionLost:
+            self._process.kill()
+            # ur_rtde does not tell which of its connections failed.
+            for silent in survey(self._orders.host).lost.values():
+                raise silent from None
+            raise
+
+    def _ready(self) -> dict[str, Any]:
         deadline = time.monotonic() + CONNECT_TIMEOUT
         while (left := deadline - time.monotonic()) > 0.0:
             for event in self.events(left):
                 if event["event"] == "ready":
                     return event
-        self.kill()
-        # A port that has fallen silent meanwhile is the reason, and is named.
-        for silent in survey(self._orders.host).lost.values():
-            raise silent
         raise ConnectionLost(self._orders.host, 30003, f"the control script did not run within {CONNECT_TIMEOUT:g} s")
 
     def replay(self, setpoints: Array) -> StateRing:
@@ -156,12 +162,6 @@ class ServoProcess:
             self._process.wait(0.5)
             return
         self._process.kill()
-
-    def kill(self) -> None:
-        """End it at once; the controller's watchdog stops the arm."""
-        self._process.kill()
-        self._wait(STOP_TIMEOUT)
-        self._close()
 
     def _wait(self, timeout: float) -> int:
         """Its exit status. An impatient second Ctrl-C does not cut the arm's stop short."""

@@ -180,7 +180,8 @@ class ServoLoop:
                 break
         newer |= self._take(self._link.states(0.0))
         self._deadline += self._period
-        late = self._clock.monotonic() - self._deadline
+        # Past where the next state is due, this is the next one's setpoint: none is sent twice for a tick.
+        late = self._clock.monotonic() + _PHASE * self._period - self._deadline
         if late > 0.0:
             skipped = int(late / self._period) + 1
             # Before a motion's first setpoint none was due.

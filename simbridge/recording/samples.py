@@ -23,8 +23,27 @@ def log_facts(settings: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def sample_of(plan: Plan, state: ArmState) -> Sample:
-    """The log's line for one state: what was wanted from the plan, what happened from the arm."""
+class Samples:
+    """Makes the log's lines of one run: what was wanted from the plan, what happened from the arm.
+
+    Args:
+        plan: What is executed. Its first setpoint is due at stamp 0.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._first_tick: int | None = None
+
+    def of(self, state: ArmState) -> Sample:
+        """The line for a state; the first state's sequence number says how far the run has come by then."""
+        tick = round(state.timestamp / self._plan.period)
+        if self._first_tick is None:
+            self._first_tick = tick - state.sequence
+        # The controller's time, not the count of setpoints: where a setpoint came late, the two part.
+        return _sample(self._plan, state, (tick - self._first_tick) * self._plan.period)
+
+
+def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
     position = state.plan_time / plan.period
     # Between two samples of the plan, where a controller scales the speed; rounding is no such place.
     at = round(position) if abs(position - round(position)) < 1e-9 else position
@@ -33,7 +52,7 @@ def sample_of(plan: Plan, state: ArmState) -> Sample:
     time = (1.0 - part) * plan.trajectory_times[below] + part * plan.trajectory_times[above]
     return Sample(
         index=state.sequence,
-        stamp=state.sequence * plan.period,
+        stamp=stamp,
         plan_time=float(time),
         target=plan.targets[below] if not part else plan.trajectory.target(np.array([time]), plan.hold)[0],
         solution=plan.solution[below]

@@ -433,22 +433,38 @@ def test_setpoints_follow_states_that_come_to_arrive_later(period):
     assert after - before == pytest.approx(0.4 * period, rel=1e-2)
 
 
-def test_periods_slept_through_are_counted_and_not_made_up_for():
-    class Once:
-        def __init__(self):
-            self.naps = {300: 0.03}
-            self.waits = 0
+class Nap:
+    """One wait, of many, that ends so much later."""
 
-        def __call__(self):
-            self.waits += 1
-            return self.naps.get(self.waits, 0.0)
+    def __init__(self, length, at=300):
+        self._length, self._left = length, at
 
-    plan = glide(500)
-    bench = Bench(clock=VirtualClock(Once())).run(Replay(plan))
+    def __call__(self):
+        self._left -= 1
+        return 0.0 if self._left else self._length
+
+
+@PERIODS
+@pytest.mark.parametrize(("slept", "missed"), [(0.3, 0), (0.7, 0), (0.8, 1), (0.98, 1), (1.3, 1), (3.6, 3)])
+def test_setpoints_slept_through_are_counted_and_the_plan_goes_on_without_a_jump(period, slept, missed):
+    plan = glide(500, period=period)
+    bench = Bench(period, clock=VirtualClock(Nap(slept * period))).run(Replay(plan))
     assert np.array_equal(bench.wire[:500], plan)
-    assert bench.loop.missed_deadlines == 3
-    assert np.diff(bench.sent_at).min() > 0.1 * bench.period
-    assert (np.diff(bench.sent_at) < 0.5 * bench.period).sum() <= 1
+    assert (bench.loop.missed_deadlines, bench.loop.missed_states) == (missed, 0)
+    # As many ticks have no setpoint of their own, and none has two.
+    assert sorted(np.diff([sent.tick for sent in bench.link.sent[:500]]))[-2:] == [1, 1 + missed]
+    assert np.array_equal(bench.recorded("q"), plan)
+
+
+@PERIODS
+@given(st.floats(0.0, 0.09))
+def test_however_long_the_loop_sleeps_a_sample_is_measured_when_its_setpoint_is_in_force(period, nap):
+    plan = glide(200, period=period)
+    bench = Bench(period, clock=VirtualClock(Nap(nap, at=100))).run(Replay(plan))
+    sequence = bench.recorded("sequence").astype(int)
+    assert len(sequence) >= 198
+    assert np.array_equal(bench.recorded("setpoint"), plan[sequence])
+    assert np.array_equal(bench.recorded("q"), plan[sequence])
 
 
 # ---- what stops the arm
