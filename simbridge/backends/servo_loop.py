@@ -39,8 +39,6 @@ FORGET = 0.03  # s
 _PHASE = 0.25
 # Of the difference between where a deadline is and where it should be, so much is made up a period.
 _PULL = 0.02
-# So many states in a row that are behind their setpoints come from a controller that stood still, not from jitter.
-_STOOD_STILL = 10
 # How long a stop that was noticed by its effects is given to say its name.
 _REASON_TIMEOUT = 0.1  # s
 # For the first state, and for the control script to be seen running.
@@ -109,7 +107,6 @@ class ServoLoop:
         self._rate = 1.0
         self._sequence = 0
         self._last_due = -1
-        self._behind = 0
         self._pending: deque[Sent] = deque()
         self._stopped: Package | None = None
         self.missed_deadlines = self.missed_states = 0
@@ -154,7 +151,7 @@ class ServoLoop:
         Raises:
             ControllerError, GuardViolation, TargetsStopped: The arm must be stopped; nothing was sent in this period.
         """
-        newer = self._wait()
+        self._wait()
         self._look()
         if self._motion is None and self._hold is None:
             return
@@ -164,48 +161,33 @@ class ServoLoop:
             self.missed_deadlines += self._motion is not None
             self._rate = max(self._rate - self._period / FORGET, 0.0)
             return
-        self._behind = self._behind + newer if ahead > 0 else 0
-        if self._behind == _STOOD_STILL:
-            self._rejoin()
+        if ahead > 0 and self._clock.monotonic() - self._arrival < self._period:
+            # The newest state has been answered, late, and the next is not overdue: no tick is sent two setpoints.
+            self.missed_deadlines += self._motion is not None and self._sequence > 0
+            return
         self._send()
 
-    def _wait(self) -> bool:
-        """Sleep until the deadline, with an ear for states, and set the next one; whether a newer state came."""
-        newer = False
+    def _wait(self) -> None:
+        """Sleep until the deadline, with an ear for states, and set the next one."""
         while (left := self._deadline - self._clock.monotonic()) > 0.0:
             if self._take(self._link.states(left)):
-                newer = True
                 self._deadline += self._correction()
                 self._clock.sleep(max(self._deadline - self._clock.monotonic(), 0.0))
                 break
-        newer |= self._take(self._link.states(0.0))
+        self._take(self._link.states(0.0))
         self._deadline += self._period
-        # Past where the next state is due, this is the next one's setpoint: none is sent twice for a tick.
-        late = self._clock.monotonic() + _PHASE * self._period - self._deadline
+        late = self._clock.monotonic() - self._deadline
         if late > 0.0:
             skipped = int(late / self._period) + 1
             # Before a motion's first setpoint none was due.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
-        return newer
 
     def _correction(self) -> float:
         """How much this deadline is moved towards its phase after the state that just came."""
         off = self._arrival + _PHASE * self._period - self._deadline
         # A state that came after its own deadline asks for a later one, not for the one before.
         return _PULL * (off if off > -0.5 * self._period else off + self._period)
-
-    def _rejoin(self) -> None:
-        """After a standstill: the next setpoint is for the next tick again.
-
-        The controller sleeps through what is sent meanwhile and its clock does not make up for it, so the states that
-        were meant for those setpoints belong to later ones.
-        """
-        tick = self._tick(self.state)
-        while self._pending and self._pending[-1].due > tick:
-            self._pending.pop()
-            self.missed_states += 1
-        self._last_due = tick
 
     def _tick(self, state: Package) -> int:
         return round(state["timestamp"] / self._period)

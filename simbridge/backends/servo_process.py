@@ -11,7 +11,6 @@ standard input ends, the parent is gone: the arm is stopped.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import json
 import os
@@ -33,6 +32,7 @@ from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.guard import ArmLimits, Guard
+from simbridge.scheduling import ask_for_priority, ask_for_short_slices
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
 
@@ -219,26 +219,12 @@ def _terminate(*_: object) -> None:
 
 
 def _undisturbed(priority: int) -> list[str]:
-    """No garbage collection and, if asked, real-time scheduling from here on; what the system refused."""
+    """No garbage collection, and the scheduler's favour as far as it is given; what the system refused."""
     gc.collect()
     gc.freeze()
     gc.disable()
-    if not priority:
-        return []
-    notes = []
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-    except (OSError, AttributeError) as error:
-        notes.append(
-            f"The system refused real-time priority {priority} ({error}); the loop runs at the ordinary priority. "
-            f"Allow it with a line '{os.environ.get('USER', 'you')} - rtprio 99' in /etc/security/limits.conf."
-        )
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.mlockall(3) != 0:  # MCL_CURRENT | MCL_FUTURE
-        notes.append(
-            f"The system refused to lock the memory ({os.strerror(ctypes.get_errno())}); pages may be swapped."
-        )
-    return notes
+    ask_for_short_slices()
+    return ask_for_priority(priority) if priority else []
 
 
 def _facts(error: BaseException) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import Array
+from simbridge.scheduling import ask_for_short_slices
 
 # A machine that was busy longer than this is not made up for: the controller's clock has then stood still.
 _LATEST = 0.1
@@ -114,6 +115,7 @@ class RunningController:
         self.servers.broadcast_message(message)
 
     def _run(self) -> None:
+        ask_for_short_slices()
         try:
             self._tick_until_stopped()
         except Exception as error:
