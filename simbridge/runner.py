@@ -294,7 +294,6 @@ def execute(
     plan, robot = prepared.plan, prepared.robot
     arm = open_backend(prepared.backend, robot, prepared.options, plan_facts=_plan_facts(prepared), ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    arm.directory = directory.path
     settings = resolved_settings(prepared, arm)
     directory.write_settings(settings)
     directory.write_plan(plan)

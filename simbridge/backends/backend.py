@@ -6,7 +6,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -70,12 +69,10 @@ class Backend(ABC):
     Attributes:
         period: Control period, s.
         capabilities: What it can do.
-        directory: Where it may put files while it runs; a temporary one when None.
     """
 
     period: float
     capabilities: Capabilities
-    directory: Path | None = None
 
     @property
     def loop(self) -> dict[str, float | int] | None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-import tempfile
 import time
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -140,7 +138,6 @@ class RtdeBackend(Backend):
         self._wishes, self._cell, self._surroundings = wishes or Wishes(), cell, surroundings
         self._plan_facts, self._ask = tuple(plan_facts), ask
         self._process: ServoProcess | None = None
-        self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
         self._timing = LoopTiming(self.period)
@@ -280,11 +277,7 @@ class RtdeBackend(Backend):
             priority=wishes.priority,
         )
         self._last = None
-        directory = self.directory
-        if directory is None:
-            self._scratch = tempfile.TemporaryDirectory(prefix="simbridge-")
-            directory = Path(self._scratch.name)
-        self._process = ServoProcess(orders, directory)
+        self._process = ServoProcess(orders)
         with self._ending():
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
@@ -370,13 +363,8 @@ class RtdeBackend(Backend):
 
     def stop(self) -> None:
         process, self._process = self._process, None
-        scratch, self._scratch = self._scratch, None
-        try:
-            if process is not None:
-                process.stop()
-        finally:
-            if scratch is not None:
-                scratch.cleanup()
+        if process is not None:
+            process.stop()
 
     def recover(self) -> None:
         """After a stop: make sure that the arm may move again. Nothing moves before the next command, which plans a new

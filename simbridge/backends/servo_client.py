@@ -38,12 +38,12 @@ class ServoProcess:
 
     Args:
         orders: What it is told as it starts.
-        directory: Where the files are made that both have mapped; they have no name any more once both have.
     """
 
-    def __init__(self, orders: Orders, directory: Path) -> None:
-        self._orders, self._directory = orders, directory
+    def __init__(self, orders: Orders) -> None:
+        self._orders = orders
         self._buffer = b""
+        self._shared: list[int] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "simbridge.backends.servo_process"],
@@ -88,22 +88,28 @@ class ServoProcess:
 
     def replay(self, setpoints: Array) -> StateRing:
         """Have it send setpoints (T, n) one a period; the ring gives a state for each."""
-        plan = self._directory / ".setpoints"
+        plan = self._memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that slows down takes more periods than the plan has.
-        return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan.absolute()))
+        return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan))
 
     def live(self, first: Array) -> StateRing:
         """Have it send the setpoints (n,) that are posted in the ring, of which this is the first."""
         return self._play(4096, first, do="live")
 
     def _play(self, states: int, first: Array | None = None, **order: Any) -> StateRing:
-        path = self._directory / ".states"
+        path = self._memory("states")
         ring = StateRing.create(path, len(self._orders.limits["joint_names"]), states)
         if first is not None:
             ring.post(first)
-        self._send({**order, "ring": str(path.absolute()), "rows": ring.rows})
+        self._send({**order, "ring": str(path), "rows": ring.rows})
         return ring
+
+    def _memory(self, name: str) -> Path:
+        """A file in memory that has no name: no disk makes the servo process wait, and nothing is left behind when both
+        processes are gone, however they went."""
+        self._shared.append(os.memfd_create(f"simbridge-{name}"))
+        return Path(f"/proc/{os.getpid()}/fd/{self._shared[-1]}")
 
     def _send(self, order: dict[str, Any]) -> None:
         assert self._process.stdin is not None
@@ -185,8 +191,8 @@ class ServoProcess:
             assert pipe is not None
             with contextlib.suppress(OSError):
                 pipe.close()
-        for name in (".setpoints", ".states"):
-            (self._directory / name).unlink(missing_ok=True)
+        while self._shared:
+            os.close(self._shared.pop())
 
 
 def _rebuilt(event: dict[str, Any]) -> Exception:

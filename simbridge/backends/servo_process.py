@@ -193,9 +193,6 @@ class Session:
             if order["do"] == "replay":
                 # All of it in memory before the first setpoint leaves.
                 setpoints = np.fromfile(order["plan"]).reshape(-1, joints)
-                Path(order["plan"]).unlink()
-        # Both have it mapped: without a name nothing is left behind, whoever dies.
-        Path(order["ring"]).unlink()
         if not self._watched:
             assert self._link is not None
             self._link.watch()

@@ -1,4 +1,4 @@
-"""What the servo process and its parent share: a mapped file with the states, and the newest live setpoint.
+"""What the servo process and its parent share: mapped memory with the states, and the newest live setpoint.
 
 The servo process must never wait for its parent, so nothing here locks. States go one way, through a ring of rows that
 the parent reads at leisure; the live setpoint goes the other way, under a counter that is odd while it is written.
