@@ -1,13 +1,15 @@
-"""Experiment D of the paper: a square of 0.4 m at 0.2 m/s, sampled at 100 Hz, tool down, two laps."""
+"""Experiment D of the paper: a square of 0.4 m (smaller on small arms), sampled at 100 Hz, two laps."""
 
 from simbridge import Robot, Scenario, run_as_script
-from simbridge.trajectory import square
+from simbridge.trajectory import paper_size, square
 
 
 def scenario(robot: Robot) -> Scenario:
+    size = paper_size(robot)
+    tool = "tool down, " if robot.task == "pose" else ""
     return Scenario(
-        trajectory=square(side=0.4, centre=(0.75, 0.164, 0.30), speed=0.2, rate=100.0, laps=2),
-        description="A square of 0.4 m at 0.2 m/s, sampled at 100 Hz, tool down, two laps",
+        trajectory=square(side=size.side, centre=size.centre, speed=size.speed, rate=100.0, laps=2),
+        description=f"A square of {size.side:g} m at {size.speed:g} m/s, sampled at 100 Hz, {tool}two laps",
     )
 
 

@@ -2,14 +2,16 @@
 
 from simbridge import ForwardDynamicsParameters, Robot, Scenario, run_as_script
 from simbridge.kinematics import tool_path
-from simbridge.trajectory import step
+from simbridge.trajectory import paper_size, step
 
 
 def scenario(robot: Robot) -> Scenario:
     home = tool_path(robot, robot.home[None])[0]
+    size = paper_size(robot)
+    offset = (-0.25 * size.scale, -0.75 * size.scale, 0.35 * size.scale * size.up)
     return Scenario(
-        trajectory=step(home, offset=(-0.25, -0.75, 0.35), at=0.5, duration=4.0),
-        description="A step of the target by (-0.25, -0.75, 0.35) m",
+        trajectory=step(home, offset=offset, at=0.5, duration=4.0),
+        description=f"A step of the target by ({offset[0]:g}, {offset[1]:g}, {offset[2]:g}) m",
         hold="zero-order",
         on_limits="limit",
         # One iteration a period, so that the solver's own convergence can be seen.

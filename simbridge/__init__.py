@@ -18,8 +18,24 @@ if TYPE_CHECKING:
     from simbridge.cell import Cell, load_cell
     from simbridge.cli import run_as_script
     from simbridge.errors import SimbridgeError
+    from simbridge.ik.callable_solver import CallableSolver
+    from simbridge.ik.closed_form import ClosedForm
+    from simbridge.ik.constrained import Constrained
+    from simbridge.ik.damped_least_squares import DampedLeastSquares
+    from simbridge.ik.feedback import FeedbackIK
     from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-    from simbridge.ik.parameters import ForwardDynamicsParameters
+    from simbridge.ik.jacobian_transpose import JacobianTranspose
+    from simbridge.ik.parameters import (
+        ConstrainedParameters,
+        DampedLeastSquaresParameters,
+        FeedbackParameters,
+        ForwardDynamicsParameters,
+        JacobianTransposeParameters,
+        PseudoinverseParameters,
+        SelectivelyDampedParameters,
+    )
+    from simbridge.ik.pseudoinverse import Pseudoinverse
+    from simbridge.ik.selectively_damped import SelectivelyDamped
     from simbridge.ik.solver import Solution, Solver
     from simbridge.live import LiveArm, connect
     from simbridge.options import Options
@@ -29,14 +45,28 @@ if TYPE_CHECKING:
     from simbridge.trajectory import Trajectory, read_trajectory
 
 _HOMES = {
+    "CallableSolver": "ik.callable_solver",
     "Cell": "cell",
+    "ClosedForm": "ik.closed_form",
+    "Constrained": "ik.constrained",
+    "ConstrainedParameters": "ik.parameters",
+    "DampedLeastSquares": "ik.damped_least_squares",
+    "DampedLeastSquaresParameters": "ik.parameters",
+    "FeedbackIK": "ik.feedback",
+    "FeedbackParameters": "ik.parameters",
     "ForwardDynamics": "ik.forward_dynamics",
     "ForwardDynamicsParameters": "ik.parameters",
+    "JacobianTranspose": "ik.jacobian_transpose",
+    "JacobianTransposeParameters": "ik.parameters",
     "LiveArm": "live",
     "Options": "options",
+    "Pseudoinverse": "ik.pseudoinverse",
+    "PseudoinverseParameters": "ik.parameters",
     "Robot": "robot",
     "Run": "runner",
     "Scenario": "scenario",
+    "SelectivelyDamped": "ik.selectively_damped",
+    "SelectivelyDampedParameters": "ik.parameters",
     "SimbridgeError": "errors",
     "Solution": "ik.solver",
     "Solver": "ik.solver",
@@ -52,14 +82,28 @@ _HOMES = {
 }
 
 __all__ = [
+    "CallableSolver",
     "Cell",
+    "ClosedForm",
+    "Constrained",
+    "ConstrainedParameters",
+    "DampedLeastSquares",
+    "DampedLeastSquaresParameters",
+    "FeedbackIK",
+    "FeedbackParameters",
     "ForwardDynamics",
     "ForwardDynamicsParameters",
+    "JacobianTranspose",
+    "JacobianTransposeParameters",
     "LiveArm",
     "Options",
+    "Pseudoinverse",
+    "PseudoinverseParameters",
     "Robot",
     "Run",
     "Scenario",
+    "SelectivelyDamped",
+    "SelectivelyDampedParameters",
     "SimbridgeError",
     "Solution",
     "Solver",

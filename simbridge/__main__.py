@@ -1,7 +1,24 @@
-"""`python -m simbridge` is the program `simbridge`."""
+"""The program `simbridge`, also as `python -m simbridge`."""
+
+from __future__ import annotations
 
 import sys
 
-from simbridge.cli import main
 
-sys.exit(main())
+def main() -> int:
+    """What the installed program calls: Ctrl-C is told in one line from the very first import on.
+
+    Returns:
+        See `simbridge.cli.main`.
+    """
+    try:
+        from simbridge.cli import main as command_line
+
+        return command_line()
+    except KeyboardInterrupt:
+        print("Interrupted; nothing is moving.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -5,6 +5,7 @@ Machines differ and share their cores: medians are quoted, and rivals are timed 
 
 from __future__ import annotations
 
+import json
 import statistics
 import subprocess
 import sys
@@ -13,41 +14,46 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 REPEATS = 5
 # These take minutes, and so are only measured when asked for.
-_MINUTES = ("servo", "emulator")
+_MINUTES = ("servo", "emulator", "recording")
 
 
 class _Results:
     def __init__(self) -> None:
+        self.rows: list[dict[str, str]] = []
         self.table = Table(box=None, pad_edge=False)
         for name in ("figure", "median", "compared to", "its value"):
             self.table.add_column(name, justify="right" if name in {"median", "its value"} else "left")
 
     def add(self, figure: str, value: str, rival: str, rival_value: str) -> None:
         self.table.add_row(figure, value, rival, rival_value)
+        self.rows.append({"figure": figure, "median": value, "compared_to": rival, "its_value": rival_value})
 
 
-def bench(what: str) -> int:
-    """Measure "all" (but for servo and emulator, which take minutes), or one part, and print a table."""
+def bench(what: str, *, as_json: bool = False) -> int:
+    """Measure "all" (but for servo, emulator and recording, which take minutes), or one part, and print a table."""
     results = _Results()
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=as_json)
     parts: dict[str, Callable[[_Results], None]] = {
         "solvers": _solvers,
         "run": _run,
         "startup": _startup,
         "servo": _servo,
         "emulator": _emulator,
+        "recording": _recording,
     }
     for name, part in parts.items():
         if what == name or (what == "all" and name not in _MINUTES):
             with console.status(f"Measuring {name} ..."):
                 part(results)
-    console.print(results.table)
+    if as_json:
+        print(json.dumps(results.rows, indent=2))
+    else:
+        console.print(results.table)
     return 0
 
 
@@ -65,49 +71,11 @@ def _interleaved(*actions: Callable[[], object]) -> list[float]:
 
 
 def _solvers(results: _Results) -> None:
-    """One iteration of the paper's solver, compiled, against the same iteration with pinocchio called from Python."""
-    from simbridge.ik.forward_dynamics import ForwardDynamics
-    from simbridge.robot import load_robot
-    from simbridge.trajectory import square
+    """The solvers, compiled, beside what they replace."""
+    from simbridge.bench_solvers import measure
 
-    robot = load_robot("ur10")
-    solver = ForwardDynamics(robot, error_clamp=None, step_clamp=None)
-    poses = square(laps=1).poses
-    start = solver.solve(poses[0]).q
-    few = poses[:4]
-    compiled, rival = _interleaved(
-        lambda: solver.track(poses, start), lambda: _with_pinocchio(robot, solver, few, start)
-    )
-    ours = compiled / (len(poses) * solver.iterations)
-    theirs = rival / (len(few) * solver.iterations)
-    results.add("solver, one iteration", f"{ours * 1e9:.0f} ns", "pinocchio from Python", f"{theirs * 1e9:.0f} ns")
-    results.add("solver, one step", f"{ours * 5e7:.1f} us", "e-Series control period", "2000 us")
-
-
-def _with_pinocchio(robot, solver, poses, start):  # type: ignore[no-untyped-def]
-    """The same algorithm on pinocchio: forward kinematics, log, Jacobian and the twin's mass matrix by its crba."""
-    import pinocchio as pin
-
-    model = robot.model.copy()
-    twin = solver.twin
-    eye = np.eye(3)
-    for joint in range(1, model.njoints):
-        model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * eye)
-    at = robot.tool0 * robot.tcp
-    model.inertias[model.njoints - 1] += at.act(pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye))
-    data, frame = model.createData(), model.getFrameId("tcp")
-    gain, scale = np.array(solver.kp), 0.25 * solver.dt**2
-    q = start.copy()
-    for pose in poses:
-        target = pin.XYZQUATToSE3(pose)
-        for _ in range(solver.iterations):
-            jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
-            tool = data.oMf[frame]
-            error = np.concatenate([target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)])
-            mass = pin.crba(model, data, q)
-            mass = np.triu(mass) + np.triu(mass, 1).T
-            q = q + scale * np.linalg.solve(mass, jacobian.T @ (gain * error))
-    return q
+    for row in measure():
+        results.add(*row)
 
 
 def _run(results: _Results) -> None:
@@ -178,6 +146,14 @@ def _emulator(results: _Results) -> None:
 def _servo(results: _Results) -> None:
     """The servo loop on the emulator for a minute, then for another with the parent computing all the while."""
     from simbridge.bench_servo import measure
+
+    for row in measure():
+        results.add(*row)
+
+
+def _recording(results: _Results) -> None:
+    """What a sample costs to record, and an hour at 500 Hz to store, to read, to measure and to draw."""
+    from simbridge.bench_recording import measure
 
     for row in measure():
         results.add(*row)

@@ -9,8 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.kernels import tool_poses
-from simbridge.metrics import ErrorBudget, error_budget, tracking_summary
+from simbridge.ik.kernels import tool_jacobian, tool_poses
+from simbridge.ik.task import freed
+from simbridge.kinematics import joint_origins
+from simbridge.metrics import (
+    ContourError,
+    ErrorBudget,
+    contour_error,
+    error_budget,
+    joint_effort,
+    near_limits,
+    near_singularity,
+    path_summary,
+    sampled,
+    smoothness_summary,
+    tracking_summary,
+)
 from simbridge.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
@@ -45,20 +59,32 @@ class Evaluation:
         """
         return Evaluation(directory, directory.settings(), directory.plan(), directory.log())
 
-    def _tool(self, joints: Array) -> Array:
+    @cached_property
+    def _chain(self) -> tuple[Array, NDArray[np.bool_]]:
         chain = self.settings["kinematics"]
         placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
-        return tool_poses(placements, np.array(chain["prismatic"], dtype=bool), np.ascontiguousarray(joints))
+        return placements, np.array(chain["prismatic"], dtype=bool)
+
+    def _tool(self, joints: Array) -> Array:
+        return tool_poses(*self._chain, np.ascontiguousarray(joints))
+
+    def _jacobians(self, joints: Array) -> Array:
+        return np.stack([tool_jacobian(*self._chain, q) for q in np.ascontiguousarray(joints)])
+
+    @property
+    def task(self) -> str:
+        """What of a target the solver was to attain: "pose", "axis" or "position"."""
+        return str(self.settings["solver"].get("task", "pose"))
 
     @cached_property
     def reference(self) -> Array:
-        """The continuous path at the stamps."""
-        return self.plan.trajectory.reference(self.log.plan_time)
+        """The continuous path at the stamps; what the solver's task leaves free is as the solver chose it."""
+        return freed(self.task, self.plan.trajectory.reference(self.log.plan_time), self.solution)
 
     @property
     def target(self) -> Array:
-        """What the solver was given."""
-        return self.log.target
+        """What the solver was given; what its task leaves free is as it chose it."""
+        return freed(self.task, self.log.target, self.solution)
 
     @cached_property
     def solution(self) -> Array:
@@ -75,13 +101,85 @@ class Evaluation:
         """Where the measured joints put the tool."""
         return self._tool(self.log.position)
 
+    @property
+    def joint_origins(self) -> Array:
+        """Where each joint's frame has its origin, (T, n, 3) in base_link, at the measured joints."""
+        return joint_origins(*self._chain, self.log.position)
+
     @cached_property
     def budget(self) -> ErrorBudget:
         """The error of every sample, split into who caused it."""
         return error_budget(self.reference, self.target, self.solution, self.setpoint, self.attained)
 
-    def _reference_at(self, times: Array) -> Array:
-        return self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
+    @cached_property
+    def tracking(self) -> dict[str, Any]:
+        """The error budget's statistics and the delays: see `tracking_summary`."""
+        return tracking_summary(
+            self.log.stamp,
+            self.reference_at,
+            self.target,
+            self.solution,
+            self.setpoint,
+            self.attained,
+            budget=self.budget,
+        )
+
+    @cached_property
+    def contour(self) -> ContourError:
+        """How far off the reference's path each sample is, time aside, and how far behind along it."""
+        return self.contour_of(self.log.stamp, self.attained[:, :3])
+
+    def contour_of(self, times: Array, positions: Array) -> ContourError:
+        """The contour error of positions (K, 3) at instants (K,) of the log's clock."""
+        path, late = self.plan.trajectory, self.tracking["delay_s"] or 0.0
+        due, expected = (np.interp(times - d, self.log.stamp, self.log.plan_time) for d in (0.0, late))
+        return contour_error(path.elapsed, path.poses[:, :3], due, positions, expected=expected)
+
+    @cached_property
+    def smoothness(self) -> dict[str, Any]:
+        """SPARC and LDLJ of the tool and the joints as measured."""
+        return smoothness_summary(self.log.stamp, self.attained[:, :3], self.log.velocity)
+
+    @cached_property
+    def joint_effort(self) -> dict[str, Any]:
+        """Peak and RMS of what was asked of the joints, against their limits."""
+        return joint_effort(
+            self.log.stamp,
+            self.log.velocity,
+            self.torque,
+            max_velocity=self.max_velocity,
+            max_acceleration=self.settings["robot"].get("max_acceleration"),
+            max_torque=self.max_effort,
+        )
+
+    @cached_property
+    def near_singularity(self) -> dict[str, float]:
+        """How near the measured joints come to a singular posture, and for which share of the samples."""
+        return near_singularity(self.log.position, self._jacobians)
+
+    @cached_property
+    def near_limits(self) -> dict[str, Any]:
+        """The share of the samples at which a joint is near a limit of position, velocity or torque."""
+        low, high = (np.array(self.settings["robot"][name], dtype=float) for name in ("position_min", "position_max"))
+        return near_limits(
+            self.log.position,
+            self.log.velocity,
+            self.torque,
+            position_min=low,
+            position_max=high,
+            max_velocity=self.max_velocity,
+            max_torque=self.max_effort,
+        )
+
+    @property
+    def torque(self) -> Array | None:
+        """Measured torques (T, n), N m; None where the controller tells only currents, which no torque limit fits."""
+        return self.log.effort if self.settings["backend"].get("effort_unit", "N m") != "A" else None
+
+    def reference_at(self, times: Array) -> Array:
+        """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
+        poses = self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
+        return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
 
     def summary(self, outcome: str, loop: dict[str, Any] | None = None) -> dict[str, Any]:
         """What summary.json holds, as numbers in SI units.
@@ -106,18 +204,19 @@ class Evaluation:
         }
         if len(log.stamp) == 0:
             return summary
-        summary |= tracking_summary(
-            log.stamp, self._reference_at, self.target, self.solution, self.setpoint, self.attained
-        )
-        torques = settings["backend"].get("effort_unit", "N m") != "A"
+        summary |= self.tracking | path_summary(self.contour)
+        torques = self.torque is not None
         summary |= {
             "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
-            # A current cannot be held against a torque limit.
             "peak_joint_torque": np.abs(log.effort).max(axis=0).tolist() if torques else None,
             "peak_joint_current": None if torques else np.abs(log.effort).max(axis=0).tolist(),
             "saturated_samples": int((np.abs(log.effort) >= self.max_effort).any(axis=1).sum()) if torques else 0,
             "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
             "loop": loop,
+            "smoothness": self.smoothness,
+            "joint_effort": self.joint_effort,
+            "near_singularity": self.near_singularity,
+            "near_limits": self.near_limits,
         }
         return summary
 

@@ -1,4 +1,4 @@
-"""A run for other tools: TUM trajectories and a table of samples."""
+"""A run for other tools: TUM trajectories and a table of samples; for ROS see export_ros.py."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import numpy as np
 
 from simbridge.errors import OutputDirectoryError
 from simbridge.evaluation import Array, Evaluation
+from simbridge.export_ros import export_bag, export_mcap
 from simbridge.trajectory import write_tum
 
+# Rows that are Python numbers at one time.
+BLOCK = 10_000
 _POSE = ("x", "y", "z", "qx", "qy", "qz", "qw")
 _VECTOR = ("x", "y", "z")
 
@@ -32,7 +35,10 @@ def export_tum(evaluation: Evaluation) -> list[Path]:
 
 
 def export_csv(evaluation: Evaluation) -> list[Path]:
-    """Write samples.csv: a line a sample with stamps, poses, the parts of the error, joints and torques (SI units).
+    """Write samples.csv: a line a sample (SI units).
+
+    Stamps, poses, the parts of the error, the joints, and the keyframes of the arm: where each joint's frame has its
+    origin, in base_link. A link goes from one origin to the next, the last one to `attained`.
 
     Returns:
         The file.
@@ -44,10 +50,15 @@ def export_csv(evaluation: Evaluation) -> list[Path]:
         with path.open("w", encoding="utf-8", newline="") as file:
             file.write(",".join(columns) + "\n")
             # repr of a double reads back to the same double.
-            file.writelines(",".join(map(repr, row)) + "\n" for row in table.tolist())
+            for k in range(0, len(table), BLOCK):
+                file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
     except OSError as error:
         raise OutputDirectoryError(path.parent, f"{path.name}: {error.strerror or error}") from None
     return [path]
+
+
+EXPORTS = {"csv": export_csv, "tum": export_tum, "mcap": export_mcap, "bag": export_bag}
+"""By the name of the format."""
 
 
 def _columns(evaluation: Evaluation) -> dict[str, Array]:
@@ -69,6 +80,9 @@ def _columns(evaluation: Evaluation) -> dict[str, Array]:
     }
     for name, values in joints.items():
         columns |= {f"{joint}_{name}": values[:, i] for i, joint in enumerate(log.joint_names)}
+    origins = evaluation.joint_origins
+    for i, joint in enumerate(log.joint_names):
+        columns |= {f"{joint}_origin_{axis}_m": origins[:, i, k] for k, axis in enumerate(_VECTOR)}
     columns["limited"] = log.limited.astype(float)
     columns["speed_scaling"] = log.speed_scaling
     columns["host_monotonic_s"] = log.host_monotonic

@@ -52,7 +52,7 @@ def meet(backend: str, robot: Robot, options: Options) -> ControllerFacts:
     except ConnectionLost as error:
         if not ursim:
             raise
-        hint = f"URSim is started with: {preflight.docker_command(robot)}"
+        hint = f"URSim is started with: {preflight.docker_command(robot, host)}"
         raise ConnectionLost(host, error.port, error.reason, hint) from None
     preflight.check_identity(facts, robot, options.cell, ursim=ursim)
     preflight.check_period(facts, options.period)
@@ -76,10 +76,25 @@ def as_built(robot: Robot, facts: ControllerFacts, options: Options) -> Robot:
         arm = robot
         if robot.calibration is not None and not facts.ursim:
             _check_calibration(robot.calibration, facts)
+        elif (
+            robot.calibration is None
+            and not _told_already(options)
+            and calibrated(robot, facts.arm.kinematics) is not robot
+        ):
+            warnings.warn(
+                "The plan is made with nominal kinematics, and the controller has its arm's own: the tool will be off "
+                "by millimetres, which the tracking error does not show. `simbridge doctor` tells by how much.",
+                stacklevel=2,
+            )
     if facts.arm.limits is None:
         warnings.warn("The controller tells no joint limits; those of the model are used.", stacklevel=2)
         return arm
     return with_limits(arm, facts.arm.limits)
+
+
+def _told_already(options: Options) -> bool:
+    """Whether the cell's calibration is set aside, of which the options give a note."""
+    return options.cell is not None and options.cell.calibration is not None
 
 
 def _check_calibration(given: DhTable, facts: ControllerFacts) -> None:

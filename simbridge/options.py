@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
@@ -19,8 +20,8 @@ from simbridge.robot import Robot
 from simbridge.robot.calibration import kinematics_of
 from simbridge.scenario import OnLimits
 from simbridge.surroundings import Floor, Surroundings
-from simbridge.trajectory import Hold
-from simbridge.trajectory.files import Frame
+from simbridge.trajectory import Hold, Sampling
+from simbridge.trajectory.files import Anchor, Frame, Reading
 
 Servo = Literal["stiff", "servoj"]
 OnScaling = Literal["follow", "stop"]
@@ -39,6 +40,10 @@ class Options:
         payload: Mass that the controller is told of, kg, at the TCP unless the cell says where; none by default.
         unmodelled_payload: Mass at the TCP that it is not told of, kg; simulation only.
         frame: "base_link", or "base" for poses as the pendant gives them.
+        transform: From the frame of a file's poses to base_link, x y z (m) qx qy qz qw; none by default.
+        anchor: "start" moves a file's motion so that it begins at the tool's pose at home.
+        topic: Which topic of a ROS bag.
+        sampling: How the targets are sampled for the solver, in place of the scenario's.
         period: Control period, s; the robot's by default.
         hold: In place of the scenario's.
         on_limits: In place of the scenario's.
@@ -67,7 +72,11 @@ class Options:
     tcp: Sequence[float] = ()
     payload: float | None = None
     unmodelled_payload: float = 0.0
-    frame: str = "base_link"
+    frame: Frame = "base_link"
+    transform: tuple[float, ...] = ()
+    anchor: Anchor | None = None
+    topic: str | None = None
+    sampling: Sampling | None = None
     period: float | None = None
     hold: Hold | None = None
     on_limits: OnLimits | None = None
@@ -88,7 +97,6 @@ class Options:
 
     def __post_init__(self) -> None:
         for kind, value, known in (
-            ("frame", self.frame, get_args(Frame)),
             ("hold", self.hold, (None, *get_args(Hold))),
             ("servo", self.servo, get_args(Servo)),
             ("way with speed scaling", self.on_scaling, get_args(OnScaling)),
@@ -96,6 +104,8 @@ class Options:
         ):
             if value not in known:
                 raise UnknownName(kind, str(value), [name for name in known if name])
+        # Its own checks are made on the way.
+        _ = self.reading
         self._check_numbers()
         for field in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
@@ -114,6 +124,11 @@ class Options:
         return None if self.cell is None else self.cell.calibration
 
     @property
+    def reading(self) -> Reading:
+        """How a file of poses is read, and where they belong."""
+        return Reading(self.frame, self.transform, self.anchor, self.topic)
+
+    @property
     def surroundings(self) -> Surroundings:
         """What the arm must not touch."""
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
@@ -127,7 +142,8 @@ class Options:
             InputFileError: The file of the kinematics cannot be read, or is another model's.
         """
         if self.kinematics_source is not None:
-            robot = kinematics_of(robot, self.kinematics_source)
+            nominal, robot = robot, kinematics_of(robot, self.kinematics_source)
+            self._note_other_kinematics(nominal, robot)
         if self.tcp:
             x, y, z, *turn = (float(v) for v in self.tcp)
             robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(turn)), np.array([x, y, z])))
@@ -137,6 +153,17 @@ class Options:
             return robot
         self.cell.agreed("robot", robot.name)
         return robot if self.cell.mounting is None else robot.with_gravity(self.cell.gravity)
+
+    def _note_other_kinematics(self, nominal: Robot, chosen: Robot) -> None:
+        calibration = None if self.cell is None else self.cell.calibration
+        if calibration is None or self.kinematics is None:
+            return
+        if kinematics_of(nominal, calibration).checksum != chosen.checksum:
+            warnings.warn(
+                f"The plan is made with the kinematics of --kinematics {self.kinematics}, not with those of the cell's "
+                f"calibration ({calibration.name}): at the tool they differ by millimetres.",
+                stacklevel=2,
+            )
 
     def _check_numbers(self) -> None:
         if len(self.tcp) and (needed := tcp_needs(self.tcp)):

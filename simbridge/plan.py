@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,7 @@ from simbridge.limiter import limited, stretched_times, tool_speeds
 from simbridge.robot import Robot
 from simbridge.scenario import OnLimits, Scenario
 from simbridge.surroundings import BARE_FLOOR, Surroundings
-from simbridge.trajectory import Hold, Trajectory
+from simbridge.trajectory import Hold, Sampling, Trajectory
 
 Array = NDArray[np.float64]
 
@@ -36,6 +36,8 @@ class Plan:
         period: Control period, s.
         trajectory: The sampled path, speed scale applied.
         hold: What the target is between samples.
+        given: The samples that the solver is given of the trajectory, as a low-rate or noisy source has them; None for
+            the trajectory itself.
         trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
             was stretched for tool speed.
         solution: The solver's joint positions (T, n), rad.
@@ -51,6 +53,7 @@ class Plan:
     solution: Array
     setpoints: Array
     limited: NDArray[np.bool_]
+    given: Trajectory | None = None
 
     def __post_init__(self) -> None:
         for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
@@ -73,7 +76,11 @@ class Plan:
     @cached_property
     def targets(self) -> Array:
         """The pose (T, 7) the solver was stepped towards at each sample."""
-        return self.trajectory.target(self.trajectory_times, self.hold)
+        return self.target(self.trajectory_times)
+
+    def target(self, times: Array) -> Array:
+        """What the solver is given (K, 7) at instants of the trajectory (K,), s."""
+        return (self.given or self.trajectory).target(times, self.hold)
 
     def reference(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants of the plan's clock (K,), s."""
@@ -89,6 +96,7 @@ def make_plan(
     hold: Hold | None = None,
     speed_scale: float = 1.0,
     on_limits: OnLimits | None = None,
+    sampling: Sampling | None = None,
     max_tool_speed: float | None = None,
     surroundings: Surroundings = BARE_FLOOR,
     replay: Plan | None = None,
@@ -103,6 +111,8 @@ def make_plan(
         hold: What the target is between samples, in place of the scenario's.
         speed_scale: Above 0; 0.2 plays the trajectory at a fifth of its speed.
         on_limits: "refuse" or "limit" in place of the scenario's.
+        sampling: How the solver's targets are sampled, in place of the scenario's; with it the hold is zero-order
+            unless one is given, since a source that is sampled does not know its next sample.
         max_tool_speed: In m/s; the robot's by default.
         surroundings: What it must not touch.
         replay: An earlier plan for the same kinematics and period, checked again instead of solving anew.
@@ -115,6 +125,8 @@ def make_plan(
     """
     period = robot.period if period is None else period
     max_tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
+    if sampling is not None:
+        scenario = replace(scenario, sampling=sampling, hold="zero-order")
     plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
     peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
     return plan, peaks
@@ -133,11 +145,12 @@ def _solved(
     trajectory = scenario.trajectory.slowed(speed_scale)
     hold = hold or scenario.hold
     count = _samples(trajectory, period)
-    start = _start(robot, trajectory, solver)
+    given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
+    start = _start(robot, given, solver)
     # The last sample may lie past the trajectory's end by less than a period: it belongs to the end.
     times = np.minimum(np.arange(count) * period, trajectory.duration)
-    targets = trajectory.target(times, hold)
-    check_reach(solver, trajectory, times, targets, start)
+    targets = given.target(times, hold)
+    check_reach(solver.reaching, given, times, targets, start)
     solution = solver.track(targets, start)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if (on_limits or scenario.on_limits) == "limit":
@@ -147,7 +160,8 @@ def _solved(
         solution, setpoints, changed, times = _stretched(
             robot, solution, setpoints, changed, times, period, max_tool_speed
         )
-    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed)
+    sampled = None if given is trajectory else given
+    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
 
 
 def _samples(trajectory: Trajectory, period: float) -> int:
@@ -166,6 +180,7 @@ def _samples(trajectory: Trajectory, period: float) -> int:
 
 def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     """The plan's first joints: solved from home, never from the measured arm, so that a plan is the same everywhere."""
+    solver = solver.reaching
     solution = solver.solve(trajectory.start, robot.home)
     if not solution.converged:
         # The reach check words the refusal, with what it knows of the other targets.

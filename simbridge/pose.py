@@ -7,10 +7,15 @@ attained", in the axes of the frame in which both poses are given (base_link).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+
+# Long recordings go through so many poses at a time: what is computed on the way stays in the processor's cache.
+BLOCK = 8192
 
 # How far the norm of a unit quaternion may be off by rounding alone.
 ROUNDING = 8 * float(np.finfo(float).eps)
@@ -80,7 +85,16 @@ def error(desired: ArrayLike, attained: ArrayLike) -> tuple[Array, Array]:
     """
     d = np.asarray(desired, dtype=float)
     a = np.asarray(attained, dtype=float)
+    if d.ndim == 2 and len(d) > BLOCK:
+        translation, rotation = np.empty((len(d), 3)), np.empty((len(d), 3))
+        for part in _blocks(len(d)):
+            translation[part], rotation[part] = error(d[part], a[part] if a.ndim == 2 and len(a) == len(d) else a)
+        return translation, rotation
     return d[..., :3] - a[..., :3], rotation_vectors(multiply(d[..., 3:], conjugate(a[..., 3:])))
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    return (slice(k, k + BLOCK) for k in range(0, count, BLOCK))
 
 
 def compose(a: ArrayLike, b: ArrayLike) -> Array:
@@ -100,7 +114,13 @@ def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
     """
     t = np.asarray(times, dtype=float)
     p = np.asarray(poses, dtype=float)
-    clipped = np.clip(np.asarray(at, dtype=float), t[0], t[-1])
+    instants = np.asarray(at, dtype=float)
+    if len(instants) > BLOCK:
+        found = np.empty((len(instants), 7))
+        for part in _blocks(len(instants)):
+            found[part] = interpolate(t, p, instants[part])
+        return found
+    clipped = np.clip(instants, t[0], t[-1])
     if len(t) == 1:
         return np.repeat(p, len(clipped), axis=0)
     left = np.clip(np.searchsorted(t, clipped, side="right") - 1, 0, len(t) - 2)

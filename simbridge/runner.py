@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.backends import ArmState, Backend
 from simbridge.backends.consent import Ask
 from simbridge.check import Peaks
-from simbridge.errors import Interrupted, InvalidParameter, SimbridgeError, UnknownName
+from simbridge.errors import Interrupted, InvalidParameter, UnknownName
 from simbridge.evaluation import Evaluation
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.solver import Solver
+from simbridge.made_with import chosen_solver, equipped_arm, replayed
 from simbridge.options import Options
 from simbridge.plan import Plan, make_plan
 from simbridge.readable import degrees
 from simbridge.recording.log import LogWriter
-from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.recording.samples import Samples, log_facts
 from simbridge.report import write_report
-from simbridge.robot import Robot, load_robot
+from simbridge.robot import Robot
 from simbridge.scenario import Scenario, load_scenario
 from simbridge.settings import resolved_settings
 from simbridge.ur.facts import ControllerFacts
 
 BACKENDS = ("pybullet", "ursim", "real")
+# A longer run's log goes without MCAP's index, which would be a third of it.
+INDEXED = 600.0  # s
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ def prepare(
     scenario: Scenario | str | os.PathLike[str],
     *,
     robot: Robot | str | os.PathLike[str] | None = None,
-    solver: Solver | None = None,
+    solver: Solver | StepFunction | None = None,
+    solver_name: str = "",
     solver_changes: Mapping[str, Any] | None = None,
     options: Options | None = None,
     backend: str = "pybullet",
@@ -89,34 +92,41 @@ def prepare(
     Args:
         scenario: A `Scenario`, a name, a script or a file.
         robot: A `Robot`, a name or a file; the cell's or else ur10 by default.
-        solver: Made for the robot; the scenario's settings by default.
-        solver_changes: Single settings in place of the scenario's, when no solver is given.
+        solver: Made for the robot, or a function (see `CallableSolver`); the scenario's settings by default.
+        solver_name: A name in `SOLVERS`, when no solver is given; the scenario's settings then only hold if they are of
+            that solver.
+        solver_changes: Single settings in place of those, when no solver is given.
         options: See `Options`.
         backend: "pybullet", "ursim" or "real".
 
     Raises:
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
-    controller, arm, options = met_arm(backend, robot, solver, options or Options())
+    own = solver if isinstance(solver, Solver) else None
+    controller, arm, options = met_arm(backend, robot, own, options or Options())
+    if solver is not None:
+        own = own or CallableSolver(arm, cast(StepFunction, solver))
     if not isinstance(scenario, Scenario):
-        scenario = load_scenario(scenario, arm, frame=options.frame)
+        scenario = load_scenario(scenario, arm, options.reading)
     earlier = None
     if options.plan is not None:
-        earlier, solver, options = _replayed(scenario, arm, solver, solver_changes, options)
-    solver = solver or replace(scenario.solver, **(solver_changes or {})).build(arm)
+        changes = {"solver": solver_name, **(solver_changes or {})} if solver_name else solver_changes
+        earlier, own, options = replayed(scenario, arm, own, changes, options)
+    made = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
     plan, peaks = make_plan(
         arm,
         scenario,
-        solver,
+        made,
         period=options.period,
         hold=options.hold,
         speed_scale=options.speed_scale,
         on_limits=options.on_limits,
+        sampling=options.sampling,
         max_tool_speed=options.max_tool_speed,
         surroundings=options.surroundings,
         replay=earlier,
     )
-    return Prepared(arm, scenario, solver, plan, peaks, options, backend, controller)
+    return Prepared(arm, scenario, made, plan, peaks, options, backend, controller)
 
 
 def met_arm(
@@ -145,65 +155,6 @@ def met_arm(
         needed = "made for this very arm: leave the solver out, or run with the nominal kinematics (--kinematics)"
         raise InvalidParameter("solver", solver.name, needed)
     return controller, built, hardware.settled(backend, controller, options)
-
-
-def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options) -> Robot:
-    """The arm with its TCP and payload, mounted as in its cell: the solver's own, when there is one.
-
-    Raises:
-        InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
-    """
-    if solver is None:
-        arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
-        return options.equipped(arm)
-    arm = options.equipped(solver.robot)
-    flags = options.cell is None and (options.tcp or options.payload)
-    if flags or arm.checksum != solver.robot.checksum:
-        needed = "made for a robot with these kinematics, TCP and payload, not beside them"
-        raise InvalidParameter("solver", solver.name, needed)
-    if isinstance(robot, Robot) and robot.checksum != solver.robot.checksum:
-        given = f"{solver.name} for {solver.robot.name}"
-        raise InvalidParameter("solver", given, f"made for the same robot and TCP, {robot.name}")
-    return arm
-
-
-def _replayed(
-    scenario: Scenario, robot: Robot, solver: Solver | None, changes: Mapping[str, Any] | None, options: Options
-) -> tuple[Plan, Solver, Options]:
-    """The plan of an earlier run, the solver it was made with, and the options with what it was made with."""
-    assert options.plan is not None
-    flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
-    given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
-    if given:
-        raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
-    run = RunDirectory.open(Path(options.plan))
-    plan = run.plan()
-    check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
-    settings = run.settings()
-    made = settings["scenario"]
-    wanted = scenario.trajectory.slowed(made["speed_scale"])
-    if not (_alike(plan.trajectory.poses, wanted.poses) and _alike(plan.trajectory.elapsed, wanted.elapsed)):
-        raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
-    if not _alike(np.array(settings["robot"]["home"]), robot.home):
-        raise InvalidParameter("plan", options.plan, "made from the same home (--home)")
-    options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
-    return plan, solver or recorded_solver(settings, robot), options
-
-
-def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=1e-9))
-
-
-def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
-    """The solver that settings.toml describes.
-
-    Raises:
-        UnknownName: It is none of simbridge's own.
-    """
-    name, parameters = settings["solver"]["name"], settings["solver"]["parameters"]
-    if name not in SOLVERS:
-        raise UnknownName("solver", name, SOLVERS)
-    return SOLVERS[name](**parameters).build(robot)
 
 
 def open_backend(
@@ -260,7 +211,7 @@ def run(
     scenario: Scenario | str | os.PathLike[str],
     *,
     robot: Robot | str | os.PathLike[str] | None = None,
-    solver: Solver | None = None,
+    solver: Solver | StepFunction | None = None,
     backend: str = "pybullet",
     out: str | os.PathLike[str] | None = None,
     options: Options | None = None,
@@ -291,35 +242,63 @@ def execute(
     ask: Ask | None = None,
 ) -> Run:
     """Execute what `prepare` made. See `run`."""
-    plan, robot = prepared.plan, prepared.robot
-    arm = open_backend(prepared.backend, robot, prepared.options, plan_facts=_plan_facts(prepared), ask=ask)
+    arm = open_backend(prepared.backend, prepared.robot, prepared.options, plan_facts=plan_facts(prepared), ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    settings = resolved_settings(prepared, arm)
-    directory.write_settings(settings)
-    directory.write_plan(plan)
-    samples = Samples(plan)
+    begin(prepared, arm, directory)
+    with early_end_told(prepared, arm, lambda: directory), arm:
+        drive(prepared, arm, directory, progress)
     try:
-        # The log opens after all else and closes before the arm is let go: it holds whatever the arm did.
-        with arm, _log(directory, prepared, settings) as log:
-            arm.move_to(plan.setpoints[0])
-            for state in arm.stream(plan.setpoints):
-                log.write(samples.of(state))
-                if progress is not None:
-                    progress(state)
+        return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance, arm.loop))
+    except Exception as error:
+        error.run_directory = directory.path  # type: ignore[attr-defined]
+        raise
+
+
+def begin(prepared: Prepared, arm: Backend, directory: RunDirectory) -> None:
+    """Write down what is going to be done."""
+    directory.write_settings(resolved_settings(prepared, arm))
+    directory.write_plan(prepared.plan)
+
+
+def drive(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None) -> None:
+    """Bring an arm that has been entered to the plan's start, and through the plan, logging all that it does."""
+    plan = prepared.plan
+    samples = Samples(plan)
+    # The log closes before the arm is let go: it holds whatever the arm did.
+    with _log(directory, prepared) as log:
+        arm.move_to(plan.setpoints[0])
+        for state in arm.stream(plan.setpoints):
+            log.write(samples.of(state))
+            if progress is not None:
+                progress(state)
+
+
+@contextlib.contextmanager
+def early_end_told(prepared: Prepared, arm: Backend, directory: Callable[[], RunDirectory]) -> Iterator[None]:
+    """Whatever ends a run early is told in its summary, and says where the run is.
+
+    Args:
+        prepared: What is run.
+        arm: Let go of by then.
+        directory: Asked for the run that ended.
+
+    Raises:
+        Interrupted: In place of KeyboardInterrupt.
+    """
+    try:
+        yield
     except KeyboardInterrupt:
-        _conclude_early(directory, "interrupted", prepared.options.tolerance, arm.loop)
+        _conclude_early(directory(), "interrupted", prepared.options.tolerance, arm.loop)
         interrupted = Interrupted("The run was interrupted and the arm stopped.")
-        interrupted.run_directory = directory.path
+        interrupted.run_directory = directory().path
         raise interrupted from None
     except Exception as error:
-        _conclude_early(directory, f"{type(error).__name__}: {error}", prepared.options.tolerance, arm.loop)
-        if isinstance(error, SimbridgeError):
-            error.run_directory = directory.path
+        _conclude_early(directory(), f"{type(error).__name__}: {error}", prepared.options.tolerance, arm.loop)
+        error.run_directory = directory().path  # type: ignore[attr-defined]
         raise
-    return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance, arm.loop))
 
 
-def _plan_facts(prepared: Prepared) -> tuple[tuple[str, str], ...]:
+def plan_facts(prepared: Prepared) -> tuple[tuple[str, str], ...]:
     """The plan as a person is shown it before a real arm moves."""
     plan, peaks = prepared.plan, prepared.peaks
     joint = int(np.argmax(peaks.velocity))
@@ -337,12 +316,13 @@ def _plan_facts(prepared: Prepared) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _log(directory: RunDirectory, prepared: Prepared, settings: dict[str, Any]) -> LogWriter:
+def _log(directory: RunDirectory, prepared: Prepared) -> LogWriter:
     return LogWriter(
         directory.log_file,
         joint_names=prepared.robot.joint_names,
         period=prepared.plan.period,
-        metadata=log_facts(settings),
+        metadata=log_facts(directory.settings()),
+        indexed=prepared.plan.duration <= INDEXED,
     )
 
 

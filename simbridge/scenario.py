@@ -7,17 +7,19 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from simbridge.errors import InvalidParameter, ScenarioError, UnknownName
-from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
+from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters, SolverParameters
+from simbridge.kinematics import tool_path
 from simbridge.resources import scenario_files
 from simbridge.robot import Robot
-from simbridge.trajectory import Hold, Trajectory, read_trajectory
+from simbridge.trajectory import Hold, Sampling, Trajectory
+from simbridge.trajectory.files import Reading, check_frame, read_recording
 
 OnLimits = Literal["refuse", "limit"]
 
@@ -32,8 +34,11 @@ class Scenario:
         hold: What the target is between samples: "linear" (a replay knows the next sample) or "zero-order" (a live,
             low-rate source does not).
         on_limits: Past velocity, acceleration or tool speed: "refuse" the plan, or "limit" the setpoints.
-        solver: The solver's settings, unless the command line gives others.
+        solver: The solver's settings, unless the command line gives others; or a function of joint positions (n,) and
+            a target pose that returns the next joint positions (n,), see `CallableSolver`.
         name: The script's or file's name if left empty.
+        sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
+            itself. Errors are measured against the trajectory all the same.
 
     Raises:
         InvalidParameter: One of them is of another kind.
@@ -43,8 +48,9 @@ class Scenario:
     description: str = ""
     hold: Hold = "linear"
     on_limits: OnLimits = "refuse"
-    solver: ForwardDynamicsParameters = field(default_factory=ForwardDynamicsParameters)
+    solver: SolverParameters | Callable[..., Any] = field(default_factory=ForwardDynamicsParameters)
     name: str = ""
+    sampling: Sampling | None = None
 
     def __post_init__(self) -> None:
         needed = {
@@ -52,7 +58,11 @@ class Scenario:
             "description": (isinstance(self.description, str), "text"),
             "hold": (self.hold in get_args(Hold), "linear or zero-order"),
             "on_limits": (self.on_limits in get_args(OnLimits), "refuse or limit"),
-            "solver": (isinstance(self.solver, tuple(SOLVERS.values())), "settings, as of ForwardDynamicsParameters"),
+            "solver": (
+                isinstance(self.solver, tuple(SOLVERS.values())) or (_is_function(self.solver)),
+                "settings, as of ForwardDynamicsParameters, or a function",
+            ),
+            "sampling": (self.sampling is None or isinstance(self.sampling, Sampling), "a Sampling, or None"),
             "name": (isinstance(self.name, str) and os.sep not in self.name, "text without a slash"),
         }
         for name, (right, what) in needed.items():
@@ -60,30 +70,46 @@ class Scenario:
                 raise InvalidParameter(f"scenario's {name}", getattr(self, name), what)
 
 
-def load_scenario(given: str | os.PathLike[str], robot: Robot, *, frame: str = "base_link") -> Scenario:
+def _is_function(value: object) -> bool:
+    # A class, such as that of the settings themselves, can be called too.
+    return callable(value) and not isinstance(value, type)
+
+
+def load_scenario(
+    given: str | os.PathLike[str], robot: Robot, reading: Reading | None = None, *, any_frame: bool = False
+) -> Scenario:
     """Find a scenario by its name, or make it from a script or from a file of samples.
 
     Args:
-        given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV).
+        given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
         robot: The arm it will run on.
-        frame: "base_link", or "base" (the pendant's) for poses given there.
+        reading: In which frame the poses are given, and how a file is read; in base_link by default. A script says
+            itself where its poses are: only its frame may be chosen.
+        any_frame: Let pass what a file says of another frame than the reading's.
 
     Raises:
         UnknownName: There is no such scenario; the nearest is named.
         ScenarioError: The script fails, or does not define `scenario(robot)`.
-        InputFileError: The file cannot be read; names the line.
+        InputFileError: The file cannot be read, or its poses are in a frame that nothing relates to base_link.
+        InvalidParameter: The reading holds what only a file can have, and there is none.
     """
+    reading = reading or Reading()
     files = scenario_files()
     text = os.fspath(given)
     path = files.get(text) or Path(text)
     if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
         raise UnknownName("scenario", text, files, "A script or file of your own is given by its path: ./mine.py.")
     if path.suffix == ".py":
+        if not reading.plain:
+            raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor and --topic")
         scenario = _from_script(path, robot)
-        if frame == "base":
+        if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        trajectory = read_trajectory(path, frame="base" if frame == "base" else "base_link")
+        recorded, said = read_recording(path, reading.topic)
+        if not any_frame:
+            check_frame(path, said, reading)
+        trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
     return scenario if scenario.name else replace(scenario, name=path.stem)
 

@@ -7,8 +7,13 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pinocchio as pin
+
 from simbridge.backends import Backend
 from simbridge.cell.writer import cell_values
+from simbridge.robot import Robot
+from simbridge.robot.robot import Shape
 from simbridge.ur.facts import ControllerFacts
 
 if TYPE_CHECKING:
@@ -39,6 +44,17 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
         "ursim": facts.ursim,
         "kinematics_checksum": [int(word) for word in facts.arm.checksum],
     }
+
+
+def shapes_of(robot: Robot) -> dict[str, Any]:
+    """What the arm looks like: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
+    found = {"base_link": [_shape(shape, pin.SE3.Identity()) for shape in robot.base_shapes]}
+    return found | {link.name: [_shape(shape, link.placement) for shape in link.shapes] for link in robot.links}
+
+
+def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
+    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
+    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
 
 
 def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
@@ -77,7 +93,11 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "placements": robot.placements.reshape(-1, 16).tolist(),
             "prismatic": robot.prismatic.tolist(),
         },
-        "solver": {"name": prepared.solver.name, "parameters": prepared.solver.parameters},
+        "solver": {
+            "name": prepared.solver.name,
+            "task": prepared.solver.task,
+            "parameters": prepared.solver.parameters,
+        },
         "backend": {
             "name": prepared.backend,
             "period": plan.period,
@@ -94,6 +114,8 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
         },
         "versions": versions(),
     }
+    if any(link.shapes for link in robot.links):
+        settings["shapes"] = shapes_of(robot)
     if prepared.controller is not None:
         settings["backend"]["on_scaling"] = options.on_scaling
         settings["controller"] = controller_settings(prepared.controller)
@@ -109,6 +131,16 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     if options.cell is not None:
         source = options.cell.source
         settings["cell"] = {"file": "" if source is None else str(source.resolve()), **cell_values(options.cell)}
+    sampling = options.sampling or scenario.sampling
+    if sampling is not None:
+        # TOML has no null: a rate that was not chosen is left out.
+        kept = {name: value for name, value in asdict(sampling).items() if value is not None}
+        settings["scenario"]["sampling"] = kept | {"noise": list(sampling.noise)}
+    if options.transform:
+        settings["scenario"]["transform"] = list(options.transform)
+    for name in ("anchor", "topic"):
+        if getattr(options, name) is not None:
+            settings["scenario"][name] = getattr(options, name)
     if options.plan is not None:
         settings["scenario"]["plan"] = str(options.plan)
     return settings

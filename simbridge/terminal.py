@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,13 +15,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from simbridge.readable import degrees, millimetres, milliseconds
+from simbridge.readable import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
     from simbridge.backends import ArmState
-    from simbridge.plan import Plan
     from simbridge.robot import Robot
     from simbridge.runner import Prepared, Run
+
+# How many of the last errors, a tenth of a second apart, are shown while a plan runs.
+LATELY = 16
 
 _LINES = {
     "sampling_error": "sampling",
@@ -33,21 +36,26 @@ _LINES = {
 
 
 @contextmanager
-def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[ArmState], None] | None]:
-    """A live line while a plan runs: how far, how long, and how far the arm is off its setpoint."""
+def progress(prepared: Prepared, *, quiet: bool) -> Iterator[Callable[[ArmState], None] | None]:
+    """A live line while a plan runs: how far, how long, and how far the tool is off its target, now and lately."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
+    from simbridge.kinematics import tool_path
+    from simbridge.sparkline import BARS, PLAIN_BARS, sparkline
+
+    plan, bars = prepared.plan, BARS if console.encoding.startswith("utf") else PLAIN_BARS
     columns = (
         TextColumn("{task.description}"),
-        BarColumn(bar_width=24),
+        BarColumn(bar_width=12),
         TextColumn("{task.completed:.1f} of {task.total:.1f} s"),
-        TextColumn("joints off by {task.fields[off]} degrees"),
+        TextColumn("{task.fields[lately]} {task.fields[off]} mm off"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("Approaching", total=max(plan.duration, plan.period), off="0")
+        task = bar.add_task("Approaching", total=max(plan.duration, plan.period), off="0", lately=" " * LATELY)
+        errors: deque[float] = deque(maxlen=LATELY)
         shown = 0.0
 
         def update(state: ArmState) -> None:
@@ -56,8 +64,12 @@ def progress(plan: Plan, *, quiet: bool) -> Iterator[Callable[[ArmState], None] 
             if now - shown < 0.1 and state.plan_time < plan.duration:
                 return
             shown = now
-            off = degrees(float(np.abs(state.setpoint - state.q).max()))
-            bar.update(task, completed=state.plan_time, off=off, description="Tracking", refresh=True)
+            due = plan.targets[min(round(state.plan_time / plan.period), plan.samples - 1)]
+            attained = tool_path(prepared.robot, state.q[None])[0]
+            errors.append(float(np.linalg.norm(attained[:3] - due[:3])))
+            lately = sparkline(list(errors), LATELY, bars)
+            off = millimetres(errors[-1])
+            bar.update(task, completed=state.plan_time, off=off, lately=lately, description="Tracking", refresh=True)
 
         bar.refresh()
         yield update
@@ -82,6 +94,25 @@ def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
         return False
 
 
+def choose(what: str, names: Sequence[str]) -> str:
+    """Show names with numbers and let a person choose one; anything but a number of the list is asked again.
+
+    Raises:
+        KeyboardInterrupt: The terminal was closed instead.
+    """
+    console = Console(stderr=True, highlight=False)
+    for number, name in enumerate(names, start=1):
+        console.print(f"{number}  {escape(name)}")
+    while True:
+        console.print(f"[bold]Which {what}?[/bold] 1 to {len(names)}: ", end="")
+        try:
+            answer = input().strip()
+        except EOFError:
+            raise KeyboardInterrupt from None
+        if answer.isdecimal() and 1 <= int(answer) <= len(names):
+            return names[int(answer) - 1]
+
+
 def show_run(run: Run) -> None:
     """The answer first, then where it comes from, then where to look."""
     console = Console(highlight=False)
@@ -101,6 +132,7 @@ def show_run(run: Run) -> None:
     )
     console.print(_budget_table(summary, narrow=console.width < 72))
     _print_delays(console, summary)
+    _print_path(console, summary)
     if summary["limited_samples"]:
         console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
     _print_time(console, summary)
@@ -172,6 +204,24 @@ def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
         console.print(f"\nDelay: {', '.join(known)}.")
 
 
+def _print_path(console: Console, summary: Mapping[str, Any]) -> None:
+    """The path, time aside, and how smoothly it was gone."""
+    off, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]
+    behind = "behind" if lag["mean"] >= 0.0 else "ahead"
+    console.print(
+        f"Path, time aside: off by {millimetres(off['rms'])} mm RMS, {millimetres(off['max'])} at most; "
+        f"{millimetres(abs(lag['mean']))} mm {behind} along it."
+    )
+    tool, joints = summary["smoothness"]["tool"], summary["smoothness"]["joints"]
+    if tool["sparc"] is None:
+        return
+    moving = [value for value in joints["sparc"] if value is not None]
+    of_joints = f", joints {significant(min(moving))} to {significant(max(moving))}" if moving else ""
+    console.print(
+        f"Smoothness: SPARC of the tool {significant(tool['sparc'])}{of_joints}; LDLJ {significant(tool['ldlj'])}."
+    )
+
+
 def check_facts(prepared: Prepared) -> dict[str, Any]:
     """What `simbridge check --json` prints (SI units)."""
     plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
@@ -231,6 +281,18 @@ def show_check(prepared: Prepared) -> None:
         )
     if plan.limited.any():
         console.print(f"The limiter changed {int(plan.limited.sum())} setpoints.")
+
+
+def robot_facts(robot: Robot) -> dict[str, Any]:
+    """What `simbridge robots --json` prints of an arm (SI units)."""
+    return {
+        "robot": robot.name,
+        "title": robot.title,
+        "joints": robot.n,
+        "controller": robot.series,
+        "period_s": robot.period,
+        "reach_m": robot.reach,
+    }
 
 
 def show_robots(robots: Sequence[Robot]) -> None:

@@ -30,6 +30,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.kinematics import tool_path
 from simbridge.limiter import limited, tool_speeds
 from simbridge.plan import make_plan
+from simbridge.readable import millimetres
 from simbridge.robot import load_robot
 from simbridge.scenario import Scenario
 from simbridge.surroundings import Surroundings
@@ -208,7 +209,10 @@ def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distan
     assert error.sample == 0  # of the trajectory: the one at or before
     assert crossing < error.time <= crossing + PERIOD + 1e-5
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
-    assert f"{error.time:.3f} s" in str(error) and f"{error.distance * 1e3:.1f} mm" in str(error)
+    assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(error)
+    # The first is only just past the edge; how far the motion goes beyond it is told as well.
+    beyond = re.search(r"sample 1 even (\d+\.?\d*) mm", str(error))
+    assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
 
 
 def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through):

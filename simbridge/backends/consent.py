@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 
 from simbridge.backends import preflight
 from simbridge.cell import Cell
 from simbridge.robot import Robot
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
-from simbridge.ur.facts import ControllerFacts
+from simbridge.ur.facts import ControllerFacts, successors
 
 Shown = tuple[tuple[str, str], ...]
 # Shows names and values, asks a question, and returns whether the person said yes.
@@ -40,8 +41,20 @@ def agree(
     """
     if yes and facts is not None:
         check_cell_answers(facts, cell)
+        assert cell is not None
+        warnings.warn(
+            f"The cell file has answered. Its mounting, {mounted(cell)}, is not compared: no controller tells its own.",
+            stacklevel=2,
+        )
         return
     shown = (*(() if facts is None else arm_facts(facts, robot, cell)), *more)
+    if ask is None and facts is None:
+        way = ", ".join(f"{name}: {value}" for name, value in shown)
+        raise NotConfirmed(
+            f"The arm is far from where it shall go ({way}). For so long a way a person must say yes, whatever the "
+            f"cell file says, and there is no terminal to ask at. Nothing was moved. Run it in a terminal, or bring "
+            f"the arm nearer at the pendant."
+        )
     if ask is None:
         raise NotConfirmed(
             "A real arm moves only when a person says yes, and there is no terminal to ask at. Run it in a terminal, "
@@ -88,12 +101,19 @@ def check_cell_answers(facts: ControllerFacts, cell: Cell | None) -> None:
 def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Shown:
     """What a person must have seen before saying yes."""
     tcp, payload = facts.arm.tcp_offset, facts.state.payload
-    mounting = "floor (not said)" if cell is None or cell.mounting is None else str(cell.mounting)
+    model = successors(facts.model) or robot.title
     return (
-        ("arm", f"{facts.model or robot.title}, serial number {facts.serial_number or 'not told'}, at {facts.host}"),
+        ("arm", f"{model}, serial number {facts.serial_number or 'not told'}, at {facts.host}"),
         ("PolyScope", ".".join(map(str, facts.version))),
         ("TCP", f"{preflight.shown_tcp(tcp)} (on the controller now)"),
         ("payload", f"{payload:g} kg (on the controller now)" if payload is not None else "not told by this software"),
-        ("mounting", f"{mounting}; it cannot be read, so look at the arm"),
+        ("mounting", f"{mounted(cell)}; it cannot be read, so look at the arm"),
         ("speed slider", f"{facts.state.slider:.0%}"),
     )
+
+
+def mounted(cell: Cell | None) -> str:
+    """How the arm is mounted, as people read it."""
+    if cell is None or cell.mounting is None:
+        return "floor (not said)"
+    return cell.mounting if isinstance(cell.mounting, str) else f"turned by {list(cell.mounting)} rad"

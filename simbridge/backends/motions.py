@@ -60,7 +60,11 @@ class Replay:
 
 
 class Live:
-    """The newest setpoint of a source that gives one a period, in another process."""
+    """The newest setpoint of a source that gives one a period, in another process.
+
+    A source's time cannot be stretched. While the controller pauses, the arm is held where it was sent last; a target
+    that has gone on meanwhile is more than a step away afterwards, and the guard refuses it.
+    """
 
     finished = False
 
@@ -68,6 +72,7 @@ class Live:
         self._ring, self._clock = ring, clock
         self._position = -1.0
         self._begin = clock()
+        self._held: Array | None = None
 
     def next(self, rate: float) -> tuple[Array, float]:
         """See `Motion`.
@@ -82,4 +87,6 @@ class Live:
         number, setpoint, _ = found
         self._ring.take(number)
         self._position += 1.0
-        return setpoint, self._position
+        if rate > 0.0 or self._held is None:
+            self._held = setpoint
+        return self._held, self._position

@@ -19,7 +19,7 @@ from simbridge.ur.errors import (
     SafetyFault,
     SpeedScaled,
 )
-from simbridge.ur.facts import ControllerFacts
+from simbridge.ur.facts import ControllerFacts, is_model
 from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, safety_stop
 
 # A TCP or payload counts as the same within rounding of what the pendant lets one enter.
@@ -44,8 +44,8 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if ursim and not facts.ursim:
         raise NotURSim(facts.host, facts.arm.checksum)
     expected = robot.title
-    if facts.model is not None and facts.model.lower() != expected.lower():
-        remedy = f"Say --robot {facts.model.lower()} if that is the arm you mean."
+    if facts.model is not None and not is_model(facts.model, expected):
+        remedy = f"Say --robot {facts.model.lower().replace(' ', '')} if that is the arm you mean."
         raise ModelMismatch(facts.host, "model", facts.model, expected, remedy)
     if facts.series != robot.series:
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
@@ -146,10 +146,18 @@ def shown_tcp(tcp: Sequence[float] | Array) -> str:
     return f"{millimetres} mm, {' '.join(f'{value:.4f}' for value in tcp[3:])} rad"
 
 
-def docker_command(robot: Robot) -> str:
-    """The command that starts URSim for an arm."""
+def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
+    """The command that starts URSim for an arm, to be reached from this computer alone.
+
+    Args:
+        robot: The arm.
+        host: Where it is looked for. Anything but a loopback address is another computer, on which the ports must then
+            be open to the network.
+    """
+    loopback = "127.0.0.1" if host == "localhost" else host
+    where = f"{loopback}:" if loopback.startswith("127.") else ""
     image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
     words = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={robot.title.removesuffix('e').upper()}"]
     for port in ("5900", "6080", "29999", "30001-30004"):
-        words += ["-p", f"{port}:{port}"]
+        words += ["-p", f"{where}{port}:{port}"]
     return shlex.join([*words, f"universalrobots/{image}"])

@@ -12,7 +12,6 @@ import math
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
@@ -22,6 +21,7 @@ from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
 from simbridge.backends.consent import Ask, agree
 from simbridge.backends.loop_timing import LoopTiming
+from simbridge.backends.profiles import PROFILES, Profile, Wishes
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
@@ -30,19 +30,21 @@ from simbridge.cell import Cell
 from simbridge.errors import SimbridgeError
 from simbridge.guard import ArmLimits
 from simbridge.robot import Robot
-from simbridge.servoj import GAIN, LOOKAHEAD
 from simbridge.surroundings import BARE_FLOOR, Surroundings
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import (
     ArmStopped,
     ConnectionLost,
     FullTurn,
+    ProgramRunning,
     RegistersInUse,
     StaleState,
     StartNotReached,
 )
 from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.rtde import RtdeReader
+
+__all__ = ["PROFILES", "Profile", "RtdeBackend", "Wishes"]
 
 STATE = ("timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "speed_scaling", "target_speed_fraction",
          "robot_mode", "safety_mode", "runtime_state")  # fmt: skip
@@ -53,54 +55,8 @@ START_TOLERANCE = math.radians(1.0)
 FAR = 1.0  # rad
 # The servo process gives up after 100 ms without states; when it says nothing at all for so long, it is ended.
 SILENCE = 0.8  # s
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What differs between URSim and a real arm.
-
-    Attributes:
-        name: "ursim" or "real".
-        ursim: Whether the controller must be URSim, and may be switched on.
-        approach_joint_speed: rad/s.
-        approach_tool_speed: m/s.
-    """
-
-    name: str
-    ursim: bool
-    approach_joint_speed: float
-    approach_tool_speed: float
-
-
-PROFILES = {
-    "ursim": Profile("ursim", True, approach_joint_speed=1.0, approach_tool_speed=0.4),
-    "real": Profile("real", False, approach_joint_speed=0.25, approach_tool_speed=0.1),
-}
-
-
-@dataclass(frozen=True)
-class Wishes:
-    """How the controller is to be used.
-
-    Attributes:
-        lookahead: Of servoJ, s.
-        gain: Of servoJ, 1/s^2.
-        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
-        tcp: x y z rx ry rz of the TCP in tool0, set on the controller; None leaves it as it is.
-        payload: kg, set on the controller; None leaves it as it is.
-        payload_cog: Its centre of gravity in tool0, m.
-        priority: Of the real-time scheduler for the servo process; 0 for the ordinary one.
-        yes: Whether the cell file may answer in place of a person.
-    """
-
-    lookahead: float = LOOKAHEAD
-    gain: float = GAIN
-    follow_scaling: bool = True
-    tcp: tuple[float, ...] | None = None
-    payload: float | None = None
-    payload_cog: tuple[float, ...] | None = None
-    priority: int = 0
-    yes: bool = False
+# How long an ending control script may still count as a running program.
+SCRIPT_ENDS = 0.5  # s
 
 
 class RtdeBackend(Backend):
@@ -276,6 +232,7 @@ class RtdeBackend(Backend):
             follow_scaling=wishes.follow_scaling,
             priority=wishes.priority,
         )
+        self._check_again()
         self._last = None
         self._process = ServoProcess(orders)
         with self._ending():
@@ -284,6 +241,23 @@ class RtdeBackend(Backend):
             if wishes.tcp is not None or wishes.payload is not None:
                 preflight.check_tool(read_controller(self.host), wishes.tcp, wishes.payload)
         return self._process
+
+    def _check_again(self) -> None:
+        """Right before the control script is sent: a person may have taken long to answer, and ur_rtde's constructor
+        would stop a program that was begun meanwhile."""
+        deadline = time.monotonic() + SCRIPT_ENDS
+        while True:
+            facts = read_controller(self.host)
+            try:
+                preflight.check_idle(facts)
+                break
+            except ProgramRunning:
+                # It may be the script of the motion before, which is just ending.
+                if time.monotonic() > deadline:
+                    raise
+        preflight.check_identity(facts, self.robot, self._cell, ursim=self.profile.ursim)
+        preflight.check_remote_control(facts)
+        preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
 
     def _replayed(self, process: ServoProcess, setpoints: Array) -> Iterator[ArmState]:
         """The states of a plan, as they come."""
@@ -376,6 +350,7 @@ class RtdeBackend(Backend):
         self.stop()
         stop_paused_program(self.host)
         if self.profile.ursim:
+            self._checked()
             unlock(self.host)
             facts = self._checked()
             preflight.check_not_stopped(facts)

@@ -24,8 +24,8 @@ from simbridge.backends.backend import Array
 from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.ur import errors as controller_errors
-from simbridge.ur.controller import survey
-from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.controller import registers_taken, survey
+from simbridge.ur.errors import ConnectionLost, RegistersInUse
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
 CONNECT_TIMEOUT = 15.0  # s
@@ -76,6 +76,9 @@ class ServoProcess:
             # ur_rtde does not tell which of its connections failed.
             for silent in survey(self._orders.host).lost.values():
                 raise silent from None
+            taken = registers_taken(self._orders.host)
+            if taken:
+                raise RegistersInUse(self._orders.host, taken) from None
             raise
 
     def _ready(self) -> dict[str, Any]:
@@ -199,7 +202,7 @@ def _rebuilt(event: dict[str, Any]) -> Exception:
     """The error that the process reported."""
     kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
     if kind is None or not issubclass(kind, errors.SimbridgeError):
-        return errors.SimbridgeError(f"The servo process failed: {event['error']}: {event['message']}")
+        return errors.InternalError("servo process", event["trace"])
     # Errors keep what they were made with under the same names.
     known = {"message": event["message"], **event["fields"]}
     error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})

@@ -29,6 +29,8 @@ from simbridge.ur.rtde import Package
 from simbridge.ur.stops import FULL_SPEED, scaling_of, stop_of
 
 STALE = 0.1  # s without a newer state
+# After so long without a setpoint it is likely that the script's watchdog has ended it: 0.1 s, less what is uncertain.
+WATCHDOG = 0.09  # s
 # How long setpoints go on without a newer state: so far ahead may the arm's target be when the controller wakes.
 AHEAD = 0.008  # s
 # When the controller speeds up again: from rest to full speed in a quarter of a second.
@@ -41,6 +43,8 @@ _PHASE = 0.25
 _PULL = 0.02
 # How long a stop that was noticed by its effects is given to say its name.
 _REASON_TIMEOUT = 0.1  # s
+# A program that ends so soon after a gap has ended because of it.
+_CAUSE = 0.5  # s
 # For the first state, and for the control script to be seen running.
 _FIRST_TIMEOUT = 1.0  # s
 
@@ -107,6 +111,8 @@ class ServoLoop:
         self._rate = 1.0
         self._sequence = 0
         self._last_due = -1
+        # When the last setpoint left; the last gap that was long enough for the script's watchdog, and when it ended.
+        self._sent = self._unsent = self._unsent_until = 0.0
         self._pending: deque[Sent] = deque()
         self._stopped: Package | None = None
         self.missed_deadlines = self.missed_states = 0
@@ -182,6 +188,8 @@ class ServoLoop:
             # Before a motion's first setpoint none was due.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
+            if late > FORGET:
+                self._rate = 0.0
 
     def _correction(self) -> float:
         """How much this deadline is moved towards its phase after the state that just came."""
@@ -241,6 +249,9 @@ class ServoLoop:
 
     def _look(self) -> None:
         """Whether all is well with the arm."""
+        gap = self._clock.monotonic() - self._sent
+        if self._hold is not None and gap > WATCHDOG:
+            self._unsent, self._unsent_until = gap, self._clock.monotonic()
         quiet = self._clock.monotonic() - self._arrival
         if quiet > STALE:
             raise StaleState(self._host, self.state["timestamp"], quiet)
@@ -257,6 +268,10 @@ class ServoLoop:
             self._take(self._link.states(left))
         state = self._stopped or self.state
         kind = stop_of(state) or ProgramStopped
+        if kind is ProgramStopped and self._unsent and self._clock.monotonic() - self._unsent_until < _CAUSE:
+            return ProgramStopped(
+                self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"], self._unsent
+            )
         return kind(self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
     def _send(self) -> None:
@@ -270,6 +285,7 @@ class ServoLoop:
             setpoint, position = self._motion.next(self._rate)
         checked = self._guard.check(setpoint, self.measured)
         now = self._clock.monotonic()
+        self._sent = now
         if not self._link.servo(checked):
             # Its next states say why.
             raise self._stop()

@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -227,7 +228,8 @@ def _undisturbed(priority: int) -> list[str]:
 def _facts(error: BaseException) -> dict[str, Any]:
     """An error as the parent can make it again."""
     fields = {name: value for name, value in vars(error).items() if isinstance(value, (int, float, str, type(None)))}
-    return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields}
+    trace = "".join(traceback.format_exception(error))
+    return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields, "trace": trace}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

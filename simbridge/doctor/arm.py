@@ -7,14 +7,16 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from simbridge.backends.consent import mounted
 from simbridge.backends.preflight import SAME_MASS, same_tcp, shown_tcp
+from simbridge.cell import Cell
 from simbridge.doctor.finding import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.readable import degrees, millimetres
 from simbridge.resources import robot_files
 from simbridge.robot import Robot
 from simbridge.robot.calibrated import calibrated, deviations
-from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey, model_name
+from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey, is_model, model_name, successors
 from simbridge.ur.primary import is_ursim
 
 
@@ -33,7 +35,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
             f"See for yourself that it is a {robot.title}, and look at the calibration below.",
         )
     known = model.lower().replace(" ", "")
-    if model.lower() != robot.title.lower():
+    if not is_model(model, robot.title):
         here = f"say --robot {known}" if known in robot_files() else "describe the arm in a file (robots/README.md)"
         return failed(name, f"{model}, not {robot.title}", f"If that is the arm you mean, {here}.")
     if robot.series != survey.state.series:
@@ -42,7 +44,7 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
             f"{model} of the {survey.state.series}, and {robot.name} says series '{robot.series}'",
             "Correct the series in the robot's file, or name another with --robot.",
         )
-    return passed(name, model)
+    return passed(name, successors(model))
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:
@@ -65,6 +67,20 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
         name,
         f"{found}, and the cell file says {expected}",
         "This is another arm: give its own cell file, or start one with --write-cell.",
+    )
+
+
+def check_mounting(cell: Cell) -> Finding:
+    """What the cell file says of the mounting, which no controller tells."""
+    name = "mounting"
+    if cell.mounting is None:
+        return warned(
+            name, "not in the cell file: floor is assumed", "Say it there: --yes needs it, and so does gravity."
+        )
+    return warned(
+        name,
+        f"{mounted(cell)}, says the cell file; it cannot be compared",
+        "No controller tells its own: look at the pendant (Installation > General > Mounting) and at the arm.",
     )
 
 

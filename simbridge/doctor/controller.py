@@ -24,7 +24,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
         return passed(name, f"{PORTS[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
-        mend = f"Is URSim running, with this port published? It is started with: {docker_command(robot)}"
+        mend = f"Is URSim running, with this port published? It is started with: {docker_command(robot, survey.host)}"
     else:
         mend = (
             f"Try: ping {survey.host}. Look at the cable, at the address (pendant: Settings > System > Network), and "

@@ -109,6 +109,7 @@ def check_controller(read: Survey, robot: Robot, cell: Cell | None, *, ursim: bo
         controller.check_slider(read),
         arm.check_tcp(read, known.tcp),
         arm.check_payload(read, known.payload),
+        *([] if cell is None else [arm.check_mounting(cell)]),
         arm.check_calibration(read, robot),
         *_calibration_file(read, known.calibration),
         network.check_round_trip(measured),

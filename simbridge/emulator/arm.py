@@ -10,15 +10,14 @@ import pinocchio as pin
 from simbridge.emulator.state import Array
 from simbridge.errors import SimbridgeError
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.ik.kernels import forward_dynamics_solve, tool_jacobian, tool_poses
+from simbridge.ik.kernels import tool_jacobian, tool_poses
 from simbridge.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.
 _TURN = np.diag([-1.0, -1.0, 1.0])
 # Next to nothing: on a calibrated arm the joints' frames, and with them these masses, may be hundreds of metres away.
 _LIGHT = Twin(link_mass=1e-12, link_inertia=1e-9)
-_TOLERANCE = np.array([1e-9, 1e-9])
-_CLAMPS = (np.array([0.2, 0.5]), 0.2)
+_TOLERANCE = (1e-9, 1e-9)
 
 
 class Unreachable(SimbridgeError, ValueError):
@@ -56,6 +55,7 @@ class Arm:
         self.tcp = np.array(pose, dtype=float)
         self._robot = self._bare.with_tcp(frame_of(self.tcp))
         self._placements, self._prismatic = self._robot.placements, self._robot.prismatic
+        self._solver = ForwardDynamics(self._robot, twin=_LIGHT)
 
     def snapshot(self) -> Arm:
         """The arm with the present TCP, whatever TCP this one gets later."""
@@ -83,23 +83,11 @@ class Arm:
             Unreachable: There are none near.
         """
         frame = pin.SE3(_TURN @ target.rotation, _TURN @ target.translation)
-        q, residuals, _, _ = forward_dynamics_solve(
-            self._placements,
-            self._prismatic,
-            near,
-            np.empty((0, len(near))),
-            np.array(pin.SE3ToXYZQUAT(frame))[None],
-            np.array([1.0, 1.0]),
-            100,
-            np.array([1.0, 1.0, _LIGHT.link_mass, _LIGHT.link_inertia]),
-            *_CLAMPS,
-            _TOLERANCE,
-            False,
-        )
-        if not (residuals[0] <= _TOLERANCE).all():
-            away = f"{residuals[0, 0] * 1e3:.1f} mm and {np.degrees(residuals[0, 1]):.2f} degrees"
+        found = self._solver.solve_near(frame, near, _TOLERANCE)
+        if not found.converged:
+            away = f"{found.distance * 1e3:.1f} mm and {np.degrees(found.angle):.2f} degrees"
             raise Unreachable(f"the joints stay {away} away from the tool's target")
-        return q[0]
+        return found.q
 
     def any_joints(self, target: pin.SE3, near: Array) -> Array:
         """Joint positions (n,) for a target anywhere, the first that are found when nothing near fits.
@@ -114,7 +102,7 @@ class Arm:
         except Unreachable:
             pass
         frame = pin.SE3(_TURN @ target.rotation, _TURN @ target.translation)
-        solution = ForwardDynamics(self._robot, twin=_LIGHT).solve(frame, near)
+        solution = self._solver.solve(frame, near)
         if not solution.converged:
             raise Unreachable(
                 f"no joint positions put the tool there; the nearest stay {solution.distance * 1e3:.1f} mm away"

@@ -9,12 +9,12 @@ from pathlib import Path
 from simbridge.emulator.control import ControlServer
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.profile import profile
+from simbridge.emulator.profile import PROFILES, Profile, profile
 from simbridge.emulator.program import compile_program, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import RobotMode
-from simbridge.errors import InputFileError
-from simbridge.robot import load_robot
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot import Robot, load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.dh import DhTable
 
@@ -26,11 +26,13 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
         CannotListen: A port is in use.
         EmulatorBroken: It has ended by itself, because of a mistake of its own.
         UnknownName, InputFileError: A name or file that cannot be used.
+        InvalidParameter: No UR arm, or one that this software does not drive.
     """
+    arm, software = load_robot(robot), profile(polyscope)
+    _check_pair(arm, software)
     warm_up()
     dh, checksum = (None, None) if calibration is None else _own_kinematics(Path(calibration))
-    software = profile(polyscope)
-    controller = Controller(load_robot(robot), software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum)
+    controller = Controller(arm, software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum)
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -50,6 +52,20 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
         while not stop.wait(0.2) and running.alive:
             pass
     return 0
+
+
+def _check_pair(arm: Robot, software: Profile) -> None:
+    """Whether there is such a controller.
+
+    Raises:
+        InvalidParameter: The arm is none of UR's, or its controllers run other software.
+    """
+    if arm.n != 6:
+        raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
+    fitting = [name for name, other in PROFILES.items() if other.series == arm.series]
+    if fitting and software.series != arm.series:
+        needed = f"{' or '.join(fitting)} for the {arm.title}, whose controller is of the {arm.series} (--polyscope)"
+        raise InvalidParameter("PolyScope version", software.polyscope, needed)
 
 
 def _own_kinematics(path: Path) -> tuple[DhTable, tuple[int, ...]]:

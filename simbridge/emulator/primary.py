@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 
+import numpy as np
+
 from simbridge.emulator.commands import Machine
 from simbridge.emulator.rtde_variables import joint_mode
 from simbridge.emulator.state import RuntimeState, SafetyMode
@@ -20,6 +22,8 @@ PERIOD = 0.1  # s
 _CALIBRATED, _NOT_CALIBRATED = 0, 1
 # Defaults of a new program: joint speed and acceleration, tool speed and acceleration, equivalent radius.
 _DEFAULTS = (1.05, 1.4, 0.25, 1.2, 0.1)
+# What is told of a joint without end (wrist 3 of the small arms), rad: how a real controller puts it is not known.
+_ENDLESS = 1e6
 
 
 def package(kind: int, payload: bytes) -> bytes:
@@ -118,7 +122,8 @@ def configuration_data(machine: Machine) -> bytes:
     """Limits, defaults, DH table and what robot this is."""
     robot = machine.robot
     theta, a, d, alpha = machine.dh
-    limits = [value for joint in robot.joints for value in (joint.position_min, joint.position_max)]
+    ends = np.clip([(joint.position_min, joint.position_max) for joint in robot.joints], -_ENDLESS, _ENDLESS)
+    limits = ends.ravel().tolist()
     speeds = [value for joint in robot.joints for value in (joint.max_velocity, robot.max_acceleration)]
     data = struct.pack(">53d", *limits, *speeds, *_DEFAULTS, *a, *d, *alpha, *theta)
     data += struct.pack(">4i", 4, 1, machine.robot_type, 0)

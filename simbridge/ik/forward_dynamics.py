@@ -14,41 +14,24 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter, UnstableSolver
-from simbridge.ik.parameters import expand_gain
+from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
+from simbridge.ik.parameters import PRESETS
+from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.task import task_of
+from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
 from simbridge.robot import Robot
 
+__all__ = ["TOLERANCE", "ForwardDynamics", "Twin", "restart_postures"]
+
 Counts = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Twin:
-    """Where the virtual twin's mass is (section III-B of the paper; the defaults are its equation 17).
-
-    Attributes:
-        tool_mass: At the tool's point, kg.
-        tool_inertia: Isotropic, at the tool's point, kg m^2.
-        link_mass: At the origin of each joint, kg. 0.1 is smooth near singularities, at the cost of straightness.
-        link_inertia: Isotropic, at the origin of each joint, kg m^2.
-    """
-
-    tool_mass: float = 1.0
-    tool_inertia: float = 1.0
-    link_mass: float = 1e-3
-    link_inertia: float = 1e-6
-
-    def __post_init__(self) -> None:
-        for name, value in asdict(self).items():
-            if not (math.isfinite(value) and value > 0.0):
-                raise InvalidParameter(f"twin's {name}", value, "a positive number")
-
+Scheme = Literal["paper", "velocity-accumulation"]
 
 # What `solve` and the reach check hold to.
 TOLERANCE = (1e-6, 1e-5)  # m, rad
@@ -59,7 +42,10 @@ _LONGEST_STEP = 1e3
 _MOST_ITERATIONS = 100_000
 _TRIES = 20
 _ITERATIONS = 200
-_SOLVE_CLAMPS = (np.array([0.5, 1.0]), 0.5)
+_SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
+_RELEASED_STEP = 0.02  # s
+# What is first added to every joint where an iteration failed, in kg m^2 a kg at the tool.
+_BALLAST = 1e-3
 
 
 class ForwardDynamics(Solver):
@@ -73,12 +59,18 @@ class ForwardDynamics(Solver):
         kd: Damping, likewise (N s/m, N m s/rad).
         twin: The virtual masses.
         error_clamp: The largest translation (m) and rotation (rad) that pull; None for no clamp.
-        step_clamp: The largest motion of a joint in an iteration, rad; None for no clamp.
-            Without clamps this is the paper's plain algorithm, which oscillates on targets out of reach.
+        step_clamp: The largest motion of a joint in an iteration, rad. With it iterations that raise the error are
+            taken back and damped, so that a target out of reach is approached as near as can be, and then held; None
+            for neither. Without clamps this is the paper's plain algorithm, which oscillates on targets out of reach.
+        scheme: "paper": q += 0.25 dt^2 qdd. "velocity-accumulation": as the authors' released controller
+            (cartesian_controllers) has it: q += dt qd, qd = 0.9 (qd + dt qdd), within the joint limits; dt is 0.02 s,
+            there is no step clamp, and the velocity goes on from target to target.
+            `preset(robot, "released")` has its other settings, too.
+        task: "pose", "axis" or "position": what of a target is to be attained; the robot's own by default.
 
     Raises:
         UnstableSolver: The settings are at or past the stability bound, kappa + 2 dt kd/m < 8 and dt kd/m < 4, where
-            kappa = dt^2 kp/m, for translation and rotation each.
+            kappa = dt^2 kp/m, for translation and rotation each; with velocity accumulation kappa < 1/9.
     """
 
     name = "forward-dynamics"
@@ -94,8 +86,9 @@ class ForwardDynamics(Solver):
         twin: Twin | None = None,
         error_clamp: Sequence[float] | None = (0.2, 0.5),
         step_clamp: float | None = 0.1,
+        scheme: Scheme = "paper",
+        task: str | None = None,
     ) -> None:
-        super().__init__(robot)
         self.dt = float(dt)
         self._iterations = int(iterations)
         self.kp = expand_gain("kp", kp)
@@ -103,6 +96,7 @@ class ForwardDynamics(Solver):
         self.twin = twin or Twin()
         self.error_clamp = None if error_clamp is None else (float(error_clamp[0]), float(error_clamp[1]))
         self.step_clamp = None if step_clamp is None else float(step_clamp)
+        self.scheme = scheme
         if not 0.0 < self.dt <= _LONGEST_STEP:
             raise InvalidParameter("solver's dt", dt, f"above 0 and at most {_LONGEST_STEP:g} s")
         if not 1 <= self._iterations <= _MOST_ITERATIONS:
@@ -110,20 +104,74 @@ class ForwardDynamics(Solver):
         clamps = [*(self.error_clamp or ()), *(() if self.step_clamp is None else (self.step_clamp,))]
         if not all(clamp > 0.0 for clamp in clamps):
             raise InvalidParameter("solver's clamp", (error_clamp, step_clamp), "positive, or infinite for none")
+        super().__init__(robot)
+        self.task = task_of(robot, task)
+        self._masses = effective_masses(self.twin, robot)
+        self._check_scheme()
         self._check_stability()
+        step = math.inf if self.step_clamp is None else self.step_clamp
+        clamped = self.error_clamp or (math.inf, math.inf)
+        ballast = _BALLAST * self._masses[0]
+        self._settings = np.array(
+            [self.dt, step, *clamped, *self.twin.numbers, *self.kp, *self.kd, self.kappa, ballast]
+        )
+        # Next to the solver, so that a step needs not look them up.
+        self._placements = robot.placements
+        self._limits = np.array([robot.position_min, robot.position_max])
+        self._n = robot.n
+        self._run: Any = None
+        self._memory = self._begin(self._q)
+
+    @classmethod
+    def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:
+        """The solver with the settings of a preset, except for those given.
+
+            accurate        kp 50: follows closely
+            smooth          kp 5: a low-pass filter for targets that are noisy or rare
+            near-singular   link mass 0.1: calm at singularities, less straight
+            one-shot        dt 1, kp 2: most of the way to a far target in one step; `solve` adds restarts
+            released        what the authors' released controller does
+
+        Raises:
+            UnknownName: There is no such preset.
+        """
+        from simbridge.ik.parameters import ForwardDynamicsParameters
+
+        if name not in PRESETS:
+            raise UnknownName("preset", name, PRESETS)
+        solver = ForwardDynamicsParameters(**PRESETS[name]).arguments()
+        return cls(robot, **{**solver, **settings})
+
+    def _check_scheme(self) -> None:
+        if self.scheme not in ("paper", "velocity-accumulation"):
+            raise InvalidParameter("solver's scheme", self.scheme, "paper or velocity-accumulation")
+        if self.scheme == "paper":
+            return
+        if self.dt != _RELEASED_STEP:
+            raise InvalidParameter("solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation")
+        if self.step_clamp is not None and math.isfinite(self.step_clamp):
+            raise InvalidParameter("solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation")
 
     def _check_stability(self) -> None:
-        masses = np.repeat([self.twin.tool_mass, self.twin.tool_inertia], 3)
-        kappa = self.dt**2 * np.array(self.kp) / masses
-        damping = self.dt * np.array(self.kd) / masses
+        kappa, damping = loads(self.dt, self.kp, self.kd, self._masses)
+        # What the task does not see does not pull.
+        rows = 3 if self.task == "position" else 6
+        kappa, damping = kappa[:rows], damping[:rows]
+        self.kappa = float(np.max(kappa))
+        if self.scheme == "velocity-accumulation":
+            radius = [accumulated_radius(k, d) for k, d in zip(kappa, damping, strict=True)]
+            worst = int(np.argmax(radius))
+            # Without any pull an error just stays.
+            if radius[worst] >= 1.0 and (kappa[worst] > 0.0 or radius[worst] > 1.0 + 1e-9):
+                raise UnstableSolver(float(kappa[worst]), float(damping[worst]), accumulating=True)
+            return
         worst = int(np.argmax(np.maximum((kappa + 2.0 * damping) / 8.0, damping / 4.0)))
         if kappa[worst] + 2.0 * damping[worst] >= 8.0 or damping[worst] >= 4.0:
             raise UnstableSolver(float(kappa[worst]), float(damping[worst]))
-        self.kappa = float(np.max(kappa))
         if self.kappa > 4.0:
             warnings.warn(
                 f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
-                stacklevel=3,
+                stacklevel=4,
             )
 
     @property
@@ -140,28 +188,41 @@ class ForwardDynamics(Solver):
             **asdict(self.twin),
             "error_clamp": [] if self.error_clamp is None else list(self.error_clamp),
             "step_clamp": math.inf if self.step_clamp is None else self.step_clamp,
+            "scheme": self.scheme,
+            "task": self.task,
         }
 
-    @property
-    def _twin(self) -> Array:
-        return np.array([self.twin.tool_mass, self.twin.tool_inertia, self.twin.link_mass, self.twin.link_inertia])
+    def reset(self, q: Array | Sequence[float]) -> None:
+        super().reset(q)
+        self._memory = self._begin(self._q)
+
+    def step(self, target: Target) -> Array:
+        goal = as_pose(target)
+        q = self._tracked(goal[None], self._memory)[0]
+        self._stepped_to(q, goal)
+        return q.copy()
 
     def track(self, poses: Array, q0: Array) -> Array:
-        from simbridge.ik.kernels import forward_dynamics_track
+        return self._tracked(np.ascontiguousarray(poses, dtype=float), self._begin(q0))
 
-        return forward_dynamics_track(
-            self.robot.placements,
-            self.robot.prismatic,
-            np.ascontiguousarray(q0, dtype=float),
-            np.ascontiguousarray(poses, dtype=float),
-            self.dt,
-            self._iterations,
-            np.array(self.kp),
-            np.array(self.kd),
-            self._twin,
-            np.array(self.error_clamp or (np.inf, np.inf)),
-            np.inf if self.step_clamp is None else self.step_clamp,
-        )
+    def _begin(self, q: Array) -> Array:
+        """What the kernel keeps from one target to the next (see `codegen/loops.py`), at rest at q."""
+        memory = np.zeros(2 * self.robot.n + 8)
+        memory[: self.robot.n] = q
+        return memory
+
+    def _tracked(self, poses: Array, memory: Array) -> Array:
+        if self._run is None:
+            kernel = self._kernel()
+            self._run = kernel.track if self.scheme == "paper" else kernel.accumulate
+        out = np.empty((len(poses), self._n))
+        self._run(self._placements, self._limits, poses, memory, self._settings, self._iterations, out)
+        return out
+
+    def _kernel(self) -> Any:
+        from simbridge.ik.codegen.kernel import forward_dynamics_kernel
+
+        return forward_dynamics_kernel(self.robot, self.task)
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
         """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from twenty fixed postures."""
@@ -178,30 +239,40 @@ class ForwardDynamics(Solver):
         q, residuals, _, _ = self._solve(np.ascontiguousarray(poses, dtype=float), q0, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> tuple[Array, Array, Counts, Counts]:
-        from simbridge.ik.kernels import forward_dynamics_solve
+    def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:
+        """One try from q0 (n,), without restarts or joint limits: the solution that continues a motion.
 
-        twin = self._twin
-        error_clamp, step_clamp = _SOLVE_CLAMPS
-        return forward_dynamics_solve(
-            self.robot.placements,
-            self.robot.prismatic,
-            np.ascontiguousarray(q0, dtype=float),
-            restart_postures(self.robot, _TRIES),
-            poses,
-            0.25 * _KAPPA * twin[:2],
-            _ITERATIONS,
-            twin,
-            error_clamp,
-            step_clamp,
-            np.array(tolerance),
-            True,
+        Args:
+            target: The pose.
+            q0: Where to begin, rad.
+            tolerance: Translation (m) and rotation (rad) at which it has converged.
+        """
+        q, residuals, used, _ = self._solve(as_pose(target)[None], q0, tolerance, tries=0)
+        left, turned = float(residuals[0, 0]), float(residuals[0, 1])
+        return Solution(q[0], left <= tolerance[0] and turned <= tolerance[1], left, turned, int(used[0]), 0)
+
+    def _solve(
+        self, poses: Array, q0: Array, tolerance: tuple[float, float], tries: int = _TRIES
+    ) -> tuple[Array, Array, Counts, Counts]:
+        # In virtual time of 1 s, kappa is kp/m.
+        gains = np.repeat(_KAPPA * np.array(self._masses), 3)
+        twin = self.twin.numbers
+        settings = np.array([1.0, _SOLVE_STEP_CLAMP, *_SOLVE_ERROR_CLAMP, *twin, *gains, *np.zeros(8)])
+        starts = restart_postures(self.robot, tries)
+        q0 = np.ascontiguousarray(q0, dtype=float)
+        found: tuple[Array, Array, Counts, Counts] = self._kernel().solve(
+            self._placements, q0, starts, poses, settings, _ITERATIONS, np.array(tolerance), True
         )
+        return found
 
     def lag(self, period: float) -> float | None:
-        """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None with damping."""
+        """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None where unknown.
+
+        That is with damping, with velocity accumulation, and with no mass at the tool.
+        """
+        known = self.scheme == "paper" and not any(self.kd) and self.twin.tool_mass > 0.0
         # Without a pull along some axis the target is never followed.
-        if any(self.kd) or min(self.kp[:3]) == 0.0:
+        if not known or min(self.kp[:3]) == 0.0:
             return None
         rho = (1.0 - 0.25 * self.dt**2 * min(self.kp[:3]) / self.twin.tool_mass) ** self._iterations
         return period * rho / (1.0 - rho)

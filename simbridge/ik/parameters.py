@@ -3,30 +3,52 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from simbridge.errors import InvalidParameter
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.ik.iterative_parameters import (
+    ConstrainedParameters,
+    DampedLeastSquaresParameters,
+    FeedbackParameters,
+    IterativeParameters,
+    JacobianTransposeParameters,
+    PseudoinverseParameters,
+    SelectivelyDampedParameters,
+)
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
     from simbridge.robot import Robot
 
-Gain = tuple[float, float, float, float, float, float]
+PRESETS: dict[str, dict[str, Any]] = {
+    "accurate": {"kp": (50.0,)},
+    "smooth": {"kp": (5.0,)},
+    "near-singular": {"link_mass": 0.1},
+    "one-shot": {"dt": 1.0, "kp": (2.0,) * 6, "iterations": 200, "error_clamp": (0.5, 1.0), "step_clamp": 0.5},
+    "released": {
+        "scheme": "velocity-accumulation",
+        "dt": 0.02,
+        "link_mass": 0.1,
+        "error_clamp": (1.0, 1.0),
+        "step_clamp": math.inf,
+    },
+}
+"""Settings of forward dynamics for a purpose; see `ForwardDynamics.preset`."""
 
 
-def expand_gain(name: str, value: float | Sequence[float]) -> Gain:
-    """Six gains, translation first, from six numbers or from one, of which the rotation gets a tenth (equation 18)."""
-    try:
-        numbers = [float(v) for v in (value if isinstance(value, Sequence) else [value])]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) == 1:
-        numbers = [numbers[0]] * 3 + [0.1 * numbers[0]] * 3
-    if len(numbers) != 6 or not all(math.isfinite(v) and v >= 0.0 for v in numbers):
-        raise InvalidParameter(f"solver's {name}", value, "one number, or six, none of them negative")
-    return (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
+    """Changed settings with a preset among them spelt out; those given beside it hold.
+
+    Raises:
+        UnknownName: There is no such preset.
+    """
+    name = changes.get("preset")
+    if not name:
+        return changes
+    if name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return {**PRESETS[name], **changes, "preset": ""}
 
 
 @dataclass(frozen=True)
@@ -52,7 +74,34 @@ class ForwardDynamicsParameters:
     error_clamp: tuple[float, ...] = (0.2, 0.5)
     """Largest error that pulls, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = 0.1
-    """Largest joint motion in an iteration, rad; inf for none."""
+    """Largest joint motion in an iteration, rad; inf for none, and then steps may raise the error."""
+    scheme: Literal["paper", "velocity-accumulation"] = "paper"
+    """How it integrates: as the paper prints it, or as the released controller does (dt 0.02, no step clamp)."""
+    task: str = ""
+    """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
+    preset: str = ""
+    """Settings for a purpose, where they are not given: accurate, smooth, near-singular, one-shot or released."""
+
+    def __post_init__(self) -> None:
+        if self.preset and self.preset not in PRESETS:
+            raise UnknownName("preset", self.preset, PRESETS)
+
+    def arguments(self) -> dict[str, Any]:
+        """What `ForwardDynamics` is to be made with; a setting at its default gives way to the preset's.
+
+        Raises:
+            InvalidParameter: A setting makes no sense.
+        """
+        from simbridge.ik.twin import Twin
+
+        settings = {own.name: getattr(self, own.name) for own in fields(self)}
+        for name, value in PRESETS.get(settings.pop("preset"), {}).items():
+            if getattr(self, name) == getattr(type(self), name):
+                settings[name] = value
+        if len(settings["error_clamp"]) != 2:
+            raise InvalidParameter("solver's error_clamp", self.error_clamp, "two numbers: m and rad")
+        masses = {own.name: settings.pop(own.name) for own in fields(Twin)}
+        return {**settings, "twin": Twin(**masses), "task": self.task or None}
 
     def build(self, robot: Robot) -> Solver:
         """The solver with these settings.
@@ -61,21 +110,44 @@ class ForwardDynamicsParameters:
             UnstableSolver: At or past the stability bound.
             InvalidParameter: A setting makes no sense.
         """
-        from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+        from simbridge.ik.forward_dynamics import ForwardDynamics
 
-        if len(self.error_clamp) != 2:
-            raise InvalidParameter("solver's error_clamp", self.error_clamp, "two numbers: m and rad")
-        return ForwardDynamics(
-            robot,
-            dt=self.dt,
-            iterations=self.iterations,
-            kp=self.kp,
-            kd=self.kd,
-            twin=Twin(self.tool_mass, self.tool_inertia, self.link_mass, self.link_inertia),
-            error_clamp=self.error_clamp,
-            step_clamp=self.step_clamp,
-        )
+        return ForwardDynamics(robot, **self.arguments())
 
 
-SOLVERS = {"forward-dynamics": ForwardDynamicsParameters}
+@dataclass(frozen=True)
+class ClosedFormParameters:
+    """The closed form has no settings."""
+
+    def build(self, robot: Robot) -> Solver:
+        """The solver.
+
+        Raises:
+            NoClosedForm: The arm is neither a UR arm with nominal kinematics nor a planar arm of two links.
+        """
+        from simbridge.ik.closed_form import ClosedForm
+
+        return ClosedForm(robot)
+
+
+SolverParameters: TypeAlias = ForwardDynamicsParameters | IterativeParameters | ClosedFormParameters
+
+SOLVERS: dict[str, type[ForwardDynamicsParameters] | type[IterativeParameters] | type[ClosedFormParameters]] = {
+    "forward-dynamics": ForwardDynamicsParameters,
+    "jacobian-transpose": JacobianTransposeParameters,
+    "pseudoinverse": PseudoinverseParameters,
+    "damped-least-squares": DampedLeastSquaresParameters,
+    "selectively-damped": SelectivelyDampedParameters,
+    "feedback": FeedbackParameters,
+    "constrained": ConstrainedParameters,
+    "closed-form": ClosedFormParameters,
+}
 """Every solver by its name at the command line."""
+
+
+def unknown_setting(solver: str, setting: str) -> UnknownName:
+    """The error that a solver has no such setting, and which solvers have it."""
+    known = [field.name for field in fields(SOLVERS[solver])]
+    others = [name for name, kind in SOLVERS.items() if setting in {field.name for field in fields(kind)}]
+    hint = f"{setting} is a setting of {' and '.join(others)}: choose it with --solver." if others else ""
+    return UnknownName(f"setting of {solver}", setting, known, hint)

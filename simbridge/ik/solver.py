@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,11 @@ def as_pose(target: Target) -> Array:
     if isinstance(target, pin.SE3):
         return np.array(pin.SE3ToXYZQUAT(target), dtype=float)
     array = np.asarray(target, dtype=float)
+    if array.shape == (7,):
+        # The usual case, without a dozen calls of numpy: finite, and a unit quaternion already.
+        px, py, pz, x, y, z, w = array.tolist()
+        if abs(x * x + y * y + z * z + w * w - 1.0) <= pose.ROUNDING and math.isfinite(px + py + pz):
+            return array.copy()
     if array.shape != (7,) or not np.all(np.isfinite(array)) or not np.any(array[3:]):
         raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
     return np.concatenate([array[:3], pose.normalized(array[3:])])
@@ -61,27 +67,46 @@ class Diagnosis:
         q: Joint positions (n,), rad.
         target: The target (7,) of the last step.
         iterations: Iterations spent on it.
+        task: "pose", "axis" or "position": what of the target was to be attained.
     """
 
     robot: Robot
     q: Array
     target: Array
     iterations: int
+    task: str = "pose"
 
     @cached_property
     def residual(self) -> tuple[float, float]:
-        """What is left of the translation (m) and of the rotation (rad)."""
-        attained = tool_path(self.robot, self.q[None])[0]
-        translation, rotation = pose.error(self.target, attained)
-        return float(np.linalg.norm(translation)), float(np.linalg.norm(rotation))
+        """What is left of the translation (m) and of the rotation (rad), as far as the task asks for it."""
+        from simbridge.ik.task import residual
+
+        return residual(self.task, self.target, tool_path(self.robot, self.q[None])[0])
+
+    @cached_property
+    def _singular_values(self) -> Array:
+        """Of the task's Jacobian, as many as there are directions in which the arm can ever move."""
+        from simbridge.ik.task import movable_rows, task_jacobian
+
+        singular = np.linalg.svd(task_jacobian(self.robot, self.q, self.task), compute_uv=False)
+        return np.pad(singular, (0, 6))[: movable_rows(self.robot, self.task)]
+
+    @cached_property
+    def dependent_rows(self) -> int:
+        """How many rows of the task depend on others here: above 0 the arm is singular, or has too few joints.
+
+        Directions in which it never moves, such as across the plane of a planar arm, are not counted.
+        """
+        singular = self._singular_values
+        return int(np.sum(singular <= 1e-6 * singular[0]))
 
     @cached_property
     def manipulability(self) -> float:
-        """sqrt(det(J J^T)) (Yoshikawa 1985); with fewer than six joints sqrt(det(J^T J))."""
-        from simbridge.ik.kernels import tool_jacobian
+        """sqrt(det(J J^T)) of the task's rows (Yoshikawa 1985); with fewer joints than rows sqrt(det(J^T J)).
 
-        jacobian = tool_jacobian(self.robot.placements, self.robot.prismatic, self.q)
-        return float(np.prod(np.linalg.svd(jacobian, compute_uv=False)))
+        Directions in which the arm never moves are left out.
+        """
+        return float(np.prod(self._singular_values[: self.robot.n]))
 
     @cached_property
     def nearest_limit(self) -> tuple[str, float]:
@@ -97,13 +122,17 @@ class Solver(ABC):
     Attributes:
         name: As given to `--solver`.
         robot: The arm it solves for.
+        task: "pose", "axis" (position and the tool's z axis) or "position": what of a target it is to attain.
     """
 
     name: str
+    task: str = "pose"
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._q: Array = robot.home.copy()
+        # What `last` is about: joint positions and target. Made when asked for: it would double the time of a step.
+        self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
 
     @property
@@ -114,6 +143,8 @@ class Solver(ABC):
     @property
     def last(self) -> Diagnosis | None:
         """Residual, iterations, manipulability and nearest limit after the last step; None before the first."""
+        if self._last is None and self._stepped is not None:
+            self._last = Diagnosis(self.robot, *self._stepped, self.iterations, self.task)
         return self._last
 
     @property
@@ -132,14 +163,17 @@ class Solver(ABC):
         if positions.shape != (self.robot.n,) or not np.all(np.isfinite(positions)):
             raise InvalidParameter("joint positions", q, f"{self.robot.n} finite numbers")
         self._q = positions
-        self._last = None
+        self._stepped = self._last = None
 
     def step(self, target: Target) -> Array:
         """One control period towards a target: joint positions (n,), rad."""
         goal = as_pose(target)
-        self._q = self.track(goal[None], self._q)[0]
-        self._last = Diagnosis(self.robot, self._q, goal, self.iterations)
+        self._stepped_to(self.track(goal[None], self._q)[0], goal)
         return self._q.copy()
+
+    def _stepped_to(self, q: Array, goal: Array) -> None:
+        """Go on from q, where the step towards a goal (7,) has led."""
+        self._q, self._stepped, self._last = q, (q, goal), None
 
     @abstractmethod
     def track(self, poses: Array, q0: Array) -> Array:
@@ -170,6 +204,15 @@ class Solver(ABC):
         Returns:
             Joint positions (T, n), residuals (T, 2) in m and rad, and which converged (T,).
         """
+
+    @property
+    def reaching(self) -> Solver:
+        """Who tells which targets can be reached, and solves the first joints of a plan.
+
+        The solver itself; where it converges too slowly to tell, or to something else than the target, a dependable one
+        with the same task.
+        """
+        return self
 
     def lag(self, period: float) -> float | None:
         """How long the solution trails a target that moves at constant speed, s; None when no formula is known.

@@ -1,16 +1,45 @@
 """Numbers that say how well a motion was tracked: pure functions over arrays of stamps and poses."""
 
+from simbridge.metrics.alignment import Alignment, align, rigid_transform
 from simbridge.metrics.budget import ErrorBudget, PoseError, error_budget, statistics
 from simbridge.metrics.delays import delay, delay_compensated, sampled
-from simbridge.metrics.summary import tracking_summary
+from simbridge.metrics.dexterity import near_limits, near_singularity
+from simbridge.metrics.effort import joint_effort
+from simbridge.metrics.path import ContourError, contour_error
+from simbridge.metrics.smoothness import ldlj, sparc
+from simbridge.metrics.summary import path_summary, smoothness_summary, tracking_summary
+from simbridge.metrics.trajectory_errors import (
+    TrajectoryError,
+    absolute_pose_error,
+    associate,
+    relative_pose_error,
+    relative_pose_error_over,
+)
 
 __all__ = [
+    "Alignment",
+    "ContourError",
     "ErrorBudget",
     "PoseError",
+    "TrajectoryError",
+    "absolute_pose_error",
+    "align",
+    "associate",
+    "contour_error",
     "delay",
     "delay_compensated",
     "error_budget",
+    "joint_effort",
+    "ldlj",
+    "near_limits",
+    "near_singularity",
+    "path_summary",
+    "relative_pose_error",
+    "relative_pose_error_over",
+    "rigid_transform",
     "sampled",
+    "smoothness_summary",
+    "sparc",
     "statistics",
     "tracking_summary",
 ]

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge import pose
 from simbridge.metrics.budget import PoseError
-from simbridge.metrics.minimum import minimum
+from simbridge.metrics.minimum import downhill, minimum
 from simbridge.metrics.samples import rows, stamps
 
 Array = NDArray[np.float64]
@@ -34,6 +34,9 @@ LONGEST = 2.0
 LEAST_MOTION = 1e-4
 """How far, in m (0.1 mm, or 1 mrad over ROTATION_LENGTH), a motion must go from its first pose to tell a delay."""
 
+FEW = 1000
+"""So many poses of a long motion are looked at first to see whether it moves."""
+
 LEAST_AGREEMENT = 0.5
 """The least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
 
@@ -45,6 +48,9 @@ VELOCITY_SPAN = 0.02
 
 MOST_COMPARED = 20_000
 """Longer recordings are compared at evenly spaced samples: more of them no longer change the answer."""
+
+MOST_CORRELATED = 1 << 18
+"""The rough search correlates at most so many velocities; of a longer recording, at a longer period."""
 
 RESOLUTION = 1e-6
 """How finely, in s, the best shift is located."""
@@ -90,10 +96,10 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
     poses = rows("attained poses", attained, 7, len(t))
     if len(t) < FEWEST_SAMPLES:
         return None
-    grid = np.linspace(t[0], t[-1], len(t))
-    period = (t[-1] - t[0]) / (len(t) - 1)
-    wanted = rows("desired poses", desired(grid), 7, len(t))
-    if min(_extent(wanted), _extent(poses)) < LEAST_MOTION:
+    grid = np.linspace(t[0], t[-1], min(len(t), MOST_CORRELATED))
+    period = (t[-1] - t[0]) / (len(grid) - 1)
+    wanted = rows("desired poses", desired(grid), 7, len(grid))
+    if not (_moves(wanted) and _moves(poses)):
         return None
     even = pose.interpolate(t, poses, grid)
     stride = -(-len(t) // MOST_COMPARED)
@@ -105,7 +111,7 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
         return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside]) ** 2, axis=-1)))
 
     seed = _velocity_lag(wanted, even, period, limit)
-    bracket = _downhill(mean_squared_distance, seed, period, limit)
+    bracket = downhill(mean_squared_distance, seed, period, limit)
     if bracket is None:
         return None
     low, start, high = bracket
@@ -145,9 +151,10 @@ def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
     return np.asarray((times - high >= times[0]) & (times - low <= times[-1]))
 
 
-def _extent(poses: Array) -> float:
-    """The largest distance, in m, from the first pose."""
-    return float(np.sqrt(np.max(np.sum(_displacements(poses, poses[0]) ** 2, axis=-1))))
+def _moves(poses: Array) -> bool:
+    """Whether a motion ever leaves its first pose by LEAST_MOTION; of a long one a few poses tell, if it does."""
+    few = poses[:: max(1, len(poses) // FEW)]
+    return any(np.sqrt(np.max(np.sum(_displacements(p, poses[0]) ** 2, axis=-1))) >= LEAST_MOTION for p in (few, poses))
 
 
 def _displacements(poses: Array, origin: Array) -> Array:
@@ -175,23 +182,3 @@ def _velocity_lag(desired: Array, attained: Array, period: float, limit: float) 
     lags = np.arange(-reach, reach + 1)
     correlation = np.fft.irfft(spectrum.sum(axis=1), size)[lags]
     return float(lags[np.argmax(correlation)] * period)
-
-
-def _downhill(
-    cost: Callable[[float], float], start: float, step: float, limit: float
-) -> tuple[float, float, float] | None:
-    """Three shifts, the middle one no worse than its neighbours; None if the cost still falls at the limit."""
-    left, right = max(start - step, -limit), min(start + step, limit)
-    at_left, at_start, at_right = cost(left), cost(start), cost(right)
-    if at_start <= min(at_left, at_right):
-        return (left, start, right) if abs(start) < limit else None
-    forward = 1.0 if at_right < at_left else -1.0
-    previous, here, at_here = (start, right, at_right) if at_right < at_left else (start, left, at_left)
-    while abs(here) < limit:
-        step *= 2.0
-        ahead = float(np.clip(here + forward * step, -limit, limit))
-        at_ahead = cost(ahead)
-        if at_ahead >= at_here:
-            return (previous, here, ahead) if forward > 0.0 else (ahead, here, previous)
-        previous, here, at_here = here, ahead, at_ahead
-    return None

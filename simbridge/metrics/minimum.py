@@ -1,4 +1,4 @@
-"""The minimum of a function of one variable between two bounds, by Brent's method.
+"""The minimum of a function of one variable: a bracket around it, and Brent's method between two bounds.
 
 R. P. Brent, Algorithms for Minimization without Derivatives, 1973, chapter 5: a parabola through the three best
 points where it can be trusted, a golden section where it cannot. It needs no derivative, never leaves the bounds,
@@ -61,3 +61,33 @@ def minimum(function: Callable[[float], float], low: float, start: float, high: 
         elif at_trial <= at_third or third in (best, second):
             third, at_third = trial, at_trial
     return best
+
+
+def downhill(
+    cost: Callable[[float], float], start: float, step: float, limit: float
+) -> tuple[float, float, float] | None:
+    """Three arguments between which there is a minimum: the middle one is no worse than its neighbours.
+
+    Args:
+        cost: What to minimise; it is only called between -limit and limit.
+        start: Where to begin.
+        step: The first step, either way; doubled as long as it goes down.
+        limit: How far from zero to look.
+
+    Returns:
+        The arguments, increasing; None if the cost still falls at the limit.
+    """
+    left, right = max(start - step, -limit), min(start + step, limit)
+    at_left, at_start, at_right = cost(left), cost(start), cost(right)
+    if at_start <= min(at_left, at_right):
+        return (left, start, right) if abs(start) < limit else None
+    forward = 1.0 if at_right < at_left else -1.0
+    previous, here, at_here = (start, right, at_right) if at_right < at_left else (start, left, at_left)
+    while abs(here) < limit:
+        step *= 2.0
+        ahead = min(max(here + forward * step, -limit), limit)
+        at_ahead = cost(ahead)
+        if at_ahead >= at_here:
+            return (previous, here, ahead) if forward > 0.0 else (ahead, here, previous)
+        previous, here, at_here = here, ahead, at_ahead
+    return None

@@ -35,6 +35,18 @@ def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -
     return array
 
 
+def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
+    """Of rows (count, columns), those that are finite: for what a sensor does not always tell.
+
+    Raises:
+        UnusableSamples: For another shape.
+    """
+    array = np.asarray(values, dtype=float)
+    finite = np.isfinite(array)
+    rows(name, np.where(finite, array, 0.0), columns, count)
+    return np.asarray(array[finite.all(axis=1)])
+
+
 def stamps(name: str, values: ArrayLike) -> Array:
     """The values as finite, strictly increasing instants (T,) in s, at least one.
 
@@ -58,8 +70,9 @@ def stamps(name: str, values: ArrayLike) -> Array:
 
 
 def _all_finite(name: str, array: Array) -> None:
-    bad = np.flatnonzero(~np.isfinite(array).all(axis=tuple(range(1, array.ndim))))
-    if len(bad):
+    finite = np.isfinite(array)
+    if not finite.all():
+        bad = np.flatnonzero(~finite.all(axis=tuple(range(1, array.ndim))))
         raise UnusableSamples(
             name,
             f"sample {bad[0]} is not finite, {len(bad)} of {len(array)} in all. "

@@ -1,14 +1,23 @@
-"""The tracking part of summary.json: the error budget, the three delays, and the error without its delay."""
+"""The parts of summary.json: error budget and delays; the path, time aside; smoothness."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from simbridge.metrics.budget import error_budget
+from simbridge.metrics.budget import ErrorBudget, error_budget, statistics
 from simbridge.metrics.delays import LONGEST, Motion, delay, delay_compensated, sampled
-from simbridge.metrics.samples import stamps
+from simbridge.metrics.effort import evenly
+from simbridge.metrics.path import ContourError
+from simbridge.metrics.samples import rows, stamps
+from simbridge.metrics.smoothness import CUTOFF, ldlj, sparc
+
+Array = NDArray[np.float64]
+
+STILL = 1e-3
+"""m/s or rad/s: what never gets faster does not move, and the smoothness of its noise means nothing."""
 
 
 def tracking_summary(
@@ -20,6 +29,7 @@ def tracking_summary(
     attained: ArrayLike,
     *,
     longest: float = LONGEST,
+    budget: ErrorBudget | None = None,
 ) -> dict[str, Any]:
     """What summary.json says about tracking, ready to be written as JSON.
 
@@ -31,6 +41,7 @@ def tracking_summary(
         setpoint: Poses (T, 7) of the joints that were sent.
         attained: Poses (T, 7) of the joints that were measured.
         longest: The longest delay, either way, to look for, in s.
+        budget: The error budget of just these poses, where it is known already.
 
     Returns:
         `tracking_error`, `sampling_error`, `solver_error`, `limiter_error`, `plant_error`: each `{position_m,
@@ -42,7 +53,7 @@ def tracking_summary(
         UnusableSamples: If the arrays do not belong together or a value is not finite.
     """
     t = stamps("times", times)
-    budget = error_budget(reference(t), target, solution, setpoint, attained)
+    budget = budget or error_budget(reference(t), target, solution, setpoint, attained)
     total = delay(t, reference, attained, longest=longest)
     return {
         "tracking_error": budget.tracking.statistics(),
@@ -54,4 +65,62 @@ def tracking_summary(
         "solver_delay_s": delay(t, sampled(t, target), setpoint, longest=longest),
         "plant_delay_s": delay(t, sampled(t, setpoint), attained, longest=longest),
         "delay_compensated": None if total is None else delay_compensated(t, reference, attained, total).statistics(),
+    }
+
+
+def path_summary(contour: ContourError) -> dict[str, Any]:
+    """`contour_error` and `along_path_lag` of at least one sample.
+
+    Returns:
+        `contour_error`: `{position_m: {rms, mean, p95, max}}`. `along_path_lag`: `{length_m, time_s}` of `{rms, mean,
+        min, max}`, signed, positive behind; `time_s` is None where the reference never moves.
+    """
+    told = contour.lag_time[np.isfinite(contour.lag_time)]
+    return {
+        "contour_error": {"position_m": statistics(contour.distance)},
+        "along_path_lag": {"length_m": _signed(contour.lag), "time_s": _signed(told) if len(told) else None},
+    }
+
+
+def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLike) -> dict[str, Any]:
+    """SPARC and LDLJ of the tool's and of every joint's speed.
+
+    Args:
+        times: Strictly increasing stamps (T,) in s.
+        positions: Attained positions of the tool (T, 3), m; its speed is their central difference.
+        velocity: Measured joint velocities (T, n).
+
+    Returns:
+        `{tool: {sparc, ldlj}, joints: {sparc: [n], ldlj: [n]}}`; None where a motion does not tell one.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    t = stamps("times", times)
+    x = rows("attained positions", positions, 3, len(t))
+    v = np.asarray(velocity, dtype=float)
+    if len(t) < 3:
+        told: list[tuple[float | None, float | None]] = [(None, None)] * (1 + v.shape[1])
+    else:
+        period, even = evenly(t, np.column_stack([x, v]))
+        tool = np.linalg.norm(np.gradient(even[:, :3], period, axis=0), axis=1)
+        told = [_smoothness(speed, 1.0 / period) for speed in (tool, *np.abs(even[:, 3:]).T)]
+    return {
+        "tool": {"sparc": told[0][0], "ldlj": told[0][1]},
+        "joints": {"sparc": [joint[0] for joint in told[1:]], "ldlj": [joint[1] for joint in told[1:]]},
+    }
+
+
+def _smoothness(speed: Array, rate: float) -> tuple[float | None, float | None]:
+    if speed.max() < STILL:
+        return None, None
+    return sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)), ldlj(speed, rate)
+
+
+def _signed(values: Array) -> dict[str, float]:
+    return {
+        "rms": float(np.sqrt(np.mean(values**2))),
+        "mean": float(values.mean()),
+        "min": float(values.min()),
+        "max": float(values.max()),
     }

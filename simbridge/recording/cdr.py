@@ -89,7 +89,7 @@ class Layout:
     takes one iterable a group.
 
     Attributes:
-        message_type: Its name, a key of `DEFINITIONS`.
+        message_type: Its name; those of the log are the keys of `DEFINITIONS`.
         size: Length of a message in bytes.
     """
 
@@ -105,6 +105,19 @@ class Layout:
     @property
     def size(self) -> int:
         return len(self._template)
+
+    @property
+    def columns(self) -> Mapping[str, tuple[np.dtype[Any], int]]:
+        """Each name with its type and its place, in bytes from the message's beginning."""
+        return self._columns
+
+    @property
+    def template(self) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+        """The bytes (size,) of a message, and which of them (size,) are the same in every message."""
+        fixed = np.ones(self.size, dtype=bool)
+        for packer, offset in self._groups:
+            fixed[offset : offset + packer.size] = False
+        return np.frombuffer(bytes(self._template), np.uint8), fixed
 
     def _align(self, size: int) -> None:
         self._template += bytes(-(len(self._template) - len(LITTLE_ENDIAN_CDR)) % size)
@@ -169,11 +182,9 @@ class Layout:
         kinds, offsets = zip(*self._columns.values(), strict=True)
         record = np.dtype({"names": list(self._columns), "formats": kinds, "offsets": offsets, "itemsize": self.size})
         joined = b"".join(messages)
-        fixed = np.ones(self.size, dtype=bool)
-        for packer, offset in self._groups:
-            fixed[offset : offset + packer.size] = False
+        template, fixed = self.template
         found = np.frombuffer(joined, np.uint8).reshape(-1, self.size)[:, fixed]
-        if (found != np.frombuffer(self._template, np.uint8)[fixed]).any():
+        if (found != template[fixed]).any():
             raise ValueError("a message has other names or lengths than the first")
         rows = np.frombuffer(joined, record)
         return {name: np.ascontiguousarray(rows[name]) for name in self._columns}
@@ -196,6 +207,13 @@ def pose_stamped(frame_id: str, pose: str) -> Layout:
     """geometry_msgs/PoseStamped: groups (sec, nanosec), pose [x y z qx qy qz qw]."""
     layout = Layout("geometry_msgs/msg/PoseStamped", frame_id)
     layout.vector(pose, 7)
+    return layout
+
+
+def vector_stamped(frame_id: str, vector: str) -> Layout:
+    """geometry_msgs/Vector3Stamped: groups (sec, nanosec), vector [x y z]."""
+    layout = Layout("geometry_msgs/msg/Vector3Stamped", frame_id)
+    layout.vector(vector, 3)
     return layout
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
-from mcap.records import McapRecord
-from mcap.stream_reader import StreamReader
+from mcap.records import Chunk, McapRecord
+from mcap.stream_reader import StreamReader, breakup_chunk, get_chunk_data_stream
 
 from simbridge.errors import LogWriteError
 
@@ -67,16 +67,35 @@ class LogFile:
         return self.failure
 
 
-def sound_records(file: IO[bytes]) -> Iterator[McapRecord]:
+Decoded = TypeVar("Decoded")
+
+
+def sound_records(
+    file: IO[bytes], decode: Callable[[bytes], Decoded | None] = lambda content: None
+) -> Iterator[McapRecord | Decoded]:
     """The records of an MCAP file in file order, up to its end or the first that is incomplete or damaged.
+
+    Args:
+        file: The file, at its beginning.
+        decode: Given the uncompressed content of each chunk as it comes; what it makes of it is yielded in place of the
+            records in the chunk, unless it is None.
 
     Raises:
         OSError: The file cannot be read.
     """
     size = os.fstat(file.fileno()).st_size
-    reader = StreamReader(file, validate_crcs=True, record_size_limit=size)
+    reader = StreamReader(file, emit_chunks=True, validate_crcs=True, record_size_limit=size)
     try:
-        yield from reader.records
+        for record in reader.records:
+            if not isinstance(record, Chunk):
+                yield record
+                continue
+            stream, length = get_chunk_data_stream(record, validate_crc=True)
+            decoded = decode(stream.read(length))
+            if decoded is None:
+                yield from breakup_chunk(record, validate_crc=False)
+            else:
+                yield decoded
     except OSError:
         raise
     except Exception:

@@ -93,6 +93,10 @@ class RunDirectory:
         return self.path / "summary.json"
 
     @property
+    def replay_file(self) -> Path:
+        return self.path / "replay.html"
+
+    @property
     def report_file(self) -> Path:
         return self.path / "report.html"
 
@@ -117,6 +121,9 @@ class RunDirectory:
 
     def write_plan(self, plan: Plan) -> None:
         """Write plan.npz."""
+        given: dict[str, Any] = {}
+        if plan.given is not None:
+            given = {"given_stamps": plan.given.times, "given_poses": plan.given.poses}
         try:
             np.savez(
                 self.plan_file,
@@ -130,6 +137,7 @@ class RunDirectory:
                 solution=plan.solution,
                 setpoints=plan.setpoints,
                 limited=plan.limited,
+                **given,
             )
         except OSError as error:
             raise OutputDirectoryError(self.path, f"plan.npz: {error.strerror or error}") from None
@@ -146,6 +154,9 @@ class RunDirectory:
                 trajectory = Trajectory(
                     data["trajectory_stamps"], data["trajectory_poses"], source=str(data["trajectory_source"])
                 )
+                given = None
+                if "given_poses" in data:
+                    given = Trajectory(data["given_stamps"], data["given_poses"], source=trajectory.source)
                 return Plan(
                     checksum=str(data["checksum"]),
                     period=float(data["period"]),
@@ -155,6 +166,7 @@ class RunDirectory:
                     solution=data["solution"],
                     setpoints=data["setpoints"],
                     limited=data["limited"],
+                    given=given,
                 )
         except FileNotFoundError:
             raise NotARun(self.path, "plan.npz") from None
@@ -187,9 +199,24 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise NotARun(self.path, "summary.json", str(error)) from None
 
+    def outcome(self, complete: bool) -> str:
+        """How the run ended: as summary.json says, or, where there is none, as far as the log tells.
+
+        Args:
+            complete: Whether the log was closed.
+        """
+        try:
+            return str(self.summary()["outcome"])
+        except (NotARun, KeyError, TypeError):
+            return "completed" if complete else "the log was not closed: the run was killed, or still goes on"
+
     def write_report(self, page: str) -> None:
         """Write report.html."""
         self._write(self.report_file, page.encode())
+
+    def write_replay(self, page: str) -> None:
+        """Write replay.html."""
+        self._write(self.replay_file, page.encode())
 
     def _write(self, path: Path, content: bytes) -> None:
         try:

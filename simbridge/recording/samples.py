@@ -54,7 +54,7 @@ def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
         index=state.sequence,
         stamp=stamp,
         plan_time=float(time),
-        target=plan.targets[below] if not part else plan.trajectory.target(np.array([time]), plan.hold)[0],
+        target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
         solution=plan.solution[below]
         if not part
         else (1.0 - part) * plan.solution[below] + part * plan.solution[above],

@@ -95,6 +95,11 @@ class Drawing:
         axes.patch.set_visible(False)
         return axes
 
+    def places(self, axes: Axes, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Where points (K, 2) of the axes are, in pixels from the figure's upper left corner (K, 2)."""
+        found = np.asarray(axes.transData.transform(points), dtype=float)
+        return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
+
     def svg(self, name: str, label: str) -> str:
         """The figure as an element of the page.
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.readable import plain, significant, with_unit
+from simbridge.readable import NO_BREAK, plain, significant, with_unit
+from simbridge.report.charts import Line, Panel, chart
 from simbridge.report.drawing import Drawing, dots, few_ticks, plain_numbers
 from simbridge.report.joints import Joint, Quantity
 from simbridge.report.over_time import prepare_time_axis
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 348, 380
+# Many small charts: each in fewer columns than the large ones.
+COLUMNS = 500
 # A limit is drawn if that leaves the curve this part of the axes' height or more.
 WORTH_DRAWING = 0.4
 
@@ -36,7 +39,22 @@ def joint_figure(joint: Joint, stamps: Array, number: int) -> str:
         axes.tick_params(labelbottom=row == 2)
     prepare_time_axis(axes, stamps, 5)
     label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in joint.quantities)} over time"
-    return drawing.svg(f"joint{number}", label)
+    panels = [_panel(quantity, stamps) for quantity in joint.quantities]
+    return chart(drawing.svg(f"joint{number}", label), panels, stamps, HEIGHT, columns=COLUMNS)
+
+
+def _panel(quantity: Quantity, stamps: Array) -> Panel:
+    low, high, limits = _range(quantity)
+    curves = (("setpoint", quantity.wanted, SETPOINT, 3.5), ("attained", quantity.values, ATTAINED, 1.5))
+    lines = [
+        Line(
+            f"{quantity.name}, {name}" if quantity.wanted is not None else quantity.name, colour, stamps, values, width
+        )
+        for name, values, colour, width in curves
+        if values is not None
+    ]
+    unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
+    return Panel(f"{quantity.name.capitalize()} ({quantity.unit})", lines, (low, high), unit, limits=limits)
 
 
 def _draw(axes: Axes, quantity: Quantity, stamps: Array) -> None:

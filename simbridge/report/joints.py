@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,16 +39,16 @@ class Quantity:
     resolution: float
     wanted: Array | None = None
 
-    @property
+    @cached_property
     def known(self) -> bool:
         """Whether there is any number at all."""
         return bool(np.isfinite(self.values).any())
 
-    @property
+    @cached_property
     def least(self) -> float:
         return float(np.nanmin(self._finite)) if self.known else np.nan
 
-    @property
+    @cached_property
     def most(self) -> float:
         return float(np.nanmax(self._finite)) if self.known else np.nan
 

@@ -11,6 +11,8 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
 from simbridge.metrics import delay_compensated
+from simbridge.readable import NO_BREAK
+from simbridge.report.charts import Line, Panel
 from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
 from simbridge.report.palette import GRID, LIMITER, PARTS, TRACKING, WHOLE
 from simbridge.report.timeline import stretches, thinned
@@ -62,10 +64,7 @@ def error_curves(evaluation: Evaluation, delay: float | None) -> list[Curve]:
         width = 3.2 if line is WHOLE else 1.4
         curves.append(Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle)))
     if delay is not None:
-        trajectory, clock = evaluation.plan.trajectory, evaluation.log.plan_time
-        left = delay_compensated(
-            times, lambda t: trajectory.reference(np.interp(t, times, clock)), evaluation.attained, delay
-        )
+        left = delay_compensated(times, evaluation.reference_at, evaluation.attained, delay)
         shown = times[(times - delay >= times[0]) & (times - delay <= times[-1])]
         if len(shown) and _rms(left.distance) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.distance):
             curves.append(
@@ -76,6 +75,22 @@ def error_curves(evaluation: Evaluation, delay: float | None) -> list[Curve]:
 
 def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
+
+
+def error_panels(curves: list[Curve]) -> list[Panel]:
+    """The two axes of the figure for the page's script."""
+    panels = []
+    for title, unit, values in (
+        ("Position error (mm)", f"{NO_BREAK}mm", [c.position for c in curves]),
+        ("Rotation error (°)", "°", [c.rotation for c in curves]),
+    ):
+        lines = [
+            Line(curve.name, curve.colour, curve.times, error, min(curve.width, 2.4), curve.dashes == ":")
+            for curve, error in zip(curves, values, strict=True)
+            if error.max() > ROUNDING
+        ]
+        panels.append(Panel(title, lines, shown_range(values), unit, logarithmic=True))
+    return panels
 
 
 def error_over_time(evaluation: Evaluation, curves: list[Curve], width: int) -> str:
@@ -93,7 +108,7 @@ def error_over_time(evaluation: Evaluation, curves: list[Curve], width: int) -> 
         (below, [c.rotation for c in curves], "Rotation error (°)"),
     ):
         lowest, highest = shown_range(values)
-        _prepare_logarithmic(axes, lowest, highest)
+        prepare_logarithmic(axes, lowest, highest)
         across = axes.get_xaxis_transform()
         axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
         for curve, error in zip(curves, values, strict=True):
@@ -138,7 +153,8 @@ def shown_range(errors: list[Array]) -> tuple[float, float]:
     return bottom, max(1.4 * highest, 10.0 * bottom)
 
 
-def _prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
+def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
+    """A division a factor of ten, with finer lines between."""
     axes.set_yscale("log", nonpositive="clip")
     axes.set_ylim(bottom, top)
     decades = range(round(math.log10(bottom)), math.floor(math.log10(top)) + 1)

@@ -4,68 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from simbridge.evaluation import Evaluation
 from simbridge.readable import NO_BREAK, counted, millimetres, plain
 from simbridge.report import tables
+from simbridge.report.along import along_path, told
+from simbridge.report.charts import chart
+from simbridge.report.culprits import culprits
+from simbridge.report.document import document, figure, legend, section
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joint_curves import joint_figure
 from simbridge.report.joints import joints
-from simbridge.report.over_time import NARROW, ROUNDING, WIDE, Curve, error_curves, error_over_time, shown_range
+from simbridge.report.loop import loop_figure
+from simbridge.report.motion import effort_table, motion_table
+from simbridge.report.over_time import (
+    NARROW,
+    ROUNDING,
+    WIDE,
+    Curve,
+    error_curves,
+    error_over_time,
+    error_panels,
+    shown_range,
+)
 from simbridge.report.palette import ATTAINED, LIMITER, REFERENCE, SETPOINT, WHOLE
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
+from simbridge.report.timeline import stretches
 from simbridge.report.verdict import blame, headline, judgement, lateness, notices
 from simbridge.report.views import Paths, three_views
 from simbridge.report.where import coloured_path
 from simbridge.report.worst import worst_spot
 
 
-def report_page(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
-    """The whole page as HTML; the same for the same run."""
-    sections = [_verdict(evaluation, summary)]
+def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> str:
+    """The whole page as HTML; the same for the same run.
+
+    Args:
+        evaluation: The run.
+        summary: Its numbers.
+        replay: The name of the replay beside the page, if there is one.
+    """
+    sections = [_verdict(evaluation, summary, replay)]
     if summary["samples"]:
         sections.append(_budget(summary))
         with drawing_style():
-            sections += [*_path(evaluation), _over_time(evaluation, summary), _joints(evaluation)]
+            sections += [*_path(evaluation), _over_time(evaluation, summary), _along(evaluation, summary)]
+            sections += [_culprits(evaluation), _joints(evaluation), _motion(evaluation, summary)]
+            if summary.get("loop"):
+                sections.append(_loop(evaluation, summary))
     sections.append(_settings(evaluation, summary))
     title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}"
     if WHOLE.key in summary:
         title += f": {millimetres(summary[WHOLE.key]['position_m']['rms'])} mm RMS"
-    return _PAGE.format(
-        title=escape(title),
-        style=Path(__file__).with_name("page.css").read_text(encoding="utf-8"),
-        sections="\n".join(sections),
-    )
+    return document(title, sections)
 
 
-# The policy lets a browser load nothing at all: whatever a name in the settings may hold, the page stays by itself.
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{title}</title>
-<style>
-{style}</style>
-</head>
-<body>
-<main>
-{sections}
-</main>
-</body>
-</html>
-"""
-
-
-def _section(name: str, title: str, content: str) -> str:
-    return f'<section id="{name}">\n<h2>{title}</h2>\n{content}\n</section>'
-
-
-def _verdict(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
+def _verdict(evaluation: Evaluation, summary: Mapping[str, Any], replay: str | None) -> str:
     settings = evaluation.settings
     facts = [
         settings["robot"]["title"],
@@ -90,28 +87,18 @@ def _verdict(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
         parts.append(f'<p class="judgement"><span class="badge {kind}">{word}</span> {escape(text)}.</p>')
     if summary["samples"]:
         parts.append(f"<p>{escape(blame(summary))}</p>\n<p>{escape(lateness(summary))}</p>")
+    if replay is not None:
+        parts.append(f'<p class="replay"><a href="{escape(replay)}">Replay in 3D</a></p>')
     return "\n".join(['<header id="verdict">', *parts, "</header>"])
 
 
 def _budget(summary: Mapping[str, Any]) -> str:
     content = f'<div class="scroll">{tables.budget_table(summary)}</div>'
     content += f'\n<div class="scroll">{tables.delay_table(summary)}</div>'
-    if summary.get("loop"):
-        content += f"\n<h3>Control loop</h3>\n{tables.loop_table(summary['loop'])}"
-    return _section("budget", "Error budget", content)
+    return section("budget", "How much is delay, solver, plant: the error budget", content)
 
 
-def _legend(*entries: tuple[str, str, str]) -> str:
-    items = "".join(f"<li>{tables.swatch(colour, kind)}{escape(name)}</li>" for name, colour, kind in entries)
-    return f'<ul class="legend">{items}</ul>'
-
-
-def _figure(caption: str, notes: tuple[str, ...], figure: str) -> str:
-    small = f'<p class="note">{escape(" ".join(notes))}</p>' if notes else ""
-    return f"<figure><figcaption>{escape(caption)}</figcaption>{figure}{small}</figure>"
-
-
-_LEGEND = _legend(
+_LEGEND = legend(
     ("reference", REFERENCE, "thick"),
     ("setpoint", SETPOINT, ""),
     ("attained", ATTAINED, "thin"),
@@ -122,14 +109,14 @@ _LEGEND = _legend(
 
 def _path(evaluation: Evaluation) -> list[str]:
     paths = Paths.of(evaluation)
-    views = "".join(_figure(view.title, notes, figure) for view, notes, figure in three_views(paths))
-    path = _section("path", "Path of the TCP", f'{_LEGEND}\n<div class="views">{views}</div>')
+    views = "".join(figure(view.title, notes, drawn) for view, notes, drawn in three_views(paths))
+    path = section("path", "Where: the path of the TCP", f'{_LEGEND}\n<div class="views">{views}</div>')
     spot = worst_spot(evaluation, paths)
     caption = f"{millimetres(spot.error)}{NO_BREAK}mm at {spot.time:.3f}{NO_BREAK}s, seen {spot.view.title.lower()}"
-    view, notes, coloured = coloured_path(paths, evaluation.budget.tracking.distance * 1e3)
+    view, notes, coloured = coloured_path(paths, evaluation.budget.tracking.distance * 1e3, evaluation.log.stamp)
     where = f"Where the error is, seen {view.title.lower()}"
-    worst = _figure(caption, spot.notes, spot.figure) + _figure(where, notes, coloured)
-    return [path, _section("worst", "The worst spot", f'{_LEGEND}\n<div class="halves">{worst}</div>')]
+    worst = figure(caption, spot.notes, spot.figure) + figure(where, notes, coloured)
+    return [path, section("worst", "Where: the worst spot", f'{_LEGEND}\n<div class="halves">{worst}</div>')]
 
 
 def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
@@ -141,8 +128,40 @@ def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
     note = '<p class="note">Logarithmic axes: a division is a factor of ten.</p>'
     wide = f'<div class="wide">{error_over_time(evaluation, curves, WIDE)}</div>'
     narrow = f'<div class="narrow">{error_over_time(evaluation, curves, NARROW)}</div>'
-    content = f"{_legend(*entries)}\n<figure>{wide}\n{narrow}</figure>\n{note}"
-    return _section("time", "Error over time", content)
+    stamps = evaluation.log.stamp
+    bands = stretches(evaluation.log.limited, stamps, gap=1e-3 * float(stamps[-1] - stamps[0]))
+    worst = int(np.argmax(curves[0].position))
+    marks = (
+        [(0, float(stamps[worst]), float(curves[0].position[worst]))] if curves[0].position[worst] > ROUNDING else []
+    )
+    drawn = chart(f"{wide}\n{narrow}", error_panels(curves), stamps, 480, bands=bands, marks=marks)
+    content = f"{legend(*entries)}\n<figure>{drawn}</figure>\n{note}{_HINT}"
+    return section("time", "When: error over time", content)
+
+
+# Only where there is a pointer to do it with.
+_HINT = '<p class="note hint">Point for values; drag to look closer; double-click to see the whole again.</p>'
+
+
+def _along(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
+    content = f"<p>{escape(told(summary))}</p>\n<figure>{along_path(evaluation)}</figure>"
+    return section("along", "Late, or off the path?", content)
+
+
+def _culprits(evaluation: Evaluation) -> str:
+    return section("culprits", "Which joint?", culprits(evaluation))
+
+
+def _motion(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
+    prismatic = evaluation.settings["kinematics"]["prismatic"]
+    effort = effort_table(summary, evaluation.log.joint_names, prismatic)
+    content = f'{motion_table(summary)}\n<div class="scroll">{effort}</div>'
+    return section("motion", "The motion: smoothness, effort, singularities", content)
+
+
+def _loop(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
+    drawn = f"<figure>{loop_figure(evaluation)}</figure>" if summary["samples"] > 1 else ""
+    return section("loop", "Control loop", f"{tables.loop_table(summary['loop'])}\n{drawn}")
 
 
 def _told(curve: Curve, curves: list[Curve]) -> str:
@@ -162,15 +181,15 @@ def _told(curve: Curve, curves: list[Curve]) -> str:
 
 def _joints(evaluation: Evaluation) -> str:
     found = joints(evaluation)
-    legend = _legend(("setpoint", SETPOINT, ""), ("attained (measured)", ATTAINED, "thin"), ("limit", "", "dashes"))
+    entries = legend(("setpoint", SETPOINT, ""), ("attained (measured)", ATTAINED, "thin"), ("limit", "", "dashes"))
     figures = "".join(
         f"<figure><figcaption>{escape(joint.name)}</figcaption>"
         f"{joint_figure(joint, evaluation.log.stamp, number)}</figure>"
         for number, joint in enumerate(found)
     )
     note = '<p class="note">A limit that is too far away to be drawn is given above the curve.</p>'
-    content = f'<div class="scroll">{tables.joint_table(found)}</div>\n{legend}\n<div class="joints">{figures}</div>'
-    return _section("joints", "Joints", f"{content}\n{note}")
+    content = f'<div class="scroll">{tables.joint_table(found)}</div>\n{entries}\n<div class="joints">{figures}</div>'
+    return section("joints", "What every joint did", f"{content}\n{note}")
 
 
 def _settings(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
@@ -189,4 +208,4 @@ def _settings(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
         f"{important_settings(settings, summary['samples'])}\n{again}\n"
         f"<details><summary>All settings (SI units, radians)</summary>{all_settings(settings)}</details>"
     )
-    return _section("settings", "Settings", content)
+    return section("settings", "Settings", content)

@@ -33,11 +33,26 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> str:
         ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg told to the controller, {_unmodelled(backend)}"),
         ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
     ]
+    if "controller" in settings:
+        rows.insert(4, ("Controller", _controller(settings["controller"])))
+        rows.insert(5, ("Servo", _servo(backend)))
     if "cell" in settings:
         rows.insert(1, ("Cell", settings["cell"]["file"] or "made by the program that ran it"))
     if scenario.get("plan"):
         rows.insert(2, ("Plan", f"replayed from {scenario['plan']}"))
     return facts_table("Settings that matter most", rows)
+
+
+def _controller(controller: Mapping[str, Any]) -> str:
+    kind = "URSim" if controller["ursim"] else f"serial number {controller['serial_number'] or 'not told'}"
+    model, version = controller["model"] or "model not told", controller["polyscope"]
+    return f"{model}, {kind}, PolyScope {version}, {controller['host']}"
+
+
+def _servo(backend: Mapping[str, Any]) -> str:
+    lookahead = plain(float(f"{1e3 * backend['servo_lookahead']:.6g}"))
+    scaling = "followed" if backend["on_scaling"] == "follow" else "refused"
+    return f"servoj, gain {plain(backend['servo_gain'])}, lookahead {lookahead}{NO_BREAK}ms; speed scaling {scaling}"
 
 
 def _parameters(parameters: Mapping[str, Any]) -> str:
@@ -71,9 +86,11 @@ def _value(value: Any) -> str:
 
 def all_settings(settings: Mapping[str, Any]) -> str:
     """Every setting in the words of settings.toml: SI units, radians."""
+    # What the arm looks like is for the replay.
+    shown = {name: value for name, value in settings.items() if name != "shapes"}
     return "".join(
         f"<h3>{table[0]}</h3>{table[1]}" if table[0] else table[1]
-        for table in ((name, facts_table(name, rows)) for name, rows in _flattened(settings))
+        for table in ((name, facts_table(name, rows)) for name, rows in _flattened(shown))
     )
 
 
@@ -84,6 +101,11 @@ def _flattened(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, l
         if isinstance(value, Mapping):
             found += _flattened(value, f"{name}.{key}" if name else key)
     return found
+
+
+def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every setting under its full name, such as "robot.tcp", as text."""
+    return [(f"{table}.{key}" if table else key, text) for table, rows in _flattened(settings) for key, text in rows]
 
 
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
@@ -100,6 +122,8 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
     words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
     words += [] if cell is None else ["--cell", cell["file"]]
+    if "controller" in settings and "host" not in (cell or {}):
+        words += ["--host", settings["controller"]["host"]]
     if "dh" in settings["kinematics"]:
         words += ["--kinematics", str(run)]
     elif cell is not None or not backend["simulated_time"]:

@@ -23,6 +23,9 @@ def budget_table(summary: Mapping[str, Any]) -> str:
         delay = milliseconds(summary["delay_s"])
         meaning = f"Tracking against the reference {delay} ms earlier: what is left when the delay is forgiven."
         rows.append(_budget_row("Without delay", TRACKING, meaning, summary["delay_compensated"], worst))
+    if "contour_error" in summary:
+        meaning = "Attained to the nearest place on the path, time aside."
+        rows.append(_budget_row("Contour", TRACKING, meaning, summary["contour_error"], worst))
     return (
         '<table class="numbers budget"><caption class="unseen">Error budget</caption><thead>'
         '<tr><td></td><th scope="colgroup" colspan="4">position, mm</th>'
@@ -35,10 +38,10 @@ def budget_table(summary: Mapping[str, Any]) -> str:
 def _budget_row(
     title: str, colour: str, meaning: str, error: Mapping[str, Mapping[str, float]], worst: float, kind: str = "part"
 ) -> str:
-    position, rotation = error["position_m"], error["rotation_rad"]
+    position, rotation = error["position_m"], error.get("rotation_rad", {})
     share = 100.0 * position["rms"] / worst if worst > 0.0 else 0.0
     cells = [millimetres(position[name]) for name in ("rms", "mean", "p95", "max")]
-    cells += [degrees(rotation[name]) for name in ("rms", "max")]
+    cells += [degrees(rotation.get(name)) for name in ("rms", "max")]
     bar = f'<span class="bar" style="width:{share:.1f}%;background:{colour}"></span>'
     return (
         f'<tr class="{kind}"><th scope="row" title="{escape(meaning)}">{swatch(colour)}{escape(title)}{bar}</th>'

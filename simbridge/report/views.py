@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.readable import NO_BREAK, significant
+from simbridge.report.charts import map_of
 from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
 from simbridge.report.timeline import thinned_path
@@ -34,19 +35,22 @@ PIECES = 600
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Positions of the TCP (T, 3) in mm, in base_link, and where the start and the worst sample are."""
+    """Positions of the TCP (T, 3) in mm, in base_link, at stamps (T,) in s, and which sample is the worst."""
 
     reference: Array
     setpoint: Array
     attained: Array
     worst: int
+    stamps: Array
 
     @staticmethod
     def of(evaluation: Evaluation) -> Paths:
         reference, setpoint, attained = (
             poses[:, :3] * 1e3 for poses in (evaluation.reference, evaluation.setpoint, evaluation.attained)
         )
-        return Paths(reference, setpoint, attained, int(np.argmax(evaluation.budget.tracking.distance)))
+        return Paths(
+            reference, setpoint, attained, int(np.argmax(evaluation.budget.tracking.distance)), evaluation.log.stamp
+        )
 
 
 @dataclass(frozen=True)
@@ -150,5 +154,10 @@ def three_views(paths: Paths) -> list[tuple[View, tuple[str, ...], str]]:
         mark(axes, paths.reference[0, pick] - origin, "o")
         mark(axes, paths.reference[paths.worst, pick] - origin, "X")
         label = f"Path {view.title.lower()}: reference, setpoint and attained in the {view.letters} plane, in mm"
-        found.append((view, frame.notes, drawing.svg(f"view-{view.letters}", label)))
+        seen = paths.attained[:, pick] - origin
+        kept = thinned_path(seen, PIECES)
+        told = {f"attained {'xyz'[i]}|{NO_BREAK}mm": paths.attained[kept, i] for i in pick}
+        told["off the reference|" + NO_BREAK + "mm"] = np.linalg.norm((paths.reference - paths.attained)[kept], axis=1)
+        svg = drawing.svg(f"view-{view.letters}", label)
+        found.append((view, frame.notes, map_of(svg, drawing.places(axes, seen[kept]), paths.stamps[kept], told)))
     return found

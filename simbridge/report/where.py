@@ -8,6 +8,8 @@ import matplotlib
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.readable import NO_BREAK
+from simbridge.report.charts import map_of
 from simbridge.report.drawing import Drawing, as_written, dots, mark
 from simbridge.report.timeline import thinned_path
 from simbridge.report.views import PIECES, VIEWS, Paths, View, framed, prepare_axes
@@ -20,8 +22,8 @@ LEVELS = 8
 LEAST = 1e-4
 
 
-def coloured_path(paths: Paths, error: Array) -> tuple[View, tuple[str, ...], str]:
-    """The reference, coloured by the tracking error (T,) in mm that was made there; the worst lies on top."""
+def coloured_path(paths: Paths, error: Array, stamps: Array) -> tuple[View, tuple[str, ...], str]:
+    """The reference, coloured by the tracking error (T,) in mm that was made at stamps (T,); the worst lies on top."""
     extent = np.ptp(paths.reference, axis=0)
     view = max(VIEWS, key=lambda v: (min(extent[v.right], extent[v.up]), extent[v.right] + extent[v.up]))
     drawing = Drawing(531, 410)
@@ -58,7 +60,10 @@ def coloured_path(paths: Paths, error: Array) -> tuple[View, tuple[str, ...], st
     bar.spines[:].set_visible(False)
     bar.set_title("mm", fontsize=11.0, loc="left")
     label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
-    return view, frame.notes, drawing.svg("map", label)
+    told = {f"error|{NO_BREAK}mm": error[kept]}
+    told |= {f"{'xyz'[i]}|{NO_BREAK}mm": paths.reference[kept, i] for i in range(3)}
+    places = drawing.places(axes, places[kept])
+    return view, frame.notes, map_of(drawing.svg("map", label), places, stamps[kept], told)
 
 
 def _piecewise_largest(error: Array) -> Array:

@@ -122,6 +122,8 @@ class Robot:
         max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours, not UR's).
         max_acceleration: What the limiter plans with, rad/s^2 (ours: UR publishes no such limit).
         max_tool_speed: Largest speed of the TCP, m/s.
+        task: How much of a target the arm is asked to attain: "pose", "axis" (the position, and where the tool's z axis
+            points) or "position".
         source: The file it was read from.
         calibration: The table of this very arm that its chain is made of; None for the file's own chain.
     """
@@ -143,6 +145,7 @@ class Robot:
     payload: float = 0.0
     payload_cog: Array | None = None
     gravity: Array = field(default_factory=lambda: _frozen((0.0, 0.0, -G)))
+    task: Literal["pose", "axis", "position"] = "pose"
     source: Path | None = None
     calibration: DhTable | None = None
 
@@ -192,6 +195,11 @@ class Robot:
         mask = np.array([joint.kind == "prismatic" for joint in self.joints])
         mask.setflags(write=False)
         return mask
+
+    @cached_property
+    def planar(self) -> bool:
+        """Whether every joint turns about a vertical axis, so that the tool stays in one horizontal plane."""
+        return not self.prismatic.any() and bool(np.all(np.abs(self.placements[: self.n, 2, 2]) > 1.0 - 1e-9))
 
     @cached_property
     def checksum(self) -> str:

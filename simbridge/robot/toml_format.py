@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 Vector = tuple[float, float, float]
+Task = Literal["pose", "axis", "position"]
 
 
 class _Strict(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,6 +75,7 @@ class RobotFile(_Strict):
     kinematics: Kinematics
     limits: Limits
     links: list[LinkTable]
+    task: Task = "pose"
     base: Base = msgspec.field(default_factory=Base)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.robot.checks import checked_home, snapped
+from simbridge.robot.link_lengths import with_lengths
 from simbridge.robot.load import read_text
 from simbridge.robot.robot import Joint, Link, Robot, Shape
 from simbridge.robot.toml_checks import Checker, check_robot, inertia_matrix
@@ -16,16 +17,21 @@ from simbridge.robot.toml_decoding import decoded
 from simbridge.robot.toml_format import COLORS, RobotFile, ShapeTable
 
 
-def read_toml(path: Path) -> Robot:
+def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
     """Read one arm (see robots/README.md for the format).
+
+    Args:
+        path: The file.
+        lengths: Of the links of a planar arm, m, in place of the file's.
 
     Raises:
         InputFileError: Names the field and the line at fault.
+        InvalidParameter: The arm is not planar, or the lengths are not one positive number a link.
     """
     check = Checker(path, read_text(path))
     data = decoded(check, RobotFile)
     check_robot(check, data)
-    return _robot(path, data)
+    return _robot(path, data if lengths is None else with_lengths(data, lengths))
 
 
 def _shapes(shapes: Sequence[ShapeTable]) -> tuple[Shape, ...]:
@@ -70,5 +76,6 @@ def _robot(path: Path, data: RobotFile) -> Robot:
         max_velocity_jump=limits.velocity_jump,
         max_acceleration=limits.acceleration,
         max_tool_speed=limits.tool_speed,
+        task=data.task,
         source=path.resolve(),
     )

@@ -1,191 +1,143 @@
-"""Trajectory files: TUM and CSV are read, TUM is written. Every fault is reported with its line and column."""
+"""Trajectory files of every kind: text (TUM, CSV) and ROS bags (ROS 1, ROS 2, MCAP)."""
 
 from __future__ import annotations
 
-import math
-from array import array
-from collections.abc import Sequence
-from operator import itemgetter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge import pose
-from simbridge.errors import InputFileError, InvalidTrajectory, UnknownName
-from simbridge.pose import Array
-from simbridge.trajectory import columns
-from simbridge.trajectory.columns import Columns, UnusableHeader
+from simbridge.errors import InputFileError, InvalidParameter, UnknownName
+from simbridge.trajectory.text import read_text
 from simbridge.trajectory.trajectory import Trajectory
 
 Frame = Literal["base_link", "base"]
+Anchor = Literal["start"]
 
-# A line is a header if no field begins like this; 0,5 is a misprint in a number, and no name.
-DIGITS = tuple("+-.0123456789")
+# What rosbags reads; a directory is a ROS 2 bag.
+BAGS = (".bag", ".db3", ".mcap")
 
 
-def read_trajectory(path: str | Path, frame: Frame = "base_link") -> Trajectory:
-    """Read a TUM or CSV file.
+@dataclass(frozen=True)
+class Reading:
+    """How a file is read and where its poses belong.
 
-    A line is one sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or rotation vectors
-    in rad, separated by commas, semicolons or blanks. `#` begins a comment, empty lines do not count. A header line
-    with the names of the columns may come first: then they may be in another order and among others. A comment that
-    consists of exactly those names counts as a header as well.
+    Attributes:
+        frame: Where its poses are given: in base_link, or in the pendant's "base", half a turn about z from it.
+        transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by default.
+        anchor: "start" moves the whole motion so that its first pose is a given one, the arm's at home.
+        topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic.
+
+    Raises:
+        UnknownName, InvalidParameter: One of them makes no sense, or they contradict each other.
+    """
+
+    frame: Frame = "base_link"
+    transform: tuple[float, ...] = ()
+    anchor: Anchor | None = None
+    topic: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.frame not in get_args(Frame):
+            raise UnknownName("frame", self.frame, get_args(Frame))
+        if self.anchor not in (None, *get_args(Anchor)):
+            raise UnknownName("anchor", str(self.anchor), get_args(Anchor))
+        if self.transform:
+            values = np.asarray(self.transform, dtype=float)
+            if values.shape != (7,) or not np.isfinite(values).all() or abs(np.linalg.norm(values[3:]) - 1.0) > 1e-3:
+                needed = "seven finite numbers x y z qx qy qz qw, the quaternion of unit length"
+                raise InvalidParameter("transform", list(self.transform), needed)
+            if self.frame == "base" or self.anchor is not None:
+                other = "--frame base" if self.frame == "base" else "--anchor"
+                needed = f"left out with {other}, which says already where the poses belong"
+                raise InvalidParameter("transform", list(self.transform), needed)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing is asked for that only a file can have."""
+        return not self.transform and self.anchor is None and self.topic is None
+
+    def placed(self, recorded: Trajectory, start: ArrayLike) -> Trajectory:
+        """The motion in base_link.
+
+        Args:
+            recorded: As the file gives it.
+            start: The pose (7,) to which `anchor="start"` moves the first one.
+        """
+        if self.anchor == "start":
+            return recorded.anchored(start)
+        if self.transform:
+            return recorded.transformed(self.transform)
+        return recorded.from_pendant_base() if self.frame == "base" else recorded
+
+
+def is_bag(path: str | Path) -> bool:
+    """Whether a path names a ROS bag, by its suffix or as a directory."""
+    file = Path(path)
+    return file.exists() and (file.suffix.lower() in BAGS or file.is_dir())
+
+
+def read_recording(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
+    """Read a file of any kind, its poses as they stand there.
+
+    Returns:
+        The trajectory, and the frame in which the file says that its poses are; "" where it does not say.
+
+    Raises:
+        InputFileError: As `read_trajectory`.
+    """
+    file = Path(path)
+    if file.suffix.lower() in BAGS or file.is_dir():
+        from simbridge.trajectory.bags import read_bag
+
+        return read_bag(file, topic)
+    if topic is not None:
+        raise InputFileError(path, f"a text file has no topic '{topic}'; leave --topic out")
+    return read_text(path), ""
+
+
+def read_trajectory(path: str | Path, frame: Frame = "base_link", topic: str | None = None) -> Trajectory:
+    """Read a file of poses: TUM, CSV, or a ROS bag.
+
+    In a text file a line is one sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or
+    rotation vectors in rad, separated by commas, semicolons or blanks. `#` begins a comment, empty lines do not count.
+    A header line with the names of the columns may come first: then they may be in another order and among others, and
+    may name units (`x [mm]`, `t_ns`, `rx (deg)`). A comment that consists of exactly those names counts as a header as
+    well. ROS 1 bags, ROS 2 bags (a directory, .db3 or .mcap) are described at `simbridge.trajectory.bags.read_bag`.
 
     Args:
-        path: The file, in UTF-8.
+        path: The file (text in UTF-8), or the directory of a ROS 2 bag.
         frame: Where its poses are given: in base_link, or in the pendant's "base", half a turn about z from it.
+        topic: Which topic of a bag, when there are several.
 
     Returns:
         The trajectory in base_link.
 
     Raises:
-        InputFileError: The file cannot be read or is no trajectory; with line and column.
+        InputFileError: The file cannot be read or is no trajectory; with line and column, or topic and message.
         UnknownName: The frame is neither.
     """
     if frame not in get_args(Frame):
         raise UnknownName("frame", frame, get_args(Frame))
-    table, names, lines = _table(path, _lines(path))
-    rotations = table[:, 4:]
-    if names.rotation_vector:
-        _check_turns(path, rotations, lines)
-        rotations = pose.quaternions(rotations)
-    try:
-        trajectory = Trajectory(table[:, 0], np.column_stack([table[:, 1:4], rotations]), source=str(path))
-    except InvalidTrajectory as fault:
-        line = None if fault.sample is None else lines[fault.sample]
-        raise InputFileError(path, fault.reason, line=line, field=fault.field) from fault
+    trajectory, _ = read_recording(path, topic)
     return trajectory.from_pendant_base() if frame == "base" else trajectory
 
 
-def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """Write a TUM file: one line `t x y z qx qy qz qw` a sample, with every digit it takes to read the same doubles.
-
-    The values are written as they are; read_trajectory and evo read them back bit for bit.
-
-    Args:
-        path: The file; an existing one is replaced.
-        times: Stamps (T,) in s.
-        poses: Poses (T, 7) in m and unit quaternions.
+def check_frame(path: str | Path, said: str, reading: Reading) -> None:
+    """Refuse poses that the file says are in a frame which nothing relates to base_link.
 
     Raises:
-        InvalidTrajectory: The shapes do not fit.
-        OSError: The file cannot be written.
+        InputFileError: Names the frame, and what to do.
     """
-    t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
-    if t.ndim != 1 or p.shape != (len(t), 7):
-        reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
-        raise InvalidTrajectory(reason, source=str(path))
-    rows = np.column_stack([t, p]).tolist()
-    Path(path).write_text("".join(" ".join(map(repr, row)) + "\n" for row in rows), encoding="utf-8", newline="\n")
-
-
-def _lines(path: str | Path) -> list[str]:
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputFileError(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise InputFileError(path, "this is a directory; name a file in it") from None
-    except OSError as problem:
-        raise InputFileError(path, f"cannot be read: {problem.strerror or problem}") from problem
-    if b"\0" in data:
-        raise InputFileError(path, "this is a binary file (or UTF-16); a text file in UTF-8 is needed")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
-        raise InputFileError(path, "this is no text in UTF-8; save it as such", line=line) from problem
-    # Not str.splitlines, which also splits where editors do not count a line.
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _separator(line: str) -> str | None:
-    return next((separator for separator in ";," if separator in line), None)
-
-
-def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
-    """The columns, and the index of the first line with numbers."""
-    header: Columns | None = None
-    remark: Columns | None = None
-    for number, line in enumerate(lines, start=1):
-        content, _, comment = line.partition("#")
-        content, comment = content.strip(), comment.strip()
-        fields = content.split(_separator(content))
-        origin = f"in line {number}"
-        if not content:
-            words = comment.split(_separator(comment))
-            remark = columns.from_comment(words, f"as the comment {origin} names") or remark
-        elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
-            try:
-                header = columns.from_header(fields, f"as the header {origin} names")
-            except UnusableHeader as problem:
-                raise InputFileError(path, str(problem), line=number) from None
-        else:
-            found = header or remark or columns.from_count(len(fields), f"as {origin}")
-            if found is None:
-                reason = f"{len(fields)} columns; without a header 8 or 7 are expected: {columns.NEEDED}"
-                raise InputFileError(path, reason, line=number)
-            return found, number - 1
-    raise InputFileError(path, f"there are no samples in it; expected are lines of {columns.NEEDED}")
-
-
-def _table(path: str | Path, lines: Sequence[str]) -> tuple[Array, Columns, list[int]]:
-    """The numbers (T, 8) or (T, 7) in canonical order, what the columns are, and the line of each row."""
-    found, first = _layout(path, lines)
-    separator = _separator(lines[first].partition("#")[0])
-    pick = itemgetter(*found.indices)
-    # This loop sees hundreds of thousands of lines: what a fault is like is found out only when there is one.
-    values = array("d")
-    numbers: list[int] = []
-    for number, line in enumerate(lines[first:], start=first + 1):
-        content = line.partition("#")[0].strip()
-        if not content:
-            continue
-        fields = content.split(separator)
-        if len(fields) != found.width:
-            reason = f"{len(fields)} columns where {found.width} are expected, {found.origin}"
-            raise InputFileError(path, reason, line=number)
-        try:
-            values.extend(map(float, pick(fields)))
-        except ValueError:
-            raise _word(path, number, found, pick(fields)) from None
-        if "_" in content and not all(map(_is_number, pick(fields))):
-            raise _word(path, number, found, pick(fields))
-        numbers.append(number)
-    table = np.frombuffer(values).reshape(-1, len(found.indices))
-    bad = np.argwhere(~np.isfinite(table))
-    if len(bad):
-        row, column = bad[0]
-        reason = f"{table[row, column]} is not a finite number"
-        raise InputFileError(path, reason, line=numbers[row], field=found.names[column])
-    return table, found, numbers
-
-
-def _is_number(word: str) -> bool:
-    # float() reads 1_5 as 15, as Python does; in a file it is a misprint.
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return "_" not in word
-
-
-def _word(path: str | Path, number: int, found: Columns, fields: Sequence[str]) -> InputFileError:
-    """The error about the first field that is not a number."""
-    name, word = next(pair for pair in zip(found.names, fields, strict=True) if not _is_number(pair[1]))
-    word = word.strip()
-    reason = f"'{word}' is not a number" if word else "a number is missing"
-    if _is_number(word.replace(",", ".", 1)):
-        reason += "; write it with a decimal point"
-    return InputFileError(path, reason, line=number, field=name)
-
-
-def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None:
-    """Refuse rotation vectors of more than a full turn: no program writes them, but degrees look like that."""
-    angles = np.linalg.norm(vectors, axis=1)
-    bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
-    if len(bad):
-        reason = f"a rotation of {angles[bad[0]]:.6g} rad is more than a full turn; rx ry rz are in rad, not in degrees"
-        raise InputFileError(path, reason, line=lines[bad[0]], field="rotation vector")
+    if reading.transform or reading.anchor is not None or said.lstrip("/") in ("", reading.frame):
+        return
+    known = "--frame base, if that is the pendant's; else " if said.lstrip("/") == "base" else ""
+    raise InputFileError(
+        path,
+        f"its poses are in the frame '{said}', not in {reading.frame}. Say where that is with {known}--transform x y z "
+        "qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move the motion to the arm with --anchor "
+        "start.",
+        field="frame_id",
+    )

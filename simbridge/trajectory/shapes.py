@@ -1,4 +1,4 @@
-"""Trajectories that experiments and scenarios are built from: the square, its corners alone, and the step."""
+"""The trajectories of the paper's experiments: the square, its corners alone, and the step."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike
 from simbridge import pose
 from simbridge.errors import InvalidParameter
 from simbridge.pose import Array
+from simbridge.trajectory import paths
+from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
+from simbridge.trajectory.orientation import TOOL_DOWN, Fixed
+from simbridge.trajectory.timing import ConstantSpeed
+from simbridge.trajectory.trace import trace
 from simbridge.trajectory.trajectory import Trajectory
-
-# The tool's z axis points along -z of base_link.
-TOOL_DOWN = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
-TOOL_DOWN.setflags(write=False)
 
 # In front of a UR10, at a comfortable height: the square of the paper's experiments C and D.
 CENTRE = (0.75, 0.164, 0.30)
@@ -30,6 +31,7 @@ def square(
     rate: float = 100.0,
     laps: int = 1,
     orientation: ArrayLike = TOOL_DOWN,
+    corner_radius: float = 0.0,
 ) -> Trajectory:
     """A square in the xy plane at constant speed, densely sampled (experiment D of the paper).
 
@@ -44,13 +46,18 @@ def square(
         rate: Samples per second, in Hz.
         laps: How many times around.
         orientation: The constant orientation (4,), a unit quaternion.
+        corner_radius: Of rounded corners, m. With it the square begins in the middle of the edge with the least y.
 
     Raises:
         InvalidParameter: A parameter is out of its range, or an edge would have no sample.
         InvalidTrajectory: The orientation is not a unit quaternion.
     """
-    _check_positive(side=side, speed=speed, rate=rate)
-    _check_laps(laps)
+    check_positive(side=side, speed=speed, rate=rate)
+    check_laps(laps)
+    check_not_negative(corner_radius=corner_radius)
+    if corner_radius > 0.0:
+        rounded = paths.rounded_square(side, centre, corner_radius)
+        return trace(rounded, ConstantSpeed(speed), rate, Fixed(orientation), laps, source="square")
     if speed > rate * side:
         raise InvalidParameter("rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample for every edge")
     last = float(_whole(4 * laps * side * rate / speed))
@@ -87,8 +94,8 @@ def corners(
         InvalidParameter: A parameter is out of its range.
         InvalidTrajectory: The orientation is not a unit quaternion.
     """
-    _check_positive(side=side, dwell=dwell)
-    _check_laps(laps)
+    check_positive(side=side, dwell=dwell)
+    check_laps(laps)
     visits = np.append(np.arange(4 * laps + 1), 0)
     positions = _corner_points(side, centre)[visits % 4]
     return Trajectory(dwell * np.arange(len(visits), dtype=float), _oriented(positions, orientation), source="corners")
@@ -114,21 +121,21 @@ def step(
         InvalidParameter: A parameter is out of its range.
         InvalidTrajectory: The start pose has no unit quaternion.
     """
-    _check_positive(at=at, duration=duration)
+    check_positive(at=at, duration=duration)
     if duration <= at:
         raise InvalidParameter("duration", duration, f"longer than the instant of the step, {at:g} s")
-    start = _vector("start pose", start_pose, 7)
-    turned = pose.multiply(pose.quaternions(_vector("rotation vector", rotation_vector, 3)), start[3:])
-    end = np.concatenate([start[:3] + _vector("offset", offset, 3), turned])
+    start = vector("start pose", start_pose, 7)
+    turned = pose.multiply(pose.quaternions(vector("rotation vector", rotation_vector, 3)), start[3:])
+    end = np.concatenate([start[:3] + vector("offset", offset, 3), turned])
     return Trajectory(np.array([0.0, at, duration]), np.stack([start, end, end]), source="step")
 
 
 def _corner_points(side: float, centre: ArrayLike) -> Array:
-    return _vector("centre", centre, 3) + 0.5 * side * CORNERS
+    return vector("centre", centre, 3) + 0.5 * side * CORNERS
 
 
 def _oriented(positions: Array, orientation: ArrayLike) -> Array:
-    return np.column_stack([positions, np.tile(_vector("orientation", orientation, 4), (len(positions), 1))])
+    return np.column_stack([positions, np.tile(vector("orientation", orientation, 4), (len(positions), 1))])
 
 
 def _whole(values: ArrayLike) -> Array:
@@ -136,21 +143,3 @@ def _whole(values: ArrayLike) -> Array:
     exact = np.asarray(values, dtype=float)
     nearest = np.round(exact)
     return np.where(np.abs(exact - nearest) < 1e-9, nearest, exact)
-
-
-def _check_positive(**parameters: float) -> None:
-    for name, value in parameters.items():
-        if not (math.isfinite(value) and value > 0.0):
-            raise InvalidParameter(name, value, "a positive number")
-
-
-def _check_laps(laps: int) -> None:
-    if not isinstance(laps, (int, np.integer)) or laps < 1:
-        raise InvalidParameter("laps", laps, "a whole number, 1 or more")
-
-
-def _vector(name: str, values: ArrayLike, length: int) -> Array:
-    vector = np.array(values, dtype=float)
-    if vector.shape != (length,) or not np.isfinite(vector).all():
-        raise InvalidParameter(name, values, f"{length} finite numbers")
-    return vector

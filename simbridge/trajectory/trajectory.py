@@ -130,6 +130,18 @@ class Trajectory:
         outer = Trajectory(np.zeros(1), np.atleast_2d(np.asarray(frame, dtype=float)), source="the frame").start
         return Trajectory(self.times, pose.compose(outer, self.poses), self.source)
 
+    def anchored(self, start: ArrayLike) -> Trajectory:
+        """The same motion relative to its first pose, moved as a whole so that this one is `start` (7,).
+
+        Raises:
+            InvalidTrajectory: `start` is not a pose.
+        """
+        first = self.start
+        turn = pose.conjugate(first[3:])
+        inverse = np.concatenate([-pose.rotate(turn, first[:3]), turn])
+        moved = pose.compose(inverse, self.poses)
+        return Trajectory(self.times, moved, self.source).transformed(start)
+
     def from_pendant_base(self) -> Trajectory:
         """This trajectory, given in the pendant's "base", in base_link: turned by pi about z (exactly)."""
         return self.transformed(PENDANT_BASE)

@@ -45,6 +45,8 @@ _NEEDED = (
     "actual_q",
 )
 _WHERE_KNOWN = ("payload", "payload_cog")
+# How often it is asked for registers, and how long a controller is given to see that a client has left, s.
+_TRIES, _LETTING_GO = 3, 0.25
 
 
 def read_controller(host: str, timeout: float = 2.0) -> ControllerFacts:
@@ -89,11 +91,21 @@ def registers_taken(host: str, timeout: float = 2.0) -> tuple[str, ...]:
     """The RTDE inputs that the bridge would write and another client holds already.
 
     Asks for all of them on a connection of its own. A controller that refuses one gives none; those that it gives are
-    free again as soon as it sees that the connection has ended. Nothing is written.
+    free again as soon as it sees that the connection has ended, which can be a moment later: whoever asks then is given
+    another try, so that nobody is refused because of a client that has just left. Nothing is written.
 
     Raises:
         ConnectionLost: Port 30004 does not answer.
     """
+    for _ in range(_TRIES - 1):
+        taken = _refused(host, timeout)
+        if not taken:
+            return ()
+        time.sleep(_LETTING_GO)
+    return _refused(host, timeout)
+
+
+def _refused(host: str, timeout: float) -> tuple[str, ...]:
     connection = RtdeConnection(host, timeout)
     try:
         types = connection.input_types(WRITTEN_BY_THE_BRIDGE)

@@ -272,10 +272,23 @@ class ArmNotReady(ArmStopped):
 
 
 class ProgramStopped(ArmStopped):
-    """The control script was stopped or paused at the pendant, or ended by an error of its own."""
+    """The control script was stopped or paused at the pendant, ended by its watchdog, or by an error of its own.
+
+    Attributes:
+        unsent: For how long nothing had been sent when it ended, s, if that was long enough for the watchdog; else 0.
+    """
 
     what = "The control script was stopped"
     remedy = "Someone pressed stop or pause at the pendant, or the script ended with the error shown there."
+
+    def __init__(self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0) -> None:
+        self.unsent = unsent
+        if unsent:
+            self.remedy = (
+                f"No setpoint had left for {unsent * 1e3:.0f} ms, and after 100 ms the script's watchdog ends it: this "
+                f"computer was held up. Close what else keeps it busy, or run with --realtime-priority."
+            )
+        super().__init__(host, robot_mode, safety_mode, runtime_state)
 
 
 class SpeedScaled(ControllerError):

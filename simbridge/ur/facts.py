@@ -28,6 +28,8 @@ _MODELS = {
     9: "UR15",
 }  # UR's own client library
 _WITH_AN_E = (1, 2, 3, 4)
+# Later arms with the same kinematics as these, of which no robot type of their own is known to us.
+_SUCCESSORS = {"UR5e": "UR7e", "UR10e": "UR12e"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,6 +182,17 @@ def model_name(robot_type: int | None, major: int) -> str | None:
     if robot_type not in _MODELS:
         return None
     return _MODELS[robot_type] + ("e" if major >= 5 and robot_type in _WITH_AN_E else "")
+
+
+def successors(model: str | None) -> str:
+    """The model with the later arm that shares its robot type: "UR10e (or UR12e)"; "" for None."""
+    later = _SUCCESSORS.get(model or "")
+    return f"{model} (or {later})" if later else model or ""
+
+
+def is_model(model: str, title: str) -> bool:
+    """Whether an arm that a controller calls `model` may be the one of that title: itself, or its successor."""
+    return title.lower() in (model.lower(), _SUCCESSORS.get(model, model).lower())
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:

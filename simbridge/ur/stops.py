@@ -24,9 +24,16 @@ _SAFETY_STOPS: dict[int, type[ArmStopped]] = {
     5: SafeguardStop,
     6: EmergencyStop,
     7: EmergencyStop,
-    # PolyScope 5.10 and later tell these two apart from an ordinary safeguard.
+    # Newer software tells these apart from the ordinary ones: enabling devices, fieldbuses, interfaces of machines.
     12: SafeguardStop,
     13: SafeguardStop,
+    14: SafeguardStop,
+    15: EmergencyStop,
+    16: SafeguardStop,
+    18: SafeguardStop,
+    19: SafeguardStop,
+    20: EmergencyStop,
+    22: SafeguardStop,
 }
 
 
@@ -38,6 +45,8 @@ def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[ArmStoppe
         return EmergencyStop
     if safety_status_bits >> 2 & 1:
         return ProtectiveStop
+    if safety_status_bits >> 4 & 1:
+        return SafeguardStop
     return None if safety_mode in (1, 2) else SafetyFault
 
 

@@ -72,13 +72,15 @@ def test_without_a_terminal_nobody_has_said_yes():
 
 def test_a_matching_cell_file_answers_and_nobody_is_asked():
     person = Person(False)
-    agree(FACTS, UR10E, CELL, PLAN, person, yes=True)
+    with pytest.warns(UserWarning, match="mounting, floor, is not compared"):
+        agree(FACTS, UR10E, CELL, PLAN, person, yes=True)
     assert not person.question
 
 
 def test_a_cell_file_does_not_answer_what_comes_up_later():
-    with pytest.raises(NotConfirmed):
-        agree(None, UR10E, CELL, PLAN, None, yes=True)
+    with pytest.raises(NotConfirmed, match="whatever the cell file says") as refused:
+        agree(None, UR10E, CELL, (("longest way", "elbow: 90 degrees"),), None, yes=True)
+    assert "elbow: 90 degrees" in str(refused.value) and "--yes" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])

@@ -198,4 +198,10 @@ def test_the_docker_command_names_the_image_the_model_and_every_port(robot, imag
     words = shlex.split(preflight.docker_command(robot))
     assert words[:2] == ["docker", "run"] and words[-1] == f"universalrobots/{image}"
     assert f"ROBOT_MODEL={model}" in words
-    assert {"29999:29999", "30001-30004:30001-30004"} <= set(words)
+    assert {"127.0.0.1:29999:29999", "127.0.0.1:30001-30004:30001-30004"} <= set(words)
+
+
+@pytest.mark.parametrize(("host", "where"), [("localhost", "127.0.0.1:"), ("127.0.0.7", "127.0.0.7:"), ("lab", "")])
+def test_ursim_is_published_where_it_is_looked_for_and_to_a_network_only_for_another_computer(host, where):
+    words = shlex.split(preflight.docker_command(UR10, host))
+    assert f"{where}30001-30004:30001-30004" in words

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.fake_link import FakeLink, VirtualClock
-from simbridge.backends.motions import Replay
+from simbridge.backends.motions import Live, Replay
 from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.guard import Guard
@@ -464,8 +464,27 @@ def test_however_long_the_loop_sleeps_a_sample_is_measured_when_its_setpoint_is_
     bench = Bench(period, clock=VirtualClock(Nap(nap, at=100))).run(Replay(plan))
     sequence = bench.recorded("sequence").astype(int)
     assert len(sequence) >= 198
-    assert np.array_equal(bench.recorded("setpoint"), plan[sequence])
-    assert np.array_equal(bench.recorded("q"), plan[sequence])
+    at = np.minimum(bench.recorded("position"), len(plan) - 1.0)
+    index = at.astype(int)
+    due = plan[index] + (at - index)[:, None] * (plan[np.minimum(index + 1, len(plan) - 1)] - plan[index])
+    assert np.allclose(bench.recorded("setpoint"), due, rtol=0.0, atol=1e-12)
+    assert np.array_equal(bench.recorded("q"), bench.recorded("setpoint"))
+    assert nap > 0.9 * FORGET or np.array_equal(bench.recorded("setpoint"), plan[sequence])
+
+
+@PERIODS
+@pytest.mark.parametrize("nap", [0.04, 0.09])
+def test_after_a_nap_in_which_the_arm_came_to_rest_the_plan_goes_on_from_rest(period, nap):
+    # At constant speed, which it has after 0.3 s.
+    plan, at = (glide(600), 300) if period == 0.008 else (glide(1000, period=period), 500)
+    bench = Bench(period, clock=VirtualClock(Nap(nap, at=at))).run(Replay(plan))
+    after = int(np.argmax(np.diff(bench.sent_at)))
+    assert np.diff(bench.sent_at)[after] > 0.9 * nap
+    before, resumed = speeds(bench)[after - 2], speeds(bench)[after:]
+    assert before > 0.1
+    assert np.abs(resumed[0]) <= 1.01 * RAMP * period * 0.3
+    assert np.abs(np.diff(resumed[: int(0.5 / (RAMP * period))])).max() <= 1.01 * RAMP * period * 0.3 + 1e-9
+    assert np.array_equal(bench.wire[-1], plan[-1])
 
 
 # ---- what stops the arm
@@ -530,3 +549,42 @@ def test_a_reduced_safety_mode_is_no_stop():
 def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
     bench = Bench(changes={150: {"actual_q": tuple(HOME - 0.5)}})
     assert bench.ends_in(GuardViolation, Replay(glide(400))).rule == "distance"
+
+
+@pytest.mark.parametrize(("nap", "told"), [(0.095, "watchdog"), (0.0, "pressed stop")])
+def test_a_program_that_ended_because_nothing_was_sent_is_told_apart_from_one_that_was_stopped(nap, told):
+    bench = Bench(0.002, clock=VirtualClock(Nap(nap, at=100)), changes={170: {"runtime_state": 1}})
+    error = bench.ends_in(ProgramStopped, Replay(glide(400, period=0.002)))
+    assert told in str(error)
+    assert error.unsent == pytest.approx(nap, abs=0.01)
+
+
+class OneByOne:
+    """A live source's mailbox: every period the next of these setpoints."""
+
+    def __init__(self, setpoints):
+        self._setpoints, self._given = setpoints, 0
+
+    def newest(self):
+        self._given += 1
+        return self._given, self._setpoints[self._given - 1], 0.0
+
+    def take(self, number):
+        pass
+
+
+@PERIODS
+def test_a_live_arm_is_held_while_the_controller_pauses_and_a_target_that_went_on_is_refused(period):
+    setpoints = glide(400, period=period)
+    bench = Bench(period, changes={200: {"runtime_state": 4}, 240: {"runtime_state": 2}})
+    error = bench.ends_in(GuardViolation, Live(OneByOne(setpoints), clock=lambda: 0.0), slots=400)
+    assert error.rule == "velocity"
+    paused = [sent.setpoint for sent in bench.link.sent if 203 <= sent.tick < 239]
+    assert len(paused) > 30 and np.ptp(paused, axis=0).max() == 0.0
+
+
+def test_a_live_source_that_waits_out_a_pause_goes_on():
+    setpoints = np.concatenate((glide(200, speed=0.0), glide(200)))
+    bench = Bench(0.008, changes={100: {"runtime_state": 4}, 150: {"runtime_state": 2}})
+    bench.run(Live(OneByOne(setpoints), clock=lambda: 0.0), slots=350)
+    assert bench.wire[-1][0] > HOME[0] + 0.1

@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from simbridge.cell import Cell
 from simbridge.doctor import arm, computer, controller, installation, network
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
@@ -98,12 +99,21 @@ def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
 
 
 def test_the_model_is_the_robots_or_the_robot_to_name_is_said():
-    verdict(arm.check_model(READ, UR10E), "pass", "UR10e")
+    # A UR12e has no robot type of its own.
+    verdict(arm.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
+    verdict(arm.check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
+    verdict(arm.check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
     verdict(arm.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
-    verdict(arm.check_model(armed(robot_type=7), UR10E), "fail", "UR20", "robots/README.md")
+    verdict(arm.check_model(armed(robot_type=6), UR10E), "fail", "UR8 Long", "robots/README.md")
     verdict(arm.check_model(armed(robot_type=None), UR10E), "warn", "UR10e")
     verdict(arm.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
     verdict(arm.check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
+
+
+def test_the_mounting_is_told_to_be_compared_by_a_person():
+    verdict(arm.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant")
+    verdict(arm.check_mounting(Cell(mounting=(0.0, 1.5, 0.0))), "warn", "[0.0, 1.5, 0.0] rad")
+    verdict(arm.check_mounting(Cell()), "warn", "floor is assumed")
 
 
 def test_the_serial_number_is_the_cells():

@@ -14,10 +14,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simbridge import pose
-from simbridge.bench import _with_pinocchio
-from simbridge.errors import InvalidParameter, UnstableSolver
+from simbridge.bench_solvers import with_pinocchio
+from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
+from simbridge.ik.codegen.kernel import conditioning, forward_dynamics_kernel
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.ik.parameters import ForwardDynamicsParameters
+from simbridge.ik.parameters import ForwardDynamicsParameters, with_preset
+from simbridge.ik.twin import effective_masses
 from simbridge.kinematics import tool_path
 from simbridge.robot import load_robot
 from simbridge.trajectory import square
@@ -73,7 +75,7 @@ def test_it_equals_the_same_algorithm_on_pinocchio():
     solver = plain(kp=20.0)
     poses = square().poses[:6]
     start = solver.solve(poses[0]).q
-    assert np.abs(solver.track(poses, start)[-1] - _with_pinocchio(UR10, solver, poses, start)).max() < 1e-9
+    assert np.abs(solver.track(poses, start)[-1] - with_pinocchio(UR10, solver, poses, start)).max() < 1e-9
 
 
 @pytest.mark.parametrize(
@@ -138,14 +140,13 @@ def test_the_error_shrinks_by_one_minus_a_quarter_kappa(kappa, seed):
 @pytest.mark.parametrize(("kappa", "converges"), [(7.9, True), (8.1, False)])
 def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     """Past the bound the same arithmetic (through the kernel, which does not refuse) grows the error."""
-    from simbridge.ik.kernels import forward_dynamics_track
-
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
-    joints = forward_dynamics_track(
-        UR10.placements, UR10.prismatic, UR10.home.copy(), np.repeat(target, 200, axis=0), 1.0, 1,
-        np.full(6, kappa), np.zeros(6), np.array([1.0, 1.0, 1e-9, 1e-12]), np.full(2, np.inf), np.inf,
-    )  # fmt: skip
+    settings = np.array([1.0, np.inf, np.inf, np.inf, 1.0, 1.0, 1e-9, 1e-12, *[kappa] * 6, *[0.0] * 6, kappa, 0.0])
+    memory, joints = np.zeros(20), np.empty((200, 6))
+    memory[:6] = UR10.home
+    kernel = forward_dynamics_kernel(UR10)
+    kernel.track(UR10.placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, joints)
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
     assert (left < 1e-4) == converges
 
@@ -226,17 +227,148 @@ def test_solve_is_the_same_every_time():
     assert np.array_equal(first.q, second.q)
 
 
-@given(st.integers(0, 2**32 - 1), st.floats(1.5, 5.0))
-def test_with_clamps_an_unreachable_target_leaves_at_most_a_small_chatter(seed, distance):
-    """The plain algorithm throws joints about by radians; with clamps, a stretched elbow may chatter."""
-    rng = np.random.default_rng(seed)
+def unreachable(rng, distance):
     direction = rng.normal(size=3)
-    target = np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
-    assume(distance > UR10.reach)
-    solver = ForwardDynamics(UR10, dt=0.1, iterations=50, kp=50.0)
-    joints = solver.track(np.tile(target, (600, 1)), UR10.home)
-    assert np.abs(np.diff(joints[-20:], axis=0)).max() < 0.2
-    assert np.median(np.abs(np.diff(joints[-20:], axis=0))) < 0.01
+    return np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
+def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, distance):
+    """The plain algorithm throws joints about by radians, and clamps alone leave a stretched elbow chattering."""
+    target = unreachable(np.random.default_rng(seed), distance)
+    joints = ForwardDynamics(UR10).track(np.tile(target, (1500, 1)), UR10.home)
+    assert np.abs(np.diff(joints[-20:], axis=0)).max() < 1e-3
+
+
+def test_hundreds_of_targets_out_of_reach_all_end_at_rest():
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        target = unreachable(rng, rng.uniform(1.45, 3.0))
+        joints = ForwardDynamics(UR10).track(np.tile(target, (1000, 1)), UR10.home)
+        assert np.abs(np.diff(joints[-10:], axis=0)).max() < 1e-3
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 2, 7, 50]), st.sampled_from([0.0, 0.5]))
+def test_a_held_target_never_lets_the_pull_grow(seed, iterations, kd):
+    """Whatever the target: from step to step the clamped error's potential only falls, so nothing can cycle."""
+    rng = np.random.default_rng(seed)
+    solver = ForwardDynamics(UR10, iterations=iterations, kd=kd)
+    target = unreachable(rng, rng.uniform(0.2, 3.0))
+    path = tool_path(UR10, solver.track(np.tile(target, (100, 1)), rng.uniform(-3.0, 3.0, 6)))
+    level = np.zeros(100)
+    for error, clamp, stiffness in zip(pose.error(target, path), (0.2, 0.5), (50.0, 5.0), strict=True):
+        size = np.linalg.norm(error, axis=1)
+        level += stiffness * np.where(size < clamp, 0.5 * size**2, clamp * (size - 0.5 * clamp))
+    assert np.diff(level).max() < 1e-9
+
+
+def test_a_target_that_comes_back_into_reach_is_followed_again():
+    solver = ForwardDynamics(UR10)
+    near = square().start
+    solver.reset(UR10.home)
+    for _ in range(300):
+        solver.step(unreachable(np.random.default_rng(1), 2.0))
+    for _ in range(300):
+        solver.step(near)
+    assert solver.last.residual[0] < 1e-6
+
+
+def test_presets_give_way_to_what_is_given_beside_them():
+    assert ForwardDynamics.preset(UR10, "smooth").kp == (5.0, 5.0, 5.0, 0.5, 0.5, 0.5)
+    assert ForwardDynamics.preset(UR10, "smooth", kp=7.0).kp[0] == 7.0
+    assert ForwardDynamics.preset(UR10, "near-singular").twin.link_mass == 0.1
+    assert ForwardDynamicsParameters(preset="one-shot").build(UR10).kappa == 2.0
+    assert ForwardDynamicsParameters(preset="one-shot", iterations=9).build(UR10).iterations == 9
+    # At the command line a value counts as given even when it is the default's.
+    assert with_preset({"preset": "smooth", "kp": (50.0,)}) == {"preset": "", "kp": (50.0,)}
+    with pytest.raises(UnknownName, match="smooth"):
+        ForwardDynamics.preset(UR10, "smoth")
+    with pytest.raises(UnknownName, match="smooth"):
+        ForwardDynamicsParameters(preset="smoth")
+
+
+def test_one_shot_reaches_a_far_target_in_one_step():
+    solver = ForwardDynamics.preset(UR10, "one-shot")
+    solver.step(square().start)
+    assert solver.last.residual[0] < 1e-6
+
+
+def released(robot, target, q, kp, count):
+    """The released controller's iteration on pinocchio: explicit Euler, velocity damped by 0.9."""
+    model = robot.model.copy()
+    for joint in range(1, 7):
+        model.inertias[joint] = pin.Inertia(0.1, np.zeros(3), 1e-6 * np.eye(3))
+    model.inertias[6] += robot.tool0.act(pin.Inertia(1.0, np.zeros(3), np.eye(3)))
+    data, frame = model.createData(), model.getFrameId("tcp")
+    wanted, velocity, path = pin.XYZQUATToSE3(target), np.zeros(6), []
+    for _ in range(count):
+        jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+        tool = data.oMf[frame]
+        parts = wanted.translation - tool.translation, pin.log3(wanted.rotation @ tool.rotation.T)
+        error = np.concatenate([part / max(1.0, np.linalg.norm(part)) for part in parts])
+        mass = np.triu(pin.crba(model, data, q))
+        mass += np.triu(mass, 1).T
+        q = np.clip(q + 0.02 * velocity, robot.position_min, robot.position_max)
+        velocity = 0.9 * (velocity + 0.02 * np.linalg.solve(mass, jacobian.T @ (kp * error)))
+        path.append(q)
+    return np.array(path)
+
+
+def test_velocity_accumulation_is_the_released_controllers_iteration():
+    solver = ForwardDynamics.preset(UR10, "released", iterations=1, kp=50.0)
+    target = square().start
+    expected = released(UR10, target, UR10.home, np.array(solver.kp), 200)
+    assert np.abs(solver.track(np.tile(target, (200, 1)), UR10.home) - expected).max() < 1e-9
+    solver.reset(UR10.home)
+    stepped = np.array([solver.step(target) for _ in range(200)])
+    assert np.array_equal(stepped, solver.track(np.tile(target, (200, 1)), UR10.home))
+
+
+@pytest.mark.parametrize(("kappa", "stable"), [(0.110, True), (0.112, False)])
+def test_velocity_accumulation_past_one_ninth_is_refused_and_the_bound_is_named(kappa, stable):
+    gains = (kappa / 0.02**2,) * 6
+    if stable:
+        assert ForwardDynamics.preset(UR10, "released", kp=gains).kappa == pytest.approx(kappa)
+        return
+    with pytest.raises(UnstableSolver, match="1/9"):
+        ForwardDynamics.preset(UR10, "released", kp=gains)
+
+
+@pytest.mark.parametrize("settings", [{"dt": 0.1}, {"step_clamp": 0.1}, {"scheme": "euler"}])
+def test_velocity_accumulation_has_its_own_step_and_no_step_clamp(settings):
+    with pytest.raises(InvalidParameter):
+        ForwardDynamics.preset(UR10, "released", **settings)
+
+
+def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
+    """Its stability bound: 8 over the largest eigenvalue of J H^-1 J^T anywhere is on the safe side of kappa 8."""
+    twin = Twin.naive(6)
+    assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)
+    mass, _ = effective_masses(twin, UR10)
+    rng = np.random.default_rng(0)
+    found = conditioning(UR10, rng.uniform(-3.0, 3.0, (2000, 6)), np.array(twin.numbers), np.array(twin.numbers))
+    assert found.diagonals[1].max() <= 1.0 / mass
+    with pytest.raises(UnstableSolver):
+        ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(8.0 * mass,) * 6)
+    solver = ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(3.0 * mass,) * 6, iterations=200)
+    for _ in range(20):
+        solver.step(square().start)
+    assert solver.last.residual[0] < 1e-6
+    assert solver.lag(0.01) is None
+
+
+def test_experiment_a_has_the_published_diagonals():
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (100_000, 6))
+    found = conditioning(UR10, q, np.array(Twin().numbers), np.array(Twin.naive(6).numbers))
+    expected = [
+        [0.469, 0.469, 0.544, 2.13, 2.12, 1.75],
+        [0.956, 0.955, 0.986, 0.998, 0.998, 0.998],
+        [0.576, 0.577, 0.829, 3.52, 3.51, 3.25],
+    ]
+    assert np.allclose([np.diag(m) for m in found.mean], expected, rtol=0.02)
+    assert np.allclose(found.variance.max(axis=(1, 2)), [1.04, 0.017, 1.76], rtol=0.05)
+    assert np.allclose(found.diagonals.mean(axis=1), [np.diag(m) for m in found.mean])
+    assert np.allclose(found.diagonals.std(axis=1), [np.diag(s) for s in found.std])
 
 
 def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
@@ -259,7 +391,7 @@ def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
             )
 
 
-def test_diagnosis_of_the_last_step_agrees_with_pinocchio():
+def test_diagnosis_of_the_last_step_agreeswith_pinocchio():
     solver = ForwardDynamics(UR10)
     assert solver.last is None
     target = square().start

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge import pose
 from simbridge.errors import UnusableSamples
-from simbridge.metrics import delay, delay_compensated, sampled
+from simbridge.metrics import delay, delay_compensated, delays, sampled
 
 Array = NDArray[Any]
 Motion = Callable[[Array], Array]
@@ -122,6 +122,19 @@ def test_noise_costs_no_more_than_it_must(motion: Motion, sigma: float, known: f
             assert delay(t, motion, noisy(clean, sigma, seed)) == pytest.approx(known, abs=4.0 * bound + 1e-6)
 
 
+@pytest.mark.parametrize("period", STAMPS)
+@pytest.mark.parametrize("known", [0.0, 0.037, 0.1003, 0.2])
+def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond(known: float, period: float) -> None:
+    t = STAMPS[period]
+
+    def fast_square(at: Array) -> Array:
+        return square(2.0 * at)
+
+    for seed in range(5):
+        found = delay(t, fast_square, noisy(fast_square(t - known), 0.5e-3, seed))
+        assert found == pytest.approx(known, abs=0.5e-3)
+
+
 def test_stamps_need_not_be_even() -> None:
     rng = np.random.default_rng(0)
     t = np.cumsum(rng.uniform(0.001, 0.02, 700))
@@ -133,6 +146,13 @@ def test_stamps_need_not_be_even() -> None:
 def test_a_long_recording_is_as_precise() -> None:
     t = np.arange(100_000) * 0.002
     assert delay(t, circle, circle(t - 0.0471)) == pytest.approx(0.0471, abs=PRECISION)
+
+
+def test_a_recording_longer_than_the_rough_search_correlates_is_as_precise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delays, "MOST_CORRELATED", 500)
+    t = np.arange(20_000) * 0.002
+    for known in (-0.2, 0.0471):
+        assert delay(t, circle, circle(t - known)) == pytest.approx(known, abs=PRECISION)
 
 
 def test_a_first_order_lag_delays_a_circle_by_its_phase() -> None:

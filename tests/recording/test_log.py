@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -183,6 +183,39 @@ def test_a_chunk_holds_whole_samples_of_at_most_a_quarter_second(run_of, write_l
     assert max(spans) + period <= max(0.25, period) + 1e-9
     starts = [round(chunk.message_start_time * 1e-9 / period) for chunk in chunks]
     assert starts == list(range(0, 300, in_a_chunk))
+
+
+def test_a_log_without_an_index_is_read_by_other_tools_from_its_beginning_and_is_smaller(
+    run_of, write_log, assert_same, tmp_path
+):
+    samples = run_of(300, 0.002)
+    plain = write_log(tmp_path / "plain.mcap", samples, period=0.002, indexed=False)
+    indexed = write_log(tmp_path / "indexed.mcap", samples, period=0.002)
+
+    with plain.open("rb") as file:
+        times = [m.log_time for _, _, m in make_reader(file, validate_crcs=True).iter_messages(topics="/target")]
+    assert times == [round(sample.stamp * 1e9) for sample in samples]
+    assert_same(read_log(plain), samples)
+    # A time and a place of 8 bytes each for every message.
+    assert indexed.stat().st_size - plain.stat().st_size >= 300 * 6 * 16
+
+
+def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_600_mb(run_of, write_log, tmp_path):
+    random = np.random.default_rng(3)
+
+    def noisy(count):
+        # An arm moves little in a quarter of a second, and all the lower digits are noise.
+        return np.linspace(0.6, 1.8, count) + 1e-3 * random.standard_normal(count)
+
+    samples = []
+    for sample in run_of(2000, 0.002):
+        joints = {name: noisy(6) for name in JOINT_FIELDS} | {"target": noisy(7)}
+        joints["solution"] = joints["setpoint"]
+        usual = {"plan_time": sample.stamp, "speed_scaling": 1.0, "safety_mode": 1, "limited": False}
+        samples.append(replace(sample, **joints, **usual))
+    path = write_log(tmp_path / "log.mcap", samples, period=0.002, indexed=False)
+
+    assert path.stat().st_size / len(samples) * 3600 * 500 < 600e6
 
 
 # What cannot be written

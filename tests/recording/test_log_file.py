@@ -302,7 +302,7 @@ def test_after_a_full_disk_a_failing_close_is_silent(run_of, small_disk, tmp_pat
 
 def test_what_ended_the_run_is_not_hidden_by_a_full_disk(run_of, small_disk, tmp_path):
     samples = run_of(5)
-    small_disk(1000)
+    small_disk(3000)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
 
     with pytest.raises(KeyboardInterrupt), log:

@@ -52,7 +52,7 @@ def test_every_run_has_a_page(report: Any, run: dict[str, Any]) -> None:
     assert page.text("headline")
     assert "nan" not in page.source.lower().replace("nano", "")
     figures = sum(tag == "svg" for tag, _ in page.elements)
-    assert figures == 7 + run.get("joints", 3)
+    assert figures == 8 + run.get("joints", 3)
     assert len(summary["peak_joint_velocity"]) == run.get("joints", 3)
 
 
@@ -98,14 +98,14 @@ def test_continuous_joints_have_no_limit(report: Any) -> None:
 
 def test_prismatic_joints_are_told_in_mm_and_newtons(report: Any) -> None:
     page, _ = report(settings={"kinematics": {"prismatic": [True, False, True]}})
-    assert page.source.count("Position (mm)") == 2 and page.source.count("Position (°)") == 1
-    assert page.source.count("Force (N)") == 2 and page.source.count("Torque (N m)") == 1
+    assert page.source.count(">Position (mm)<") == 2 and page.source.count(">Position (°)<") == 1
+    assert page.source.count(">Force (N)<") == 2 and page.source.count(">Torque (N m)<") == 1
 
 
 def test_currents_are_not_held_against_torques(report: Any) -> None:
     page, _ = report(effort=200.0, settings={"backend": {"effort_unit": "A"}})
     assert "200 A no limit" in page.text("joints")
-    assert page.source.count("Current (A)") == 3
+    assert page.source.count(">Current (A)<") == 3
     assert not page.has("notice")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simbridge.options import Options
-from simbridge.report.settings_list import repeat_command
+from simbridge.report.settings_list import important_settings, repeat_command
 from simbridge.runner import Run, run
 
 
@@ -47,3 +47,15 @@ def test_what_simbridge_does_not_bring_along_is_not_promised(original: Run, chan
     settings["robot"]["name"] = changes.get("robot", settings["robot"]["name"])
     settings["robot"]["source"] = changes.get("source", settings["robot"]["source"])
     assert repeat_command(settings, Path("runs/1")) is None
+
+
+def test_of_a_run_on_a_controller_the_page_says_which_and_the_command_goes_there_again(original: Run) -> None:
+    settings = original.evaluation().settings
+    settings["backend"] |= {"name": "ursim", "simulated_time": False, "on_scaling": "follow"}
+    settings["backend"] |= {"servo_gain": 2000.0, "servo_lookahead": 0.03}
+    settings["controller"] = {"host": "127.0.0.9", "model": "UR10", "serial_number": "1", "polyscope": "3.15.8"}
+    settings["controller"]["ursim"] = True
+    command = repeat_command(settings, Path("runs/1"))
+    assert command is not None and "--backend ursim --host 127.0.0.9" in command
+    shown = important_settings(settings, 1)
+    assert "UR10, URSim, PolyScope 3.15.8, 127.0.0.9" in shown and "gain 2000, lookahead 30" in shown

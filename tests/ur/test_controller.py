@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -119,6 +120,16 @@ def test_registers_that_another_client_holds_are_named(e_series):
     finally:
         e_series.do("release_registers")
     assert registers_taken(E_SERIES_HOST) == ()
+
+
+def test_registers_of_a_client_that_has_just_left_are_not_taken(e_series):
+    e_series.do("take_registers", names=["input_double_register_3"])
+    leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
+    leaving.start()
+    try:
+        assert registers_taken(E_SERIES_HOST) == ()
+    finally:
+        leaving.join()
 
 
 def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):

@@ -1,0 +1,17 @@
+"""A line outwards past the edge of the workspace: refused, and the check says at which sample and how far it is."""
+
+from simbridge import Robot, Scenario, run_as_script
+from simbridge.trajectory import ConstantSpeed, paper_size, paths, trace
+
+
+def scenario(robot: Robot) -> Scenario:
+    size = paper_size(robot)
+    beyond = (robot.reach + 0.1, size.centre[1], size.centre[2])
+    return Scenario(
+        trajectory=trace(paths.line(size.centre, beyond), ConstantSpeed(size.speed), source="past the edge"),
+        description="A line outwards past the edge of the workspace, to be refused",
+    )
+
+
+if __name__ == "__main__":
+    run_as_script(__file__)

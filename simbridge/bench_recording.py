@@ -1,0 +1,164 @@
+"""What recording costs, and what an hour of it takes to read, to measure and to draw, on a synthetic hour at 500 Hz.
+
+The hour is one lap of the paper's square on the UR10e, over and over, tracked late and with noise: numbers that an
+arm gives, which hardly compress. `python -m simbridge.bench_recording RUN` measures such a run in a process of its own,
+whose memory nobody else has used.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.backends import ArmState
+from simbridge.plan import Plan
+from simbridge.recording.log import LogWriter
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.samples import Samples
+from simbridge.runner import open_backend, prepare
+from simbridge.settings import resolved_settings
+from simbridge.trajectory import Trajectory
+
+HOUR = 3600.0  # s
+# The servo's lateness, and the noise of what an arm measures.
+LATE = 0.03  # s
+POSITION_NOISE, VELOCITY_NOISE, EFFORT_NOISE = 2e-5, 1e-3, 0.5
+# States are made so many at a time: the bench's own memory is not what is measured.
+BLOCK = 5000
+
+Row = tuple[str, str, str, str]
+
+
+def measure(seconds: float = HOUR) -> list[Row]:
+    """Rows for the table of `simbridge bench`: figure, value, what it is compared to, its value."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "run"
+        cost, grown, count = synthetic_run(path, seconds)
+        size = (path / "log.mcap").stat().st_size / count
+        found = subprocess.run(
+            [sys.executable, "-m", "simbridge.bench_recording", str(path)], check=True, capture_output=True, text=True
+        )
+        times = json.loads(found.stdout)
+    hour = HOUR / seconds
+    whole = times["read"] + times["summary"] + times["report"]
+    return [
+        ("recording, one sample", f"{1e6 * cost:.0f} us", "5 % of a 500 Hz period", "100 us"),
+        ("recording, memory", f"{grown / 1e6:.0f} MB", "samples", f"{count}"),
+        ("log, one sample", f"{size:.0f} bytes", "its numbers as float64", "405 bytes"),
+        ("log, an hour at 500 Hz", f"{1e-6 * size * count * hour:.0f} MB", "required, below", "600 MB"),
+        ("reading the log", f"{times['read']:.1f} s", "samples", f"{count}"),
+        ("its summary", f"{times['summary']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("its report", f"{times['report']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("log, summary and report", f"{whole:.1f} s", "required of an hour, below", "60 s"),
+        ("largest memory for these", f"{times['memory'] / 1e9:.2f} GB", "log's numbers", f"{4.05e-7 * count:.2f} GB"),
+    ]
+
+
+def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
+    """Write the run directory of a synthetic run, but for its summary and report.
+
+    Returns:
+        Mean time to record a sample, s; by how much the process grew meanwhile, bytes; how many samples there are.
+    """
+    prepared = prepare("square_tracking", robot="ur10e")
+    prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
+    plan = prepared.plan
+    directory = RunDirectory.create(path, "")
+    directory.write_settings(resolved_settings(prepared, open_backend("pybullet", prepared.robot, prepared.options)))
+    directory.write_plan(plan)
+    samples, spent = Samples(plan), 0.0
+    # The first of them is the plan's own: the targets of all samples are made when one is asked for.
+    _ = plan.targets
+    before = _memory()
+    with LogWriter(
+        directory.log_file, joint_names=prepared.robot.joint_names, period=plan.period, indexed=False
+    ) as log:
+        for states in _states(plan):
+            begin = time.perf_counter()
+            for state in states:
+                log.write(samples.of(state))
+            spent += time.perf_counter() - begin
+    return spent / plan.samples, _memory() - before, plan.samples
+
+
+def _laps(plan: Plan, seconds: float) -> Plan:
+    """A plan of at least one period, repeated for so long."""
+    lap = plan.samples - 1
+    count = round(seconds / plan.period)
+    path = plan.trajectory
+    laps = 1 + int(seconds / path.duration)
+    stamps = np.concatenate([path.elapsed[:-1] + lap * path.duration for lap in range(laps)])
+    poses = np.tile(path.poses[:-1], (laps, 1))
+    rows = np.arange(count) % lap
+    return replace(
+        plan,
+        trajectory=Trajectory(stamps, poses, path.source),
+        trajectory_times=np.minimum(np.arange(count) * plan.period, stamps[-1]),
+        solution=plan.solution[rows],
+        setpoints=plan.setpoints[rows],
+        limited=plan.limited[rows],
+    )
+
+
+def _states(plan: Plan) -> Iterator[list[ArmState]]:
+    random = np.random.default_rng(0)
+    late = round(LATE / plan.period)
+    for first in range(0, plan.samples, BLOCK):
+        k = np.arange(first, min(first + BLOCK, plan.samples))
+        shape = (len(k), plan.setpoints.shape[1])
+        setpoints = plan.setpoints[k]
+        # Between two setpoints: no number that the log holds already.
+        target = 0.37 * plan.setpoints[np.maximum(k - late // 2, 0)] + 0.63 * plan.setpoints[np.maximum(k - late, 0)]
+        q = plan.setpoints[np.maximum(k - late, 0)] + POSITION_NOISE * random.standard_normal(shape)
+        qd = (target - plan.setpoints[np.maximum(k - late // 2 - 1, 0)]) / plan.period
+        qd += VELOCITY_NOISE * random.standard_normal(shape)
+        effort = 20.0 + EFFORT_NOISE * random.standard_normal(shape)
+        yield [
+            ArmState(
+                sequence=int(number),
+                host_monotonic=time.monotonic(),
+                timestamp=float(number * plan.period),
+                plan_time=float(number * plan.period),
+                q=q[i],
+                qd=qd[i],
+                effort=effort[i],
+                controller_target=target[i],
+                setpoint=setpoints[i],
+            )
+            for i, number in enumerate(k)
+        ]
+
+
+def _memory() -> int:
+    """What this process has held at most, bytes."""
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return held if sys.platform == "darwin" else 1024 * held
+
+
+def _measured(path: str) -> dict[str, float]:
+    from simbridge.evaluation import Evaluation
+    from simbridge.report.page import report_page
+
+    directory = RunDirectory.open(path)
+    times = [time.perf_counter()]
+    evaluation = Evaluation.of(directory)
+    times.append(time.perf_counter())
+    summary = evaluation.summary("completed") | {"tolerance": None, "passed": None}
+    times.append(time.perf_counter())
+    report_page(evaluation, summary)
+    times.append(time.perf_counter())
+    read, summarised, reported = np.diff(times).tolist()
+    return {"read": read, "summary": summarised, "report": reported, "memory": float(_memory())}
+
+
+if __name__ == "__main__":
+    print(json.dumps(_measured(sys.argv[1])))

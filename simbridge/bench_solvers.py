@@ -1,0 +1,181 @@
+"""How fast the solvers are: per iteration, per step, over many targets, and from a cold start."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge import bench_closed_form, bench_rivals
+from simbridge.ik.codegen.kernel import conditioning
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.robot import Robot, load_robot
+from simbridge.trajectory import square
+
+Row = tuple[str, str, str, str]
+Array = NDArray[np.float64]
+
+REPEATS = 9
+_MANY = 100_000
+_CALLS = 500
+
+_START = """
+import sys
+import numpy as np
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.robot import load_robot
+robot = load_robot("ur10")
+ForwardDynamics(robot).step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
+"""
+
+
+def measure() -> list[Row]:
+    """Rows for the table of `simbridge bench`: figure, median, what it is compared to, its value."""
+    robot = load_robot("ur10")
+    # A solver's rows are a function here, and its name in this list.
+    parts: list[Callable[[Robot], list[Row]]] = [_iteration, _single_step, _many_targets, _experiment_a, _starts]
+    return [row for part in parts for row in part(robot)] + bench_rivals.measure() + _closed_form()
+
+
+def _closed_form() -> list[Row]:
+    rows: list[Row] = []
+    for name in ("ur10", "ur5e"):
+        spent, count = bench_closed_form.branches_time(name)
+        rows.append((f"closed form, {name}: {count} branches", f"{1e6 * spent:.1f} us", "required, at most", "5.0 us"))
+    return rows
+
+
+def _iteration(robot: Robot) -> list[Row]:
+    """An iteration at N = 50 a call, with and without clamps, and the same iteration on pinocchio in the same run."""
+    rows: list[Row] = []
+    for title, settings in (("clamps on", {}), ("plain", {"error_clamp": None, "step_clamp": None})):
+        solver = ForwardDynamics(robot, **settings)  # type: ignore[arg-type]
+        poses = square(laps=1).poses[:_CALLS]
+        start = solver.solve(poses[0]).q
+        solver.reset(start)
+
+        def stepped(solver: ForwardDynamics = solver, poses: Array = poses) -> None:
+            for pose in poses:
+                solver.step(pose)
+
+        def tracked(solver: ForwardDynamics = solver, poses: Array = poses, start: Array = start) -> None:
+            solver.track(poses, start)
+
+        def rival(solver: ForwardDynamics = solver, poses: Array = poses, start: Array = start) -> None:
+            with_pinocchio(robot, solver, poses[:4], start)
+
+        calls, whole, theirs = medians(stepped, tracked, rival)
+        ours, inside, theirs = (
+            1e9 * taken / (count * solver.iterations)
+            for taken, count in ((calls, len(poses)), (whole, len(poses)), (theirs, 4))
+        )
+        name = f"forward dynamics, {title}: iteration"
+        rows.append((f"{name}, N = 50, step from Python", f"{ours:.0f} ns", "required, at most", "300 ns"))
+        rows.append((f"{name}, in track", f"{inside:.0f} ns", "pinocchio from Python", f"{theirs:.0f} ns"))
+        rows.append((f"{name}, times faster", f"{theirs / ours:.0f} x", "required, at least", "30 x"))
+    return rows
+
+
+def _single_step(robot: Robot) -> list[Row]:
+    solver = ForwardDynamics(robot, iterations=1)
+    targets = [pin.XYZQUATToSE3(pose) for pose in square(laps=1).poses[:_CALLS]]
+
+    def run() -> None:
+        for target in targets:
+            solver.step(target)
+
+    (taken,) = medians(run)
+    return [("one step, N = 1, SE3 given", f"{1e6 * taken / _CALLS:.1f} us", "required, at most", "5.0 us")]
+
+
+def _many_targets(robot: Robot) -> list[Row]:
+    """Time, and memory at its highest, of a hundred thousand targets in one call."""
+    solver = ForwardDynamics(robot, iterations=1)
+    lap = square(laps=1).poses
+    poses = np.tile(lap, (_MANY // len(lap) + 1, 1))[:_MANY]
+    start = solver.solve(poses[0]).q
+    (taken,) = medians(lambda: solver.track(poses, start))
+    tracemalloc.start()
+    out = solver.track(poses, start)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return [
+        ("track, 100,000 targets, N = 1", f"{1e3 * taken:.0f} ms", "a lap at 500 Hz", f"{2 * len(lap):.0f} ms"),
+        ("track, 100,000 targets: memory", f"{peak / 1e6:.2f} MB", "its result", f"{out.nbytes / 1e6:.2f} MB"),
+    ]
+
+
+def _experiment_a(robot: Robot) -> list[Row]:
+    configurations = np.random.default_rng(0).uniform(-np.pi, np.pi, (_MANY, robot.n))
+    twins = np.array(Twin().numbers), np.array(Twin.naive(robot.n).numbers)
+    (taken,) = medians(lambda: conditioning(robot, configurations, *twins))
+    return [("experiment A, 100,000 configurations", f"{1e3 * taken:.0f} ms", "required, at most", "200 ms")]
+
+
+def _starts(robot: Robot) -> list[Row]:
+    """Whole processes up to the first result: with an empty cache, and with what that leaves behind."""
+    cold, warm = [], []
+    for _ in range(3):
+        with tempfile.TemporaryDirectory() as directory:
+            cold.append(_process_time(directory))
+            warm += [_process_time(directory) for _ in range(3)]
+    return [
+        ("first start ever, whole process", f"{statistics.median(cold):.2f} s", "required, below", "4.00 s"),
+        ("start with the cache, whole process", f"{statistics.median(warm):.2f} s", "required, below", "0.60 s"),
+    ]
+
+
+def _process_time(cache: str) -> float:
+    begin = time.perf_counter()
+    environment = {**os.environ, "SIMBRIDGE_CACHE": cache}
+    subprocess.run([sys.executable, "-c", _START], check=True, capture_output=True, env=environment)
+    return time.perf_counter() - begin
+
+
+def medians(*actions: Callable[[], object]) -> list[float]:
+    """Median wall time of each action, s; taken in turns, so that all see the same machine."""
+    for action in actions:
+        action()
+    taken: list[list[float]] = [[] for _ in actions]
+    for _ in range(REPEATS):
+        for times, action in zip(taken, actions, strict=True):
+            begin = time.perf_counter()
+            action()
+            times.append(time.perf_counter() - begin)
+    return [statistics.median(times) for times in taken]
+
+
+def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: Array) -> Array:
+    """The plain algorithm on pinocchio: forward kinematics, log, Jacobian, the twin's crba, and LAPACK's solve."""
+    model = robot.model.copy()
+    twin = solver.twin
+    eye = np.eye(3)
+    for joint in range(1, model.njoints):
+        model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * eye)
+    at = robot.tool0 * robot.tcp
+    model.inertias[model.njoints - 1] += at.act(pin.Inertia(twin.tool_mass, np.zeros(3), twin.tool_inertia * eye))
+    data, frame = model.createData(), model.getFrameId("tcp")
+    gain, scale = np.array(solver.kp), 0.25 * solver.dt**2
+    error = np.empty(6)
+    upper, lower = np.triu_indices(robot.n, 1), np.triu_indices(robot.n, 1)[::-1]
+    q = start.copy()
+    for pose in poses:
+        target = pin.XYZQUATToSE3(pose)
+        for _ in range(solver.iterations):
+            jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+            tool = data.oMf[frame]
+            error[:3] = target.translation - tool.translation
+            error[3:] = pin.log3(target.rotation @ tool.rotation.T)
+            mass = pin.crba(model, data, q)
+            mass[lower] = mass[upper]
+            q = q + scale * np.linalg.solve(mass, jacobian.T @ (gain * error))
+    return q

@@ -1,0 +1,250 @@
+"""Experiment D: a target that moves around a square at constant speed, sampled at 100 Hz, for each gain.
+
+The solver is stepped once for every target (dt = 0.1, N = 50, no clamps). Errors are target minus setpoint at those
+instants, on the second lap. Low gains smooth and trail, high ones are exact: `dial` shows what that is good for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from simbridge.experiments import dial
+from simbridge.experiments.drawing import WANTED, Picture, colour_of
+from simbridge.experiments.outcome import Outcome, Table, about, compared, near, written
+from simbridge.experiments.parameters import TrackingParameters
+from simbridge.experiments.setting import (
+    DT,
+    RATE,
+    MovingSquare,
+    distinct,
+    errors,
+    has_gain,
+    is_the_papers,
+    posture_at,
+    rms,
+    solver_named,
+)
+from simbridge.ik.solver import Array, Solver
+from simbridge.kinematics import tool_path
+from simbridge.readable import plain
+from simbridge.report.drawing import plain_numbers
+from simbridge.robot import Robot, load_robot
+
+_KDL = "an independent C++ implementation on Orocos KDL"
+_FORWARD_DYNAMICS = {5: (2.285, 2.297, 1.54), 10: (0.789, 0.791, 0.79), 20: (0.168, 0.169, 0.17)}
+_TRANSPOSE = {5: 21.5, 10: 11.0, 20: 5.3, 50: 1.8}
+EXPECTED = (
+    *(
+        about(f"forward-dynamics, kp {kp}, {what}, mm", value, 0.01, _KDL)
+        for kp, values in _FORWARD_DYNAMICS.items()
+        for what, value in zip(("RMS", "largest", "corner miss"), values, strict=True)
+    ),
+    *(near(f"forward-dynamics, kp 50, {what}, mm", 0.0026, 5e-5, _KDL) for what in ("RMS", "largest", "corner miss")),
+    *(near(f"jacobian-transpose, kp {kp}, RMS, mm", value, 0.05, _KDL) for kp, value in _TRANSPOSE.items()),
+)
+"""Of a UR10 at 0.2 m/s."""
+
+
+@dataclass(frozen=True)
+class Lap:
+    """The second lap of one solver with one gain.
+
+    Attributes:
+        solver: Its name.
+        kp: The gain; None for a solver that has none.
+        points: The tool (T, 3), m.
+        errors: Target minus tool (T, 6), m and rad.
+        corner_misses: The nearest that a setpoint comes to each corner (4,), m.
+        predicted: The RMS that the solver's predicted lag makes of the target's speed, m; None where none is known.
+    """
+
+    solver: str
+    kp: float | None
+    points: Array
+    errors: Array
+    corner_misses: Array
+    predicted: float | None
+
+    @property
+    def name(self) -> str:
+        return self.solver if self.kp is None else f"{self.solver}, kp {plain(self.kp)}"
+
+    @property
+    def rms(self) -> float:
+        """Of the translation, m."""
+        return rms(self.errors[:, :3])
+
+    @property
+    def largest(self) -> float:
+        """Of the translation, m."""
+        return float(np.linalg.norm(self.errors[:, :3], axis=1).max())
+
+    @property
+    def corner_miss(self) -> float:
+        """The largest over the corners, m."""
+        return float(self.corner_misses.max())
+
+
+def measure(robot: Robot, solver: Solver, speed: float = 0.2, kp: float | None = None) -> Lap:
+    """One solver around the square.
+
+    Args:
+        robot: The arm.
+        solver: Stepped once a target.
+        speed: Of the target on a UR10, m/s.
+        kp: The solver's gain, for the record.
+
+    Raises:
+        TargetOutOfReach: The arm does not reach the first corner.
+    """
+    target = MovingSquare.of(robot, speed)
+    joints = solver.track(target.poses, posture_at(robot, target.poses[0]))[target.second]
+    points = tool_path(robot, joints)[:, :3]
+    misses = np.linalg.norm(points - target.corners[:, None], axis=2).min(axis=1)
+    lag = solver.lag(1.0 / RATE)
+    off = errors(robot, target.poses[target.second], joints)
+    return Lap(solver.name, kp, points, off, misses, None if lag is None else target.speed * lag)
+
+
+def sweep(robot: Robot, names: Sequence[str], gains: Sequence[float], iterations: int, speed: float) -> list[Lap]:
+    """Every solver with every gain; a solver without the paper's gain once."""
+    laps = []
+    for name in names:
+        for kp in sorted(set(gains)) if has_gain(name) else (None,):
+            settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
+            laps.append(measure(robot, solver_named(robot, name, iterations=iterations, **settings), speed, kp))
+    return laps
+
+
+def figures(laps: Sequence[Lap]) -> dict[str, float]:
+    """RMS, largest error and corner miss of every lap."""
+    found: dict[str, float] = {}
+    for lap in laps:
+        found[f"{lap.name}, RMS, mm"] = 1e3 * lap.rms
+        found[f"{lap.name}, largest, mm"] = 1e3 * lap.largest
+        found[f"{lap.name}, corner miss, mm"] = 1e3 * lap.corner_miss
+    return found
+
+
+def run(parameters: TrackingParameters) -> Outcome:
+    """The command."""
+    robot = load_robot(parameters.robot)
+    names = distinct(parameters.solver)
+    laps = sweep(robot, names, parameters.kp, parameters.iterations, parameters.speed)
+    found = figures(laps)
+    rows = [
+        (
+            lap.solver,
+            "–" if lap.kp is None else plain(lap.kp),
+            *(written(1e3 * v) for v in (lap.rms, lap.largest, lap.corner_miss)),
+            "–" if lap.predicted is None else written(1e3 * lap.predicted),
+        )
+        for lap in laps
+    ]
+    slow = dial.SlowTargets(parameters.speed, parameters.target_rate, parameters.noise, parameters.seed)
+    settings = dial.measure(robot, slow, parameters.iterations)
+    known = is_the_papers(robot) and (parameters.iterations, parameters.speed) == (50, 0.2)
+    return Outcome(
+        figures=found,
+        comparisons=compared(found, EXPECTED, known),
+        data={
+            "laps": [
+                {
+                    "solver": lap.solver,
+                    "kp": lap.kp,
+                    "rms_m": lap.rms,
+                    "max_m": lap.largest,
+                    "corner_misses_m": lap.corner_misses.tolist(),
+                    "predicted_rms_m": lap.predicted,
+                }
+                for lap in laps
+            ],
+            "dial": [setting.as_data() for setting in settings],
+        },
+        tables=[
+            Table(
+                f"The square at {MovingSquare.of(robot, parameters.speed).speed:g} m/s, second lap, mm",
+                ("solver", "kp", "RMS", "largest", "corner", "predicted"),
+                rows,
+            ),
+            dial.table(slow, settings),
+        ],
+        pictures={"tracking.png": _sweep(laps), "dial.png": dial.picture(robot, slow, settings)},
+        notes=["Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N."],
+    )
+
+
+def _sweep(laps: Sequence[Lap]) -> Picture:
+    """A row a solver: the square with every gain, one corner of it, and the RMS against the gain."""
+    names = list(dict.fromkeys(lap.solver for lap in laps))
+
+    def draw(figure: Figure) -> None:
+        panels = figure.subplots(len(names), 3, squeeze=False, width_ratios=(1.0, 1.0, 1.1))
+        for row, name in enumerate(names):
+            whole, corner, curve = panels[row]
+            own = [lap for lap in laps if lap.solver == name]
+            if row:
+                curve.sharey(panels[0, 2])
+            for axes in (whole, corner):
+                _paths(axes, own)
+            _about_a_corner(corner, own)
+            _gains(curve, own)
+            whole.set_title(name)
+            whole.legend(loc="center")
+        panels[0, 1].set_title("second corner")
+        panels[0, 2].set_title("error against gain")
+
+    return Picture(9.0, 0.2 + 2.9 * len(names), draw)
+
+
+def _shade(laps: Sequence[Lap], lap: Lap) -> float:
+    """The higher the gain, the stronger its colour."""
+    return (1.0 + laps.index(lap)) / len(laps)
+
+
+def _paths(axes: Axes, laps: Sequence[Lap]) -> None:
+    wanted = 1e3 * (laps[0].points + laps[0].errors[:, :3])
+    axes.plot(*wanted[:, :2].T, color=WANTED, linewidth=4.0, alpha=0.5)
+    for lap in laps:
+        label = "no gain" if lap.kp is None else f"kp {plain(lap.kp)}"
+        strength = _shade(laps, lap)
+        axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=colour_of(lap.solver), alpha=strength)
+    axes.set_aspect("equal")
+    axes.set_xlabel("x, mm")
+    axes.set_ylabel("y, mm")
+
+
+def _about_a_corner(axes: Axes, laps: Sequence[Lap]) -> None:
+    wanted = 1e3 * (laps[0].points + laps[0].errors[:, :3])
+    x, y = wanted[:, 0].max(), wanted[:, 1].min()
+    window = 6e3 * max(lap.corner_miss for lap in laps) + 0.01
+    axes.set_xlim(x - 0.8 * window, x + 0.2 * window)
+    axes.set_ylim(y - 0.2 * window, y + 0.8 * window)
+
+
+def _gains(axes: Axes, laps: Sequence[Lap]) -> None:
+    colour = colour_of(laps[0].solver)
+    swept = [(lap.kp, 1e3 * lap.rms) for lap in laps if lap.kp is not None]
+    predicted = [(lap.kp, 1e3 * lap.predicted) for lap in laps if lap.kp is not None and lap.predicted is not None]
+    if swept:
+        gains, measured = zip(*swept, strict=True)
+        axes.plot(gains, measured, "o-", color=colour, markersize=5, label="measured")
+        axes.set_xscale("log")
+        axes.set_xticks(gains, [plain(gain) for gain in gains])
+        axes.minorticks_off()
+    else:
+        axes.axhline(1e3 * laps[0].rms, color=colour)
+    if predicted:
+        axes.plot(*zip(*predicted, strict=True), "k:", label="predicted lag")
+        axes.legend()
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(plain_numbers())
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_xlabel("kp, N/m")
+    axes.set_ylabel("RMS, mm")

@@ -1,0 +1,111 @@
+"""An adapter that makes a solver of any function, so that it runs in every scenario and experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
+from simbridge.ik.iterative import dependable_solver
+from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.task import residual, task_of
+from simbridge.kinematics import tool_path
+from simbridge.robot import Robot
+
+StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
+
+_START_TOLERANCE = (1e-10, 1e-10)
+_CALLS, _TRIES = 100, 5
+
+
+class CallableSolver(Solver):
+    """A user's own solver, called once a control period.
+
+    Args:
+        robot: The arm.
+        function: Given the present joint positions (n,) in rad and the target pose of the TCP in base_link, returns the
+            next ones (n,). It may keep a state of its own, but then `track` is no longer repeatable.
+        name: As the reports show it.
+        task: What of the target the function is meant to attain; the robot's own by default.
+
+    Raises:
+        InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers.
+    """
+
+    def __init__(
+        self, robot: Robot, function: StepFunction, *, name: str | None = None, task: str | None = None
+    ) -> None:
+        super().__init__(robot)
+        if not callable(function):
+            raise InvalidParameter("solver", function, "a Solver, or a function of joint positions and a target")
+        self._function = function
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
+        self.task = task_of(robot, task)
+
+    @property
+    def iterations(self) -> int:
+        return 1
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        function = self._function
+        place = getattr(function, "__module__", None) or ""
+        return {"function": f"{place}.{getattr(function, '__qualname__', type(function).__name__)}", "task": self.task}
+
+    @property
+    def reaching(self) -> Solver:
+        return dependable_solver(self.robot, self.task)
+
+    def _call(self, q: Array, target: pin.SE3) -> Array:
+        answer = self._function(q.copy(), target)
+        try:
+            joints = np.array(answer, dtype=float)
+        except (TypeError, ValueError):
+            joints = np.empty(0)
+        if joints.shape != (self.robot.n,) or not np.all(np.isfinite(joints)):
+            raise InvalidParameter(f"answer of the solver {self.name}", answer, f"{self.robot.n} finite numbers")
+        return joints
+
+    def track(self, poses: Array, q0: Array) -> Array:
+        out = np.empty((len(poses), self.robot.n))
+        q = np.array(q0, dtype=float)
+        for t, target in enumerate(np.asarray(poses, dtype=float)):
+            q = out[t] = self._call(q, pin.XYZQUATToSE3(target))
+        return out
+
+    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        """Calls the function again and again, at most a hundred times from q0 and from each of five fixed postures."""
+        start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
+        return self._solve(as_pose(target), start, _START_TOLERANCE)
+
+    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        start, found = np.asarray(q0, dtype=float), []
+        for goal in np.asarray(poses, dtype=float):
+            found.append(self._solve(goal, start, TOLERANCE))
+            start = found[-1].q if found[-1].converged else start
+        residuals = np.array([(solution.distance, solution.angle) for solution in found])
+        return np.array([s.q for s in found]), residuals, np.all(residuals <= TOLERANCE, axis=1)
+
+    def _solve(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+        frame = pin.XYZQUATToSE3(goal)
+        best, calls = None, 0
+        for attempt, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):
+            q = np.array(begin)
+            for _ in range(_CALLS):
+                q, calls = self._call(q, frame), calls + 1
+                left = residual(self.task, goal, tool_path(self.robot, q[None])[0])
+                if left[0] <= tolerance[0] and left[1] <= tolerance[1]:
+                    break
+            inside = bool(np.all((q >= self.robot.position_min) & (q <= self.robot.position_max)))
+            close = inside and left[0] <= tolerance[0] and left[1] <= tolerance[1]
+            if best is None or close or sum(left) < best.distance + best.angle:
+                best = Solution(q, close, *left, calls, attempt)
+            if close:
+                break
+        assert best is not None
+        return best

@@ -1,0 +1,151 @@
+"""Inverse kinematics in closed form: every solution at once, for UR arms and planar arms of two links."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.branches import SLACK, branches, follow, residuals
+from simbridge.ik.chain import Counts
+from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.structures import structure_of
+from simbridge.ik.task import TASKS
+from simbridge.robot import Robot
+
+_NAMES = ("wrist", "elbow", "shoulder")
+
+
+class ClosedForm(Solver):
+    """All joint positions that put the tool on the target: up to eight on a UR arm, two on a planar arm of two links.
+
+    A planar arm attains positions: the rotation of its targets is not looked at.
+
+    Singular configurations. Where the axes of wrist 1 and wrist 3 are parallel (theta5 = 0 or pi), only the sum of
+    their angles matters: wrist 3 stays where it is (or turns as little as brings the arm within reach), and the two
+    flips of the wrist are one branch. Where the arm is stretched or folded, both elbows are one branch; where the wrist
+    is d4 away from the pan axis, as near as it gets, both shoulders are. A planar arm of equal links folded onto its
+    base leaves the first joint free: it stays where it is. `singular` says when.
+
+    Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or folded, with the
+    target's rotation: continuous, at rest when the target rests, and `last.residual` says by how much it misses. When
+    joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
+    attained by the stretched arm. Where a stretched elbow meets another singularity rounding can be more than that, and
+    a target at the very edge may count as out of reach.
+
+    Steps go to the nearest of the solutions, even when that is far: where the present branch ends (at a limit or at
+    the edge of what its shoulder reaches) and another does not, the joints jump.
+
+    Args:
+        robot: The arm. Its structure is found in its chain: a URDF of a UR arm will do.
+
+    Raises:
+        NoClosedForm: The arm is neither; calibrated arms are not, since their axes are not quite parallel.
+    """
+
+    name = "closed-form"
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        structure = structure_of(robot)
+        self.task = structure.task
+        self._arm = (structure.lengths, structure.joints, structure.frames)
+        self._notes = 0
+
+    @property
+    def iterations(self) -> int:
+        return 1
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def singular(self) -> tuple[str, ...]:
+        """What was singular in the nearest solution of the last `branches`, `step` or `solve`.
+
+        Of "wrist", "elbow" and "shoulder"; empty where every joint was determined and no two branches met.
+        """
+        return tuple(name for bit, name in enumerate(_NAMES) if self._notes >> bit & 1)
+
+    def branches(self, target: Target, near: Array | Sequence[float] | None = None) -> Array:
+        """Every solution within the joint limits, nearest first.
+
+        Each branch is given once: of the positions that differ by whole turns, the nearest one within the limits, joint
+        by joint. The order is by the root of the summed squares of the joint differences.
+
+        Args:
+            target: The pose.
+            near: Joint positions (n,), rad, from which nearness counts; the solver's present ones by default, which
+                are the robot's home before the first step.
+
+        Returns:
+            Joint positions (k, n), rad; k = 0 when the target is out of reach, or only attained beyond a limit.
+
+        Raises:
+            InvalidParameter: The target is not a pose, or `near` not one finite number a joint.
+        """
+        return self._found(target, self._q if near is None else np.array(near, dtype=float))[0]
+
+    def step(self, target: Target) -> Array:
+        found, goal = self._found(target, self._q)
+        if len(found):
+            self._stepped_to(found[0], goal)
+        else:
+            path, _, notes = self._follow(goal[None], self._q)
+            self._notes = int(notes[0])
+            self._stepped_to(path[0], goal)
+        return self._q.copy()
+
+    def track(self, poses: Array, q0: Array) -> Array:
+        return self._follow(poses, q0)[0]
+
+    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        """The solution nearest to q0; out of reach what `step` would do, not converged."""
+        goal = as_pose(target)
+        path, attained, notes = self._follow(goal[None], self.robot.home if q0 is None else q0)
+        self._notes = int(notes[0])
+        distance, angle = self._residuals(goal[None], path)[0]
+        return Solution(path[0], bool(attained[0]), float(distance), float(angle), 1, 0)
+
+    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        path, attained, _ = self._follow(poses, q0)
+        return path, self._residuals(poses, path), attained
+
+    def lag(self, period: float) -> float | None:
+        """None at all: 0 s."""
+        return 0.0
+
+    def _found(self, target: Target, near: Array) -> tuple[Array, Array]:
+        """The branches, and the target as a pose (7,); checks cost time, and so are made by the compiled code."""
+        goal = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else np.array(target, dtype=float)
+        if goal.shape == (7,) and near.shape == self._q.shape:
+            found, note = branches(*self._arm, goal, near, SLACK)
+            if note >= 0:
+                self._notes = note
+                return found, goal
+        self._positions(near)
+        raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
+
+    def _positions(self, q: Array | Sequence[float]) -> Array:
+        positions = np.array(q, dtype=float)
+        if positions.shape != (self.robot.n,) or not np.isfinite(positions).all():
+            raise InvalidParameter("joint positions", q, f"{self.robot.n} finite numbers")
+        return positions
+
+    def _follow(self, poses: Array, q0: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
+        return follow(*self._arm, _contiguous(poses), self._positions(q0))
+
+    def _residuals(self, poses: Array, path: Array) -> Array:
+        return residuals(self.robot.placements, TASKS[self.task], _contiguous(poses), path)
+
+
+def _contiguous(poses: Array) -> Array:
+    """A view that may not be written to, as a trajectory's: each kind of array is compiled for."""
+    view = np.ascontiguousarray(poses, dtype=float).view()
+    view.setflags(write=False)
+    return view

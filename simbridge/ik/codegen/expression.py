@@ -1,0 +1,208 @@
+"""Scalars that remember how they were computed.
+
+A function of plain floats, called with expressions instead, leaves a trace: a list of operations that prints as
+straight-line Python. Sums and products with 0 and +-1 fold away, and what was computed once is not computed again.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, ParamSpec, TypeAlias
+
+Scalar: TypeAlias = Any
+"""A float, or an `Expression`: the mathematics does not mind which."""
+
+_PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3}
+_Given = ParamSpec("_Given")
+
+
+@dataclass
+class Trace:
+    """All operations of one function, in an order in which they can be computed; equal ones are there once."""
+
+    nodes: list[tuple[Any, ...]] = field(default_factory=list)
+    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
+
+    def add(self, *node: Any) -> Expression:
+        """The expression of an operation: its kind, then the indices of its operands (or its text)."""
+        if node not in self._known:
+            self._known[node] = len(self.nodes)
+            self.nodes.append(node)
+        return Expression(self, self._known[node])
+
+    def name(self, text: str) -> Expression:
+        """Something that the function is given, by its Python text."""
+        return self.add("name", text)
+
+    def index(self, value: Scalar) -> int:
+        """The index of an operand; numbers become part of the trace here."""
+        return value.index if isinstance(value, Expression) else self.add("name", repr(float(value))).index
+
+
+@dataclass(frozen=True)
+class Expression:
+    """One scalar of a trace."""
+
+    trace: Trace
+    index: int
+
+    def _binary(self, kind: str, a: Scalar, b: Scalar) -> Expression:
+        one, other = self.trace.index(a), self.trace.index(b)
+        # a + b is b + a to the last bit, and so are products.
+        if kind in "+*" and other < one:
+            one, other = other, one
+        return self.trace.add(kind, one, other)
+
+    def __neg__(self) -> Expression:
+        kind, *operands = self.trace.nodes[self.index]
+        return Expression(self.trace, operands[0]) if kind == "neg" else self.trace.add("neg", self.index)
+
+    def __add__(self, other: Scalar) -> Scalar:
+        if _is(other, 0.0):
+            return self
+        if negated := _negated(other):
+            return self - negated
+        if negated := _negated(self):
+            return other - negated
+        return self._binary("+", self, other)
+
+    def __sub__(self, other: Scalar) -> Scalar:
+        if _is(other, 0.0):
+            return self
+        if negated := _negated(other):
+            return self + negated
+        return self._binary("-", self, other)
+
+    def __rsub__(self, other: Scalar) -> Scalar:
+        return -self if _is(other, 0.0) else self._binary("-", other, self)
+
+    def __mul__(self, other: Scalar) -> Scalar:
+        if _is(other, 0.0):
+            return 0.0
+        if _is(other, 1.0):
+            return self
+        if _is(other, -1.0):
+            return -self
+        if negated := _negated(other):
+            return -(self * negated)
+        if negated := _negated(self):
+            return -(negated * other)
+        return self._binary("*", self, other)
+
+    def __truediv__(self, other: Scalar) -> Scalar:
+        return self if _is(other, 1.0) else self._binary("/", self, other)
+
+    def __rtruediv__(self, other: Scalar) -> Scalar:
+        return 0.0 if _is(other, 0.0) else self._binary("/", other, self)
+
+    __radd__ = __add__
+    __rmul__ = __mul__
+
+
+def _is(value: Scalar, number: float) -> bool:
+    return not isinstance(value, Expression) and value == number
+
+
+def _negated(value: Scalar) -> Expression | None:
+    """What a negation negates; None of anything else."""
+    if not isinstance(value, Expression):
+        return None
+    kind, *operands = value.trace.nodes[value.index]
+    return Expression(value.trace, operands[0]) if kind == "neg" else None
+
+
+def _function(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
+    def call(x: Scalar) -> Scalar:
+        return x.trace.add("call", function.__name__, x.index) if isinstance(x, Expression) else function(x)
+
+    return call
+
+
+sin, cos, sqrt = (_function(function) for function in (math.sin, math.cos, math.sqrt))
+
+
+def opaque(outputs: int) -> Callable[[Callable[_Given, Any]], Callable[_Given, Any]]:
+    """Marks a function with branches, which a trace calls instead of walking through.
+
+    Args:
+        outputs: How many scalars it returns.
+    """
+
+    def mark(function: Callable[_Given, Any]) -> Callable[_Given, Any]:
+        @functools.wraps(function)
+        def call(*arguments: _Given.args, **named: _Given.kwargs) -> Any:
+            traced = next((a for a in arguments if isinstance(a, Expression)), None)
+            if traced is None:
+                return function(*arguments, **named)
+            trace = traced.trace
+            called = trace.add("call", function.__name__, *(trace.index(a) for a in arguments))
+            return tuple(trace.add("item", called.index, i) for i in range(outputs))
+
+        return call
+
+    return mark
+
+
+def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]:
+    """The trace as lines of Python that assign each result to its place.
+
+    What is used more than once gets a name of its own; the rest is written where it is used. Nothing is assigned to a
+    place before everything is computed, so that places may be read as well.
+    """
+    wanted = [(place, trace.index(value)) for place, value in results]
+    uses = _uses(trace, [index for _, index in wanted])
+    text: dict[int, tuple[str, int]] = {}
+    lines = []
+    for index, (kind, *operands) in enumerate(trace.nodes):
+        if not uses[index]:
+            continue
+        text[index] = _text(kind, operands, text)
+        # Numbers are repeated where they are used; other things that are given are read once.
+        trivial = kind == "name" and not operands[0].endswith("]")
+        if trivial or (uses[index] == 1 and kind not in ("call", "name")):
+            continue
+        lines.append(f"v{index} = {text[index][0]}")
+        text[index] = (f"v{index}", 9)
+    computed = [f"r{i} = {text[index][0]}" for i, (_, index) in enumerate(wanted)]
+    return [*lines, *computed, *(f"{place} = r{i}" for i, (place, _) in enumerate(wanted))]
+
+
+def _uses(trace: Trace, wanted: list[int]) -> list[int]:
+    """How often each operation's value is needed, on the way to the wanted ones."""
+    uses = [0] * len(trace.nodes)
+    for index in wanted:
+        uses[index] += 1
+    for index in range(len(trace.nodes) - 1, -1, -1):
+        if uses[index]:
+            for operand in _operands(trace.nodes[index]):
+                uses[operand] += 1
+    return uses
+
+
+def _operands(node: tuple[Any, ...]) -> tuple[int, ...]:
+    kind, *rest = node
+    if kind == "name":
+        return ()
+    return tuple(rest[1:] if kind == "call" else rest[:1] if kind == "item" else rest)
+
+
+def _text(kind: str, operands: list[Any], text: dict[int, tuple[str, int]]) -> tuple[str, int]:
+    """An operation as Python, and how strongly it binds."""
+    if kind == "name":
+        return operands[0], 9
+    if kind == "item":
+        return f"{text[operands[0]][0]}[{operands[1]}]", 9
+    if kind == "call":
+        return f"{operands[0]}({', '.join(text[o][0] for o in operands[1:])})", 9
+    level = _PRECEDENCE[kind]
+    if kind == "neg":
+        operand, inner = text[operands[0]]
+        return f"-{operand if inner > level else f'({operand})'}", level
+    (a, left), (b, right) = text[operands[0]], text[operands[1]]
+    # Python computes from the left, so only the right operand of equal strength needs its brackets.
+    a = a if left >= level else f"({a})"
+    b = b if right > level else f"({b})"
+    return f"{a} {kind} {b}", level

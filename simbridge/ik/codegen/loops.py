@@ -1,0 +1,205 @@
+"""What forward dynamics does over iterations and targets, around the generated functions `move` and `observe`.
+
+Plain functions of arrays: their text goes into every generated module, where they are compiled, so they may use only
+what such a module holds. No allocation and no numpy call happens inside a loop.
+
+`settings` (22,) holds dt, the step clamp (rad), the error clamps (m, rad), the twin (tool mass, tool inertia, link
+mass, link inertia), kp (6), kd (6), kappa and the least ballast (kg m^2). `memory` (2 n + 8,) is what goes on from one
+target to the next: joint positions (n), their velocity (n, of velocity accumulation only), the ballast (kg m^2), the
+last error (6) and whether there is one.
+"""
+
+# ruff: noqa: F821
+# mypy: ignore-errors
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def aim(pose, target):
+    """A pose [x y z qx qy qz qw] as position (3) and rotation matrix (9, row by row)."""
+    x, y, z, w = pose[3], pose[4], pose[5], pose[6]
+    target[0], target[1], target[2] = pose[0], pose[1], pose[2]
+    target[3], target[4], target[5] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
+    target[6], target[7], target[8] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
+    target[9], target[10], target[11] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+def potential(kp, error, pull):
+    """Whose negative gradient is the force: quadratic in the error, linear where the clamps shorten it to `pull`."""
+    total = 0.0
+    for i in range(6):
+        total += kp[i] * pull[i] * (error[i] - 0.5 * pull[i])
+    return total
+
+
+def attained(error):
+    """Whether the error is so small (1e-7 m or rad) that rounding decides whether it falls."""
+    total = 0.0
+    for i in range(6):
+        total += error[i] * error[i]
+    return total < 1e-14
+
+
+def largest_of(vector, n, scale):
+    """The largest magnitude in scale times a vector's first n components."""
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, abs(scale * vector[i]))
+    return largest
+
+
+def copy(source, destination):
+    """The same numbers (an assignment of slices takes a second to compile)."""
+    for i in range(source.shape[0]):
+        destination[i] = source[i]
+
+
+def eased(ballast, ratio, least):
+    """The next ballast: less after a motion that kept its promise, more after one that did not."""
+    if ratio < 0.25:
+        return min(max(4.0 * ballast, least), 1e6 * least)
+    if ratio > 0.75:
+        return 0.5 * ballast if 0.5 * ballast >= least else 0.0
+    return ballast
+
+
+def track(placements, limits, poses, memory, settings, iterations, out):
+    """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
+
+    With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by a tenth of what the
+    linear model promises, or it is taken back; a ballast, an inertia added to every joint, grows while promises are
+    broken and goes while they are kept. In reach they are kept, and there is none. Out of reach the arm stretches,
+    and the twin is light where the force bends the path: there the ballast calms it. While a target is held the
+    potential only falls, and what only falls cannot cycle.
+    """
+    n = out.shape[1]
+    dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
+    work = np.zeros(37 + 2 * n)
+    target, error, pull, undamped, damping = work[:12], work[12:18], work[18:24], work[24:30], work[30:36]
+    motion, kept = work[36 : 37 + n], work[37 + n :]
+    for i in range(6):
+        damping[i] = settings[14 + i] / dt
+    q, ballast, least_ballast = memory[:n], memory[2 * n], settings[21]
+    guarded = step_clamp < np.inf
+    # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
+    quarter = 0.25 * dt * dt
+    # Of a quadratic potential, an iteration takes this part of what its slope promises.
+    model = 1.0 - settings[20] / 8.0
+    for t in range(poses.shape[0]):
+        aim(poses[t], target)
+        least, promised, moved, steady = 0.0, 0.0, False, False
+        # One more than there are motions: the last only judges.
+        for iteration in range(iterations + 1 if guarded else iterations):
+            if iteration == iterations:
+                if not moved:
+                    break
+                observe(placements, q, target, clamp, pull, error)
+            else:
+                # The error before the first is the first: a new target gives no derivative kick.
+                move(
+                    placements,
+                    q,
+                    target,
+                    kp,
+                    damping if steady else undamped,
+                    twin,
+                    clamp,
+                    ballast,
+                    pull,
+                    error,
+                    motion,
+                )
+            if guarded:
+                level = potential(kp, error, pull)
+                if moved and not attained(error):
+                    ratio = (least - level) / max(promised, 1e-300)
+                    ballast = eased(ballast, ratio, least_ballast)
+                    if ratio < 0.1:
+                        copy(kept, q)
+                        moved, steady = False, False
+                        continue
+                copy(q, kept)
+                least = level
+                if iteration == iterations:
+                    break
+            scale, largest = quarter, largest_of(motion, n, quarter)
+            if largest > step_clamp:
+                scale *= step_clamp / largest
+            promised = model * scale * motion[n]
+            for i in range(n):
+                q[i] += scale * motion[i]
+            moved = steady = True
+        copy(q, out[t])
+    memory[2 * n] = ballast
+
+
+def accumulate(placements, limits, poses, memory, settings, iterations, out):
+    """The released controller's integration for a sequence of targets (T, 7); out (T, n).
+
+    q += dt qd, kept within limits (2, n); qd = 0.9 (qd + dt qdd). Both use the velocity from before, and the error's
+    derivative runs on through new targets.
+    """
+    n = out.shape[1]
+    dt, clamp, twin, kp = settings[0], settings[2:4], settings[4:8], settings[8:14]
+    work = np.zeros(31 + n)
+    target, error, undamped, damping, acceleration = work[:12], work[12:18], work[18:24], work[24:30], work[30:]
+    for i in range(6):
+        damping[i] = settings[14 + i] / dt
+    q, velocity, last = memory[:n], memory[n : 2 * n], memory[2 * n + 1 : 2 * n + 7]
+    for t in range(poses.shape[0]):
+        aim(poses[t], target)
+        for _ in range(iterations):
+            known = memory[2 * n + 7] > 0.0
+            move(placements, q, target, kp, damping if known else undamped, twin, clamp, 0.0, last, error, acceleration)
+            memory[2 * n + 7] = 1.0
+            for i in range(n):
+                q[i] = min(max(q[i] + dt * velocity[i], limits[0, i]), limits[1, i])
+                velocity[i] = 0.9 * (velocity[i] + dt * acceleration[i])
+        copy(q, out[t])
+
+
+def solve(placements, q0, starts, poses, settings, iterations, tolerance, warm):
+    """Solve each target (T, 7) to a tolerance (m, rad), from q0, then from each of `starts` (R, n) until one succeeds.
+
+    With `warm` each target begins at the solution of the one before. Returns joint positions (T, n), residuals (T, 2)
+    in m and rad, iterations (T) and tries (T): those of the best try.
+    """
+    n, total = q0.shape[0], poses.shape[0]
+    dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
+    out, residuals = np.empty((total, n)), np.empty((total, 2))
+    used, tries = np.zeros(total, np.int64), np.zeros(total, np.int64)
+    q, first, motion = q0.copy(), q0.copy(), np.empty(n + 1)
+    target, error, pull, undamped = np.empty(12), np.empty(6), np.zeros(6), np.zeros(6)
+    for t in range(total):
+        aim(poses[t], target)
+        best = np.inf
+        for attempt in range(starts.shape[0] + 1):
+            copy(first if attempt == 0 else starts[attempt - 1], q)
+            tries[t] = attempt + 1
+            for iteration in range(iterations + 1):
+                move(placements, q, target, kp, undamped, twin, clamp, 0.0, pull, error, motion)
+                distance = math.sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2])
+                angle = math.sqrt(error[3] * error[3] + error[4] * error[4] + error[5] * error[5])
+                miss = max(distance / tolerance[0], angle / tolerance[1])
+                if miss < best:
+                    best = miss
+                    copy(q, out[t])
+                    residuals[t, 0], residuals[t, 1] = distance, angle
+                if miss <= 1.0 or iteration == iterations:
+                    break
+                used[t] += 1
+                scale = 0.25 * dt * dt
+                largest = largest_of(motion, n, scale)
+                if largest > step_clamp:
+                    scale *= step_clamp / largest
+                for i in range(n):
+                    q[i] += scale * motion[i]
+            if best <= 1.0:
+                break
+        if warm and best <= 1.0:
+            copy(out[t], first)
+    return out, residuals, used, tries

@@ -1,0 +1,174 @@
+"""A chain and its mathematics, printed as a Python module.
+
+Of the fixed transforms only the structure goes into the text: which entries are 0 and +-1. The other numbers stay
+arguments, and so does the whole tool frame. Arms of one build (all of UR's, with any TCP) thus share one module, and so
+do all calibrated ones.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.ik.codegen import loops, mathematics
+from simbridge.ik.codegen.expression import Scalar, Trace, statements
+
+# Angles of pi/2 and pi are meant exactly; a double cannot say so.
+_SNAP = 1e-9
+
+_HEADER = '''"""Made by simbridge for chains of this structure; it may be deleted at any time.
+
+{structure}
+"""
+import math
+from math import cos, sin, sqrt
+
+import numpy as np
+from numba import njit
+
+inner = njit(error_model="numpy", no_cfunc_wrapper=True)
+entry = njit(cache=True, nogil=True, error_model="numpy")
+'''
+
+
+def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence[bool], task: str = "pose") -> str:
+    """The module of the forward-dynamics solver: move, observe, track, accumulate, solve.
+
+    Args:
+        placements: The chain (n + 1, 4, 4); its last frame is the tool's.
+        prismatic: Which joints slide (n).
+        task: "pose", "axis" or "position".
+    """
+    slides = [bool(slide) for slide in prismatic]
+    helpers = (
+        mathematics.rotation_vector,
+        mathematics.axis_turn,
+        mathematics.shortened,
+        loops.aim,
+        loops.potential,
+        loops.attained,
+        loops.largest_of,
+        loops.copy,
+        loops.eased,
+    )
+    return "\n\n".join(
+        [
+            _header(placements, slides),
+            *(_copied("inner", function) for function in helpers),
+            _move(placements, slides, task),
+            _observe(placements, slides, task),
+            *(_copied("entry", function) for function in (loops.track, loops.accumulate, loops.solve)),
+        ]
+    )
+
+
+def conditioning_source(placements: NDArray[np.float64], prismatic: Sequence[bool]) -> str:
+    """The module of experiment A: `conditioning` over many configurations (see `conditioning.py`)."""
+    from simbridge.ik.codegen import conditioning
+
+    slides = [bool(slide) for slide in prismatic]
+    trace = Trace()
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    twists = mathematics.jacobian(at, slides)
+    rows = mathematics.columns(twists)
+    plain = [[mathematics.dot(rows[i], rows[j]) for j in range(i + 1)] for i in range(6)]
+    matrices = [("plain", plain)]
+    for name in ("conditioned", "naive"):
+        mass = mathematics.mass_matrix(at, twists, _names(trace, name, 4))
+        matrices.append((f"{name}_out", mathematics.weighted(twists, mass)))
+    results = [(f"{name}[{i}, {j}]", m[i][j]) for name, m in matrices for i in range(6) for j in range(i + 1)]
+    arguments = "placements, q, conditioned, naive, plain, conditioned_out, naive_out"
+    function = _function("mobility", arguments, "J J^T, and J H^-1 J^T of two twins: lower triangles.", trace, results)
+    return "\n\n".join([_header(placements, slides), function, _copied("entry", conditioning.accumulated)])
+
+
+def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
+    """The error at q, what of it pulls, and the acceleration H^-1 J^T (Kp e + Kd de/dt) of equation 12."""
+    trace = Trace()
+    kp, damping, last, twin, clamp, target = (
+        _names(trace, name, count)
+        for name, count in (("kp", 6), ("damping", 6), ("pull", 6), ("twin", 4), ("clamp", 2), ("target", 12))
+    )
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    error = mathematics.pose_error(target[:3], [target[3:6], target[6:9], target[9:]], at, task)
+    pull = mathematics.clamped(error, clamp)
+    force = [k * e + d * (e - before) for k, d, e, before in zip(kp, damping, pull, last, strict=True)]
+    # A tool that may turn as it likes resists no turning.
+    if task == "position":
+        twin[1] = 0.0
+    twists = mathematics.jacobian(at, slides)
+    torque = [mathematics.dot(twist, force) for twist in twists]
+    mass = mathematics.mass_matrix(at, twists, twin)
+    for j, row in enumerate(mass):
+        row[j] = row[j] + trace.name("ballast")
+    motion = mathematics.solved(mass, torque)
+    slope = mathematics.dot(motion, torque)
+    arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
+    about = (
+        "The error at q, what of it pulls (its clamped part), and the acceleration H^-1 J^T (Kp pull + damping "
+        "(pull - last pull)) with a ballast on H's diagonal, followed by how fast the potential falls along it."
+    )
+    results = [*_into("error", error), *_into("pull", pull), *_into("motion", [*motion, slope])]
+    return _function("move", arguments, about, trace, results)
+
+
+def _observe(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
+    trace = Trace()
+    clamp, target = _names(trace, "clamp", 2), _names(trace, "target", 12)
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    error = mathematics.pose_error(target[:3], [target[3:6], target[6:9], target[9:]], at, task)
+    results = [*_into("error", error), *_into("pull", mathematics.clamped(error, clamp))]
+    about = "The error at q, and its clamped part."
+    return _function("observe", "placements, q, target, clamp, pull, error", about, trace, results)
+
+
+def structure(placements: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The frames as rows of four (n + 1, 3, 4): 0, 1 and -1, and nan for any other number; the tool's are all nan."""
+    rows = placements[:, :3]
+    nearest = np.round(rows)
+    plain = (np.abs(rows - nearest) < _SNAP) & (np.abs(nearest) <= 1.0)
+    plain[-1] = False
+    # Without negative zeros, so that equal structures have equal bytes.
+    return np.where(plain, nearest + 0.0, np.nan)
+
+
+def _symbols(trace: Trace, placements: NDArray[np.float64]) -> list[mathematics.Matrix]:
+    return [
+        [
+            [trace.name(f"placements[{i}, {r}, {c}]") if value != value else value for c, value in enumerate(row)]
+            for r, row in enumerate(rows)
+        ]
+        for i, rows in enumerate(structure(placements).tolist())
+    ]
+
+
+def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
+    return [trace.name(f"{array}[{i}]") for i in range(count)]
+
+
+def _into(array: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
+    return [(f"{array}[{i}]", value) for i, value in enumerate(values)]
+
+
+def _function(name: str, arguments: str, about: str, trace: Trace, results: list[tuple[str, Scalar]]) -> str:
+    body = "\n".join(f"    {line}" for line in statements(trace, results))
+    return f'@inner\ndef {name}({arguments}):\n    """{about}"""\n{body}\n'
+
+
+def _copied(decorator: str, function: Callable[..., object]) -> str:
+    """A function's own text, to be compiled in the module."""
+    text = inspect.getsource(function)
+    return f"@{decorator}\n" + text[text.index("def ") :]
+
+
+def _header(placements: NDArray[np.float64], slides: list[bool]) -> str:
+    marks = {0.0: "0", 1.0: "1", -1.0: "-"}
+    kinds = [*("prismatic" if slide else "revolute" for slide in slides), "tool"]
+    shown = (
+        f"{kind:9} {' | '.join(' '.join(marks.get(v, 'x') for v in row) for row in rows)}"
+        for kind, rows in zip(kinds, structure(placements).tolist(), strict=True)
+    )
+    return _HEADER.format(structure="\n".join(shown))

@@ -1,0 +1,73 @@
+"""Damped least squares, with joint stiffness and bias angles in the null space.
+
+    q += J* e + (J* J - I) z,   J* = J^T (J J^T + lambda^2 I)^-1       (Haynes, "Exploring inverse kinematics", eq. 17)
+
+z = beta (q - bias)^2 is how the report prints the bias. That is the cost of being off the bias angle, not its gradient:
+it is never negative, so it turns a joint that is below its bias angle further away from it. The default is the
+gradient, z = 2 beta (q - bias); `bias_term="printed"` is there to compare.
+
+The report clips each joint to the largest angle change by itself; here the whole step is shortened, which keeps its
+direction, and with that the promise that it lessens the error.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from simbridge.ik.iteration import step_for
+from simbridge.ik.iterative import IterativeSolver
+from simbridge.ik.iterative_parameters import DampedLeastSquaresParameters
+from simbridge.ik.solver import Array
+from simbridge.ik.steps.damped_least_squares import step
+
+
+class DampedSettings(NamedTuple):
+    """lambda; beta and the bias angles (n,); which z; and zeros (n,) and (6,)."""
+
+    damping: float
+    stiffness: Array
+    bias: Array
+    printed: bool
+    stiff: bool
+    no_stiffness: Array
+    no_error: Array
+
+
+@step_for(DampedSettings)
+def damped_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+    """`steps.damped_least_squares.step`, task and null space apart."""
+    s = settings
+    step(jacobian, error, rows, q, s.damping, s.no_stiffness, s.bias, False, work, dq)
+    if s.stiff:
+        step(jacobian, s.no_error, rows, q, s.damping, s.stiffness, s.bias, s.printed, work, drift)
+
+
+class DampedLeastSquares(IterativeSolver):
+    """Damped least squares with joint stiffness. Settings: see `DampedLeastSquaresParameters`."""
+
+    name = "damped-least-squares"
+    Parameters = DampedLeastSquaresParameters
+    settings: DampedLeastSquaresParameters
+    dependable = False
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return super().parameters | {"bias": self._bias.tolist()}
+
+    @property
+    def _bias(self) -> Array:
+        return self.robot.home if not self.settings.bias else self.for_each_joint("bias", self.settings.bias)
+
+    def kernel_settings(self) -> DampedSettings:
+        stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
+        return DampedSettings(
+            float(self.settings.damping),
+            stiffness,
+            np.array(self._bias),
+            self.settings.bias_term == "printed",
+            bool(stiffness.any()),
+            np.zeros(self.robot.n),
+            np.zeros(6),
+        )

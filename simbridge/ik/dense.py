@@ -1,0 +1,208 @@
+"""Small dense linear algebra, compiled: a symmetric solve, a rank-revealing solve and a singular value decomposition.
+
+Sizes are up to twelve (the rank-revealing solve: whatever its arrays hold). Nothing here allocates, calls numpy, or
+holds the interpreter's lock; every routine works in arrays it is given, and uses only their leading part. Finite
+input whose squares neither overflow nor underflow gives finite output, whatever its rank; equal input gives equal
+output bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+
+from simbridge.ik.chain import Array, Counts, compiled
+
+EPSILON = 2.0**-52
+MOST_SWEEPS = 30
+ORTHOGONAL = 1e-15
+"""Cosine of two vectors, off a right angle, that the decomposition leaves."""
+NEGLIGIBLE = 1e-60
+"""Squared length, against a largest entry of about one, that counts as zero."""
+
+
+@compiled
+def solve_positive_definite(a: Array, b: Array, n: int) -> None:
+    """Solve a x = b in place of b, by L D L^T in place of a's lower triangle; the upper one is not read.
+
+    Args:
+        a: Symmetric and positive semidefinite (n, n).
+        b: Right-hand side (n,), then the solution. Where a is singular to rounding the dependent unknowns are zero,
+            which still solves the system if b is in the range of a.
+        n: The order.
+    """
+    for j in range(n):
+        diagonal = a[j, j]
+        d = diagonal
+        for k in range(j):
+            # Held until here: a[j, k] is l d, a[k, k] is 1 / d.
+            scaled = a[j, k]
+            l = scaled * a[k, k]  # noqa: E741
+            d -= scaled * l
+            a[j, k] = l
+        inverse = 1.0 / d if d > n * EPSILON * diagonal else 0.0
+        a[j, j] = inverse
+        for i in range(j + 1, n):
+            s = a[i, j]
+            for k in range(j):
+                s -= a[i, k] * a[j, k]
+            a[i, j] = s
+    for i in range(1, n):
+        s = b[i]
+        for k in range(i):
+            s -= a[i, k] * b[k]
+        b[i] = s
+    for i in range(n):
+        b[i] *= a[i, i]
+    for i in range(n - 2, -1, -1):
+        s = b[i]
+        for k in range(i + 1, n):
+            s -= a[k, i] * b[k]
+        b[i] = s
+
+
+@compiled
+def solve_rank_revealing(a: Array, b: Array, n: int, order: Counts) -> int:
+    """Solve a x = b in place of b for any square a, by Gaussian elimination with complete pivoting in place of a.
+
+    Args:
+        a: Matrix (n, n).
+        b: Right-hand side (n,), then the solution. Where a is singular to rounding the free unknowns are zero and the
+            equations without a pivot are left out, which still solves the system if b is in the range of a.
+        n: The order.
+        order: Room for n indices.
+
+    Returns:
+        The numerical rank: the number of pivots above n roundings of the largest.
+    """
+    for i in range(n):
+        order[i] = i
+    first = 0.0
+    rank = n
+    for step in range(n):
+        largest, row, column = 0.0, step, step
+        for i in range(step, n):
+            for j in range(step, n):
+                if abs(a[i, j]) > largest:
+                    largest, row, column = abs(a[i, j]), i, j
+        if step == 0:
+            first = largest
+        if largest <= n * EPSILON * first:
+            rank = step
+            break
+        if row != step:
+            b[row], b[step] = b[step], b[row]
+            for j in range(step, n):
+                a[row, j], a[step, j] = a[step, j], a[row, j]
+        if column != step:
+            order[column], order[step] = order[step], order[column]
+            for i in range(n):
+                a[i, column], a[i, step] = a[i, step], a[i, column]
+        inverse = 1.0 / a[step, step]
+        for i in range(step + 1, n):
+            factor = a[i, step] * inverse
+            for j in range(step + 1, n):
+                a[i, j] -= factor * a[step, j]
+            b[i] -= factor * b[step]
+    for i in range(rank - 1, -1, -1):
+        s = b[i]
+        for j in range(i + 1, rank):
+            s -= a[i, j] * b[j]
+        b[i] = s / a[i, i]
+    for i in range(rank, n):
+        b[i] = 0.0
+    # Back to the unknowns' own order, cycle by cycle.
+    for i in range(n):
+        while order[i] != i:
+            k = order[i]
+            b[i], b[k] = b[k], b[i]
+            order[i], order[k] = order[k], k
+    return rank
+
+
+@compiled
+def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> None:
+    """Turn `count` row vectors among themselves until they are orthogonal and their lengths fall; `turned` turns along.
+
+    Hestenes' one-sided Jacobi method, pairs in row order, the longer vector of a pair first (de Rijk 1989).
+    """
+    for _ in range(MOST_SWEEPS):
+        settled = True
+        for i in range(count - 1):
+            for j in range(i + 1, count):
+                a, b, c = 0.0, 0.0, 0.0
+                for k in range(length):
+                    x, y = vectors[i, k], vectors[j, k]
+                    a += x * x
+                    b += y * y
+                    c += x * y
+                oblique = c * c > ORTHOGONAL * ORTHOGONAL * a * b and min(a, b) > NEGLIGIBLE
+                if a >= b and not oblique:
+                    continue
+                settled = False
+                cosine, sine = 1.0, 0.0
+                if oblique:
+                    zeta = 0.5 * (b - a) / c
+                    tangent = math.copysign(1.0, zeta) / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
+                    cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
+                    sine = cosine * tangent
+                if a >= b:
+                    ix, iy, jx, jy = cosine, -sine, sine, cosine
+                else:
+                    ix, iy, jx, jy = sine, cosine, cosine, -sine
+                for k in range(length):
+                    x, y = vectors[i, k], vectors[j, k]
+                    vectors[i, k], vectors[j, k] = ix * x + iy * y, jx * x + jy * y
+                for k in range(count):
+                    x, y = turned[i, k], turned[j, k]
+                    turned[i, k], turned[j, k] = ix * x + iy * y, jx * x + jy * y
+        if settled:
+            return
+
+
+@compiled
+def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Array) -> int:
+    """The thin singular value decomposition of a[:p, :q]: the sum over i of singular[i] left[i] right[i]^T.
+
+    Args:
+        a: Matrix, left as it is.
+        p, q: Rows and columns in use.
+        left: Left singular vectors, one a row (k, p), where k = min(p, q).
+        singular: Singular values (k,), falling, within 1e-14 of the largest.
+        right: Right singular vectors, one a row (k, q).
+
+    Returns:
+        k. The singular vectors of the longer side (`right` if p <= q) that belong to a singular value of zero are zero,
+        not a basis of what is left.
+    """
+    count = min(p, q)
+    largest = 0.0
+    for i in range(p):
+        for j in range(q):
+            largest = max(largest, abs(a[i, j]))
+    # Scaling by a power of two is exact, and keeps the squares within range.
+    exponent = max(-1000, math.frexp(largest)[1])
+    down, up = math.ldexp(1.0, -exponent), math.ldexp(1.0, exponent)
+    if p <= q:
+        vectors, turned, length = right, left, q
+        for i in range(p):
+            for j in range(q):
+                vectors[i, j] = a[i, j] * down
+    else:
+        vectors, turned, length = left, right, p
+        for i in range(p):
+            for j in range(q):
+                vectors[j, i] = a[i, j] * down
+    for i in range(count):
+        for j in range(count):
+            turned[i, j] = 1.0 if i == j else 0.0
+    _orthogonalise(vectors, turned, count, length)
+    for i in range(count):
+        square = 0.0
+        for k in range(length):
+            square += vectors[i, k] * vectors[i, k]
+        norm = math.sqrt(square) if square > NEGLIGIBLE else 0.0
+        inverse = 1.0 / norm if norm > 0.0 else 0.0
+        singular[i] = up * norm
+        for k in range(length):
+            vectors[i, k] *= inverse
+    return count

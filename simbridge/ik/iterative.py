@@ -1,0 +1,134 @@
+"""What the iterative solvers share: settings from flags, clamps, restarts, and the calls into compiled loops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
+from simbridge.ik.iterative_parameters import IterativeParameters
+from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.task import TASKS, task_of
+from simbridge.robot import Robot
+
+_START_TOLERANCE = (1e-10, 1e-10)
+_TRIES = 20
+
+
+class IterativeSolver(Solver):
+    """A solver that repeats one step: what it does is in its settings' type and the step declared for that type.
+
+    Args:
+        robot: The arm.
+        settings: Fields of the solver's `Parameters`, by name. A clamp that is None is no clamp.
+
+    Raises:
+        InvalidParameter: A setting makes no sense.
+        UnknownName: There is no such task.
+    """
+
+    Parameters: ClassVar[type[IterativeParameters]]
+    # The most iterations of a try of `solve`.
+    patience: ClassVar[int] = 300
+    # Whether `solve` converges fast, and to the target itself.
+    dependable: ClassVar[bool] = True
+
+    def __init__(self, robot: Robot, **settings: Any) -> None:
+        super().__init__(robot)
+        for name in ("error_clamp", "step_clamp"):
+            if name in settings and settings[name] is None:
+                settings[name] = (np.inf, np.inf) if name == "error_clamp" else np.inf
+        given = self.Parameters(**settings)
+        self.task = task_of(robot, given.task or None)
+        self.settings = replace(given, task=self.task)
+        # Lazily compiled code wants contiguous arrays, and the same ones every time.
+        self._kernel_arguments = self._arguments()
+
+    def kernel_settings(self) -> tuple[Any, ...]:
+        """The tuple whose type names the step, for `iteration.track` and `iteration.solve`."""
+        raise TypeError(f"{type(self).__name__} declares no step")
+
+    def rotation_weight(self) -> float:
+        """Of a radian against a metre in the cost that the step descends."""
+        return 1.0
+
+    def for_each_joint(self, name: str, values: Sequence[float]) -> Array:
+        """A number for each joint (n,), from as many or from one.
+
+        Raises:
+            InvalidParameter: They are of another number, or not finite.
+        """
+        given = np.array(values, dtype=float)
+        if given.shape not in ((1,), (self.robot.n,)) or not np.all(np.isfinite(given)):
+            raise InvalidParameter(f"solver's {name}", values, f"one finite number, or {self.robot.n}")
+        return given * np.ones(self.robot.n)
+
+    def _lag_of(self, rho: float, period: float) -> float:
+        """The lag behind a steady motion, s, if each of N iterations leaves the part rho of the error."""
+        left = float(rho**self.settings.iterations)
+        return period * left / (1.0 - left)
+
+    def _arguments(self) -> tuple[Any, ...]:
+        from simbridge.ik.iteration import Chain, Rules
+
+        robot, chosen = self.robot, self.settings
+        chain = Chain(robot.placements, robot.prismatic, robot.position_min, robot.position_max)
+        clamps = (float(chosen.error_clamp[0]), float(chosen.error_clamp[1]), float(chosen.step_clamp))
+        return self.kernel_settings(), chain, Rules(TASKS[self.task], *clamps, self.rotation_weight())
+
+    @property
+    def iterations(self) -> int:
+        return self.settings.iterations
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self.settings).items()}
+
+    @property
+    def reaching(self) -> Solver:
+        return self if self.dependable else dependable_solver(self.robot, self.task)
+
+    def track(self, poses: Array, q0: Array) -> Array:
+        from simbridge.ik import iteration
+
+        settings, chain, rules = self._kernel_arguments
+        return iteration.track(settings, chain, rules, self.settings.iterations, _plain(poses), _plain(q0))
+
+    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        """First from q0, then from twenty fixed postures, each for at most `patience` iterations."""
+        start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
+        q, residuals, used, tries, inside = self._solve(as_pose(target)[None], start, _START_TOLERANCE)
+        close = bool(np.all(residuals[0] <= _START_TOLERANCE))
+        distance, angle = map(float, residuals[0])
+        return Solution(q[0], close and bool(inside[0]), distance, angle, int(used[0]), int(tries[0]) - 1)
+
+    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        q, residuals, _, _, _ = self._solve(poses, q0, TOLERANCE)
+        return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
+
+    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> Any:
+        from simbridge.ik import iteration
+
+        settings, chain, rules = self._kernel_arguments
+        starts = restart_postures(self.robot, _TRIES)
+        return iteration.solve(
+            settings, chain, rules, self.patience, _plain(poses), _plain(q0), starts, np.array(tolerance)
+        )
+
+
+def _plain(values: Array) -> Array:
+    """The same numbers as one type of array: contiguous and writable, or the loops are compiled anew for it."""
+    array = np.ascontiguousarray(values, dtype=float)
+    return array if array.flags.writeable else array.copy()
+
+
+def dependable_solver(robot: Robot, task: str) -> Solver:
+    """A solver that reaches what can be reached: selectively damped, which needs no tuning."""
+    from simbridge.ik.selectively_damped import SelectivelyDamped
+
+    return SelectivelyDamped(robot, task=task)

@@ -1,0 +1,46 @@
+"""The scratch arrays of a step, made once so that no iteration allocates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simbridge.ik.chain import Array, Counts, compiled
+
+
+class Work(NamedTuple):
+    """Room for any step of a chain of n joints and a task of up to six components."""
+
+    matrix: Array
+    """(n + 6, n + 6): the system to solve."""
+    vector: Array
+    """(n + 6,): its right-hand side and solution."""
+    order: Counts
+    """(n + 6,): its pivots."""
+    motion: Array
+    """(n,): a motion of the joints."""
+    task: Array
+    """(6,): a motion of the tool."""
+    joints: Array
+    """(6, n): singular vectors in joint space, a row each."""
+    singular: Array
+    """(6,): singular values."""
+    tool: Array
+    """(6, 6): singular vectors in task space, a row each."""
+
+
+@compiled
+def work_for(joints: int) -> Work:
+    """Scratch arrays for a chain of `joints` joints; compiled loops may ask for them too."""
+    size = joints + 6
+    return Work(
+        np.zeros((size, size)),
+        np.zeros(size),
+        np.zeros(size, np.int64),
+        np.zeros(joints),
+        np.zeros(6),
+        np.zeros((6, joints)),
+        np.zeros(6),
+        np.zeros((6, 6)),
+    )

@@ -1,0 +1,72 @@
+"""Errors and notes as the command line tells them: one paragraph each, and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import textwrap
+import traceback
+from pathlib import Path
+
+from simbridge.emulator.errors import EmulatorBroken
+from simbridge.errors import InternalError, SimbridgeError
+
+INTERRUPTED = "Interrupted; nothing is moving."
+
+
+def say(text: str) -> None:
+    """Print a paragraph on standard error, as wide as the terminal."""
+    columns = min(os.get_terminal_size(2).columns if sys.stderr.isatty() else 100, 120)
+    print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+
+
+def tell_note(message: Warning | str, *_where: object, **_more: object) -> None:
+    """In place of `warnings.showwarning`."""
+    say(f"Note: {message}")
+
+
+def tell_error(error: SimbridgeError) -> int:
+    """Tell of an error that was raised on purpose; returns the exit status."""
+    if isinstance(error, InternalError):
+        return tell_mistake(error, error.trace)
+    kept = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
+    if isinstance(error, EmulatorBroken):
+        traceback.print_exception(error.__cause__)
+    say(f"{error}{kept}")
+    return 130 if isinstance(error, KeyboardInterrupt) else 1 if isinstance(error, EmulatorBroken) else 2
+
+
+def tell_mistake(error: Exception, trace: str) -> int:
+    """Tell of an error that nobody foresaw, and keep its traceback for whoever mends it; returns the exit status.
+
+    Args:
+        error: Its `run_directory` says where the run is, if one had begun.
+        trace: The traceback as text.
+    """
+    run: Path | None = getattr(error, "run_directory", None)
+    stopped = "" if run is None else f" The arm was stopped; what was recorded until then is in {run}."
+    try:
+        where = f"in {_kept(trace, run)}"
+    except OSError:
+        print(trace, file=sys.stderr)
+        where = "above"
+    reason = trace.strip().splitlines()[-1]
+    say(
+        f"simbridge has made a mistake of its own: {reason}.{stopped} The traceback is {where}. Please report it, with "
+        f"the command that you gave."
+    )
+    return 1
+
+
+def _kept(trace: str, run: Path | None) -> str:
+    """The file with the traceback: in the run's directory, if there is one."""
+    if run is not None:
+        path = run / "traceback.txt"
+        path.write_text(trace, encoding="utf-8")
+        return str(path)
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"
+    ) as file:
+        file.write(trace)
+    return file.name

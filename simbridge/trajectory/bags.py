@@ -1,0 +1,282 @@
+"""Trajectories in ROS bags, read and written without ROS: ROS 1 (.bag), ROS 2 (a directory, .db3) and MCAP."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+import warnings
+from array import array
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError, InvalidTrajectory, OutputFileError
+from simbridge.pose import Array
+from simbridge.trajectory.trajectory import Trajectory
+
+POSE = "geometry_msgs/msg/PoseStamped"
+TRANSFORM = "geometry_msgs/msg/TransformStamped"
+TF = "tf2_msgs/msg/TFMessage"
+_READABLE = (POSE, TRANSFORM, TF, "tf/msg/tfMessage")
+# 32 bytes each of stamp and pose: some 640 MB, and hours at any rate a robot takes.
+_MOST = 10_000_000
+# How far into a bag its tf topics are searched for the frames that move.
+_LOOKED_AT = 2_000
+
+
+def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
+    """Read PoseStamped, TransformStamped or tf messages.
+
+    Stamps are the messages' own, in s; where they are all zero, the times of recording. Messages out of order are
+    sorted, and repetitions left out, with a warning that counts them. Poses are as the messages give them; transforms
+    of tf are not chained, so parent and child must be the two frames of one transform.
+
+    Args:
+        path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
+        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one of the frames that a tf topic carries. It may be
+            left out when there is only one to choose.
+
+    Returns:
+        The trajectory, and the frame (`frame_id`) of its poses; "" if the messages leave it empty.
+
+    Raises:
+        InputFileError: The bag cannot be read, the topic does not exist or is not the only one (the candidates are
+            named), or a message cannot be used: a value that is not finite, another frame than before, two poses for
+            one instant. The message is named by its number on the topic, counted from 1.
+    """
+    file = Path(path)
+    with _opened(file) as reader:
+        name, child = _chosen(file, reader, topic)
+        connections = [c for c in reader.connections if c.topic == name]
+        stamps, recorded, values, frame = _collected(file, reader, connections, name, child)
+    return _trajectory(file, name, stamps, recorded, values), frame
+
+
+def pose_topics(path: str | Path) -> list[str]:
+    """What `topic` may be for this bag, most messages first.
+
+    Raises:
+        InputFileError: The bag cannot be read.
+    """
+    with _opened(Path(path)) as reader:
+        return _candidates(Path(path), reader)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The bag, open; whatever a reader makes of a broken one becomes an InputFileError."""
+    from rosbags.highlevel import AnyReader
+    from rosbags.typesys import Stores, get_typestore
+
+    if not path.exists():
+        raise InputFileError(path, "there is no such file")
+    if path.is_dir() and not (path / "metadata.yaml").exists():
+        raise InputFileError(path, "this is a directory without the metadata.yaml of a ROS 2 bag; name a file in it")
+    try:
+        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+            yield reader
+    except InputFileError:
+        raise
+    except MemoryError:
+        raise
+    except Exception as problem:
+        # A broken bag can fail anywhere in the reader: struct, sqlite, yaml, decompression, asserts.
+        what = str(problem).strip() or type(problem).__name__
+        raise InputFileError(path, f"cannot be read as a ROS bag: {what.rstrip('.')}") from problem
+
+
+def _candidates(path: Path, reader: Any) -> list[str]:
+    counted: dict[str, int] = {}
+    for connection in reader.connections:
+        if connection.msgtype in (POSE, TRANSFORM):
+            counted[connection.topic] = counted.get(connection.topic, 0) + connection.msgcount
+    tf = [c for c in reader.connections if c.msgtype in _READABLE[2:]]
+    if tf:
+        for number, (connection, _, raw) in enumerate(reader.messages(tf)):
+            if number == _LOOKED_AT:
+                break
+            for transform in reader.deserialize(raw, connection.msgtype).transforms:
+                name = f"{connection.topic}:{_bare(transform.header.frame_id)}>{_bare(transform.child_frame_id)}"
+                counted[name] = counted.get(name, 0) + 1
+    return sorted(counted, key=lambda name: -counted[name])
+
+
+def _chosen(path: Path, reader: Any, topic: str | None) -> tuple[str, str]:
+    """The topic, and the frames "parent>child" or "child" within it; "" when it carries single poses."""
+    types = {c.topic: c.msgtype for c in reader.connections}
+    if topic is not None:
+        name, _, child = topic.partition(":")
+        if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _READABLE[2:])):
+            raise _unclear(path, reader, f"there is no '{topic}' to read")
+        if types[name] not in _READABLE:
+            raise _unclear(path, reader, f"'{topic}' holds {types[name]}, not poses")
+        return name, child
+    found = _candidates(path, reader)
+    if len(found) != 1:
+        raise _unclear(path, reader, f"it holds {len(found)} topics of poses" if found else "it holds no poses")
+    name, _, child = found[0].partition(":")
+    return name, child
+
+
+def _unclear(path: Path, reader: Any, reason: str) -> InputFileError:
+    found = _candidates(path, reader)
+    if found:
+        return InputFileError(path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
+    types = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
+    held = f"it has {', '.join(types[:8])}" if types else "it has no topics at all"
+    return InputFileError(path, f"{reason}: PoseStamped, TransformStamped or tf are needed, and {held}", field="topic")
+
+
+def _collected(
+    path: Path, reader: Any, connections: list[Any], name: str, child: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, str]:
+    """Stamps and times of recording (T,) in ns, poses (T, 7), and their frame."""
+    stamps, recorded, values = array("q"), array("q"), array("d")
+    frame: str | None = None
+    number = 0
+    for number, (connection, when, raw) in enumerate(reader.messages(connections), start=1):
+        try:
+            message = reader.deserialize(raw, connection.msgtype)
+        except Exception as problem:
+            raise InputFileError(path, f"{name}, message {number} cannot be decoded: {problem}") from problem
+        for header, translation, rotation in _poses(message, child):
+            said = _bare(header.frame_id)
+            if frame is None:
+                frame = said
+            elif said != frame:
+                reason = f"{name}, message {number} is in the frame '{said}', those before in '{frame}'"
+                advice = f"; choose one with --topic {name}:parent>child" if child else ""
+                raise InputFileError(path, reason + advice, field="frame_id")
+            stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
+            recorded.append(when)
+            values.extend((translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w))
+        if len(stamps) > _MOST:
+            raise InputFileError(path, f"{name} holds more than {_MOST:,} poses; cut the bag into parts")
+    if not stamps:
+        if child:
+            raise _unclear(path, reader, f"{name} never gives the frame '{child}'")
+        raise InputFileError(path, f"{name} holds no messages", field="topic")
+    return (
+        np.frombuffer(stamps, dtype=np.int64),
+        np.frombuffer(recorded, dtype=np.int64),
+        np.frombuffer(values).reshape(-1, 7),
+        frame or "",
+    )
+
+
+def _poses(message: Any, child: str) -> Iterator[tuple[Any, Any, Any]]:
+    """Header, position and rotation of each pose that is meant in a message."""
+    if hasattr(message, "pose"):
+        yield message.header, message.pose.position, message.pose.orientation
+        return
+    parent, _, wanted = child.rpartition(">")
+    for transform in getattr(message, "transforms", (message,)):
+        header = transform.header
+        other = wanted and _bare(transform.child_frame_id) != _bare(wanted)
+        if other or (parent and _bare(header.frame_id) != _bare(parent)):
+            continue
+        yield header, transform.transform.translation, transform.transform.rotation
+
+
+def _bare(frame: str) -> str:
+    return frame.lstrip("/")
+
+
+def _trajectory(
+    path: Path, name: str, stamps: NDArray[np.int64], recorded: NDArray[np.int64], poses: Array
+) -> Trajectory:
+    bad = np.flatnonzero(~np.isfinite(poses).all(axis=1))
+    if len(bad):
+        raise InputFileError(path, f"{name}, message {bad[0] + 1} holds a number that is not finite", field="pose")
+    times = stamps if stamps.any() else recorded
+    order = np.argsort(times, kind="stable")
+    late = int((np.diff(times) < 0).sum())
+    times, poses = times[order], poses[order]
+    again = np.flatnonzero(np.diff(times) == 0) + 1
+    differ = again[(np.abs(poses[again] - poses[again - 1]) > 1e-12).any(axis=1)]
+    if len(differ):
+        first, second = sorted((int(order[differ[0] - 1]) + 1, int(order[differ[0]]) + 1))
+        reason = (
+            f"{name}, messages {first} and {second} give two poses for one instant, {float(times[differ[0]]) / 1e9!r} s"
+        )
+        raise InputFileError(path, reason, field="stamp")
+    if late or len(again):
+        told = [f"{late} messages came out of order and were sorted by their stamps"] if late else []
+        told += [f"{len(again)} repetitions were left out"] if len(again) else []
+        warnings.warn(f"{path}, {name}: {'; '.join(told)}.", stacklevel=4)
+        kept = np.ones(len(times), dtype=bool)
+        kept[again] = False
+        times, poses, order = times[kept], poses[kept], order[kept]
+    try:
+        return Trajectory(times / 1e9, poses, source=str(path))
+    except InvalidTrajectory as fault:
+        where = "" if fault.sample is None else f", message {int(order[fault.sample]) + 1}"
+        raise InputFileError(path, f"{name}{where}: {fault.reason}", field=fault.field) from fault
+
+
+def write_bag(
+    path: str | Path, trajectory: Trajectory, *, topic: str = "/target_pose", frame_id: str = "base_link"
+) -> None:
+    """Write PoseStamped messages; the kind of bag follows from the name.
+
+    Stamps become whole nanoseconds, as ROS has them; poses keep every digit.
+
+    Args:
+        path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the directory of a
+            ROS 2 bag (sqlite3). It must not exist.
+        trajectory: What to write.
+        topic: Under this name.
+        frame_id: The frame of the poses.
+
+    Raises:
+        InvalidTrajectory: A stamp is negative, which ROS does not know.
+        OutputFileError: It exists, cannot be written, or has another suffix.
+    """
+    file = Path(path)
+    if file.exists():
+        raise OutputFileError(path, "it exists already, and a bag is never overwritten; choose another name")
+    if file.suffix not in ("", ".bag", ".mcap"):
+        raise OutputFileError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
+    stamps = np.round(trajectory.times * 1e9)
+    if stamps[0] < 0:
+        raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
+    try:
+        if file.suffix == ".mcap":
+            # The writer makes a directory; the one file in it is what is asked for.
+            with tempfile.TemporaryDirectory(dir=file.parent) as folder:
+                _write(Path(folder) / file.stem, trajectory, stamps.astype(np.int64), topic, frame_id, mcap=True)
+                shutil.move(Path(folder) / file.stem / file.name, file)
+        else:
+            _write(file, trajectory, stamps.astype(np.int64), topic, frame_id, mcap=False)
+    except OSError as problem:
+        raise OutputFileError(path, str(problem.strerror or problem)) from problem
+
+
+def _write(
+    path: Path, trajectory: Trajectory, stamps: NDArray[np.int64], topic: str, frame_id: str, *, mcap: bool
+) -> None:
+    from rosbags import rosbag1, rosbag2
+    from rosbags.typesys import Stores, get_typestore
+
+    ros1 = path.suffix == ".bag"
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    made = store.types
+    time, point, turn = (
+        made[n] for n in ("builtin_interfaces/msg/Time", "geometry_msgs/msg/Point", "geometry_msgs/msg/Quaternion")
+    )
+    pose_type, stamped = made["geometry_msgs/msg/Pose"], made[POSE]
+    header = made["std_msgs/msg/Header"]
+    plugin = rosbag2.StoragePlugin.MCAP if mcap else rosbag2.StoragePlugin.SQLITE3
+    writer: Any = rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9, storage_plugin=plugin)
+    encode = store.serialize_ros1 if ros1 else store.serialize_cdr
+    with writer:
+        connection = writer.add_connection(topic, POSE, typestore=store)
+        for number, (stamp, values) in enumerate(zip(stamps.tolist(), trajectory.poses.tolist(), strict=True)):
+            when = time(*divmod(stamp, 1_000_000_000))
+            head = header(number, when, frame_id) if ros1 else header(when, frame_id)
+            message = stamped(head, pose_type(point(*values[:3]), turn(*values[3:])))
+            writer.write(connection, stamp, encode(message, POSE))

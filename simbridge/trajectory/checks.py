@@ -1,0 +1,68 @@
+"""What the parameters of shapes, laws and samplings must be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter
+from simbridge.pose import Array
+
+
+def check_positive(**parameters: float) -> None:
+    """Refuse what is not a positive number; the names become part of the message.
+
+    Raises:
+        InvalidParameter: Names the first.
+    """
+    for name, value in parameters.items():
+        if not (math.isfinite(value) and value > 0.0):
+            raise InvalidParameter(name.replace("_", " "), value, "a positive number")
+
+
+def check_not_negative(**parameters: float) -> None:
+    """Refuse what is not zero or a positive number.
+
+    Raises:
+        InvalidParameter: Names the first.
+    """
+    for name, value in parameters.items():
+        if not (math.isfinite(value) and value >= 0.0):
+            raise InvalidParameter(name.replace("_", " "), value, "zero or a positive number")
+
+
+def check_laps(laps: int) -> None:
+    """Refuse anything but 1, 2, 3, ...
+
+    Raises:
+        InvalidParameter: It is something else.
+    """
+    if not isinstance(laps, (int, np.integer)) or laps < 1:
+        raise InvalidParameter("laps", laps, "a whole number, 1 or more")
+
+
+def vector(name: str, values: ArrayLike, length: int) -> Array:
+    """The values as an array (length,) of finite numbers.
+
+    Raises:
+        InvalidParameter: They are something else.
+    """
+    array = np.array(values, dtype=float)
+    if array.shape != (length,) or not np.isfinite(array).all():
+        raise InvalidParameter(name, values, f"{length} finite numbers")
+    return array
+
+
+def direction(name: str, values: ArrayLike) -> Array:
+    """The unit vector (3,) along the values.
+
+    Raises:
+        InvalidParameter: They are not three finite numbers, or all zero.
+    """
+    array = vector(name, values, 3)
+    length = float(np.linalg.norm(array))
+    if length == 0.0:
+        raise InvalidParameter(name, values, "a vector that is not zero")
+    return array / length

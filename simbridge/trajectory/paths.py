@@ -1,0 +1,275 @@
+"""Curves in space as functions of the length travelled along them: where, and not yet when.
+
+A path is combined with a timing law and an orientation by `trace`. Curves whose length has a closed form use it; the
+others (figure eight, Lissajous, or a curve of your own through `along`) are measured by Gauss-Legendre quadrature, to
+some 1e-12 of their length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter
+from simbridge.pose import Array
+from simbridge.trajectory.checks import check_positive, direction, vector
+
+Curve = Callable[[Array], Array]
+
+# Pieces in which a curve without a closed form is measured, and abscissae in each.
+_PIECES = 512
+_ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+
+
+@dataclass(frozen=True)
+class Path:
+    """A curve given by its arc length.
+
+    Attributes:
+        length: From its start to its end, m.
+        position: Positions (K, 3) in m, from base_link, at lengths travelled (K,) in m, from 0 to `length`.
+        tangent: Unit tangents (K, 3) there; at a corner, that of the piece that begins.
+        corners: Lengths travelled (C,) at which the direction jumps, both ends left out.
+        closed: Whether it ends where and as it began, so that it can be travelled many times.
+    """
+
+    length: float
+    position: Curve
+    tangent: Curve
+    corners: tuple[float, ...] = ()
+    closed: bool = False
+
+
+def line(start: ArrayLike, end: ArrayLike) -> Path:
+    """The straight line between two points (3,) in m.
+
+    Raises:
+        InvalidParameter: They are not three finite numbers each, or the same.
+    """
+    return polyline([start, end])  # type: ignore[list-item]
+
+
+def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
+    """Straight lines through points (P, 3) in m; from the last back to the first if closed.
+
+    Raises:
+        InvalidParameter: Fewer than two points, something that is not finite, or a point that follows itself.
+    """
+    vertices = np.array(points, dtype=float)
+    if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) < 2 or not np.isfinite(vertices).all():
+        raise InvalidParameter("points", points, "two points or more, of three finite numbers each")
+    if closed:
+        vertices = np.concatenate([vertices, vertices[:1]])
+    legs = np.diff(vertices, axis=0)
+    lengths = np.linalg.norm(legs, axis=1)
+    if not lengths.all():
+        raise InvalidParameter("points", points, "different from the one before, each of them")
+    ends = np.concatenate([[0.0], np.cumsum(lengths)])
+    directions = legs / lengths[:, None]
+
+    def leg(travelled: Array) -> Array:
+        return np.clip(np.searchsorted(ends, travelled, side="right") - 1, 0, len(legs) - 1)
+
+    def position(travelled: Array) -> Array:
+        return np.stack([np.interp(travelled, ends, axis) for axis in vertices.T], axis=1)
+
+    return Path(float(ends[-1]), position, lambda s: directions[leg(s)], tuple(ends[1:-1].tolist()), closed)
+
+
+def circle(
+    radius: float, centre: ArrayLike, normal: ArrayLike = (0.0, 0.0, 1.0), start: ArrayLike = (-1.0, 0.0, 0.0)
+) -> Path:
+    """A circle, counter-clockwise seen from where the normal points.
+
+    Args:
+        radius: m.
+        centre: (3,) in m, from base_link.
+        normal: (3,), of any length.
+        start: Where on the circle it begins: a direction (3,) from the centre, projected into its plane.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or the start lies along the normal.
+    """
+    check_positive(radius=radius)
+    return _arc_about(vector("centre", centre, 3), radius, normal, start, 2.0 * math.pi, 0.0)
+
+
+def helix(
+    radius: float,
+    centre: ArrayLike,
+    pitch: float,
+    turns: float = 3.0,
+    axis: ArrayLike = (0.0, 0.0, 1.0),
+    start: ArrayLike = (-1.0, 0.0, 0.0),
+) -> Path:
+    """A helix of constant radius that rises along its axis.
+
+    Args:
+        radius: m.
+        centre: Centre of its first turn's plane (3,) in m, from base_link.
+        pitch: Rise per turn, m; negative to descend.
+        turns: How many, not necessarily whole.
+        axis: (3,), of any length.
+        start: Direction (3,) from the centre to where it begins, projected into the plane of the turns.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or the start lies along the axis.
+    """
+    check_positive(radius=radius, turns=turns)
+    if not math.isfinite(pitch):
+        raise InvalidParameter("pitch", pitch, "a finite number")
+    return _arc_about(vector("centre", centre, 3), radius, axis, start, 2.0 * math.pi * turns, pitch / (2.0 * math.pi))
+
+
+def _arc_about(centre: Array, radius: float, normal: ArrayLike, start: ArrayLike, angle: float, rise: float) -> Path:
+    n = direction("normal", normal)
+    u = direction("start", start)
+    u = u - (u @ n) * n
+    if np.linalg.norm(u) < 1e-9:
+        raise InvalidParameter("start", start, "a direction that is not along the normal")
+    u /= np.linalg.norm(u)
+    v = np.cross(n, u)
+    rate = math.hypot(radius, rise)
+
+    def position(travelled: Array) -> Array:
+        a = (travelled / rate)[:, None]
+        return centre + radius * (np.cos(a) * u + np.sin(a) * v) + rise * a * n
+
+    def tangent(travelled: Array) -> Array:
+        a = (travelled / rate)[:, None]
+        return (radius * (np.cos(a) * v - np.sin(a) * u) + rise * n) / rate
+
+    return Path(angle * rate, position, tangent, closed=rise == 0.0)
+
+
+def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
+    """A square in the xy plane with its corners rounded to quarter circles, begun in the middle of an edge.
+
+    It begins in the middle of the edge with the least y and runs along +x, +y, -x and -y.
+
+    Args:
+        side: Length of an edge of the square without rounding, m.
+        centre: (3,) in m, from base_link.
+        radius: Of the corners, m; at most half a side, which makes it a circle.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range.
+    """
+    check_positive(side=side, radius=radius)
+    if radius > 0.5 * side:
+        raise InvalidParameter("radius", radius, f"at most half a side, {0.5 * side:g} m")
+    middle = vector("centre", centre, 3)
+    half, straight, arc = 0.5 * side, side - 2.0 * radius, 0.5 * math.pi * radius
+    quarter = straight + arc
+
+    def local(travelled: Array) -> tuple[Array, Array, Array, Array]:
+        """Position and direction on a quarter, along its edge and to the left of it, edge begun in its middle."""
+        s = travelled % quarter
+        angle = np.clip((s - 0.5 * straight) / radius, 0.0, 0.5 * math.pi)
+        beyond = np.maximum(s - 0.5 * straight - arc, 0.0)
+        along = np.minimum(s, 0.5 * straight) + radius * np.sin(angle)
+        left = -half + radius * (1.0 - np.cos(angle)) + beyond
+        return along, left, np.cos(angle), np.sin(angle)
+
+    def turned(along: Array, left: Array, travelled: Array) -> Array:
+        k = np.floor(travelled / quarter).astype(int) % 4
+        cosine, sine = np.array([1.0, 0.0, -1.0, 0.0])[k], np.array([0.0, 1.0, 0.0, -1.0])[k]
+        return np.stack([cosine * along - sine * left, sine * along + cosine * left, np.zeros_like(along)], axis=1)
+
+    def position(travelled: Array) -> Array:
+        along, left, _, _ = local(travelled)
+        return middle + turned(along, left, travelled)
+
+    def tangent(travelled: Array) -> Array:
+        _, _, cosine, sine = local(travelled)
+        return turned(cosine, sine, travelled)
+
+    return Path(4.0 * quarter, position, tangent, closed=True)
+
+
+def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
+    """Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u, begun at its crossing.
+
+    Args:
+        width: Extent along x, m.
+        height: Extent along y, m.
+        centre: The crossing (3,) in m, from base_link.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range.
+    """
+    check_positive(width=width, height=height)
+    return lissajous((0.5 * width, 0.5 * height, 0.0), (1, 2, 1), (0.0, 0.0, 0.0), centre)
+
+
+def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLike, centre: ArrayLike) -> Path:
+    """A Lissajous curve: on each axis, amplitude * sin(frequency u + phase), for u from 0 to 2 pi.
+
+    Args:
+        amplitudes: (3,) in m; zero leaves an axis still.
+        frequencies: Three whole numbers, 1 or more, best without a common divisor.
+        phases: (3,) in rad.
+        centre: (3,) in m, from base_link.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or the curve stands still somewhere.
+    """
+    a, phase = vector("amplitudes", amplitudes, 3), vector("phases", phases, 3)
+    middle, f = vector("centre", centre, 3), vector("frequencies", frequencies, 3)
+    if (f < 1.0).any() or (f != np.round(f)).any():
+        raise InvalidParameter("frequencies", frequencies, "whole numbers, 1 or more")
+    return along(
+        lambda u: middle + a * np.sin(u[:, None] * f + phase),
+        lambda u: a * f * np.cos(u[:, None] * f + phase),
+        2.0 * math.pi,
+        closed=True,
+    )
+
+
+def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) -> Path:
+    """A smooth curve given by any parameter u, measured so that it can be travelled by its arc length.
+
+    Args:
+        curve: Positions (K, 3) in m at u (K,), from 0 to `end`.
+        derivative: Their derivatives (K, 3) by u.
+        end: Where u ends.
+        closed: Whether it ends where and as it began.
+
+    Raises:
+        InvalidParameter: The curve stands still somewhere (its derivative is zero), or is not finite.
+    """
+    check_positive(end=end)
+    nodes = np.linspace(0.0, end, _PIECES + 1)
+
+    def rate(u: Array) -> Array:
+        return np.linalg.norm(derivative(u), axis=1)
+
+    def measured(begin: Array, until: Array) -> Array:
+        """Arc lengths from each `begin` to each `until`, both on one piece."""
+        half = 0.5 * (until - begin)
+        at = (begin + half)[:, None] + half[:, None] * _ABSCISSAE
+        return half * (rate(at.ravel()).reshape(at.shape) @ _WEIGHTS)
+
+    speeds = rate(nodes)
+    if not (np.isfinite(speeds).all() and speeds.min() > 1e-9 * speeds.max()):
+        raise InvalidParameter("curve", "given by a parameter", "finite, and nowhere at a stop")
+    ends = np.concatenate([[0.0], np.cumsum(measured(nodes[:-1], nodes[1:]))])
+
+    def parameter(travelled: Array) -> Array:
+        piece = np.clip(np.searchsorted(ends, travelled, side="right") - 1, 0, _PIECES - 1)
+        begin = nodes[piece]
+        u = np.interp(travelled, ends, nodes)
+        # Newton: the derivative of the length by u is the rate. It squares an error that begins at 1e-5.
+        for _ in range(3):
+            u = np.clip(u - (ends[piece] + measured(begin, u) - travelled) / rate(u), 0.0, end)
+        return u
+
+    def tangent(travelled: Array) -> Array:
+        slope = derivative(parameter(travelled))
+        return slope / np.linalg.norm(slope, axis=1, keepdims=True)
+
+    return Path(float(ends[-1]), lambda s: curve(parameter(s)), tangent, closed=closed)

@@ -1,0 +1,126 @@
+"""From a smooth path to the low-rate, noisy targets of teleoperation: rate, jitter, dropout, noise, quantisation.
+
+The smooth path stays what is asked for (the reference); what these functions return is what a solver is given (the
+target). Times and the first sample's instant are kept, so that both share one clock.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from simbridge import pose
+from simbridge.errors import InvalidParameter
+from simbridge.pose import Array
+from simbridge.trajectory.checks import check_not_negative, check_positive
+from simbridge.trajectory.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a source samples and spoils a path: in this order rate, jitter, dropout, noise, quantisation.
+
+    The same seed gives the same samples; each part has its own stream of chance, so that changing one leaves the others
+    as they were. The first sample is never dropped, and always at the path's first instant.
+
+    Attributes:
+        rate: Samples per second, in Hz; None for the path's own samples.
+        jitter: Standard deviation of the instants at which samples are taken, s. Instants keep their order: none is
+            moved by more than 0.45 of the time to its neighbours.
+        dropout: The chance that a sample is lost, from 0 to below 1.
+        noise: Standard deviations of position (m) and rotation (rad), on each axis.
+        quantisation: Positions are rounded to whole multiples of it, m; 0 for none.
+        seed: Of the random numbers.
+
+    Raises:
+        InvalidParameter: One of them is out of its range.
+    """
+
+    rate: float | None = None
+    jitter: float = 0.0
+    dropout: float = 0.0
+    noise: tuple[float, float] = (0.0, 0.0)
+    quantisation: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rate is not None:
+            check_positive(sample_rate=self.rate)
+        check_not_negative(sample_jitter=self.jitter, sample_quantisation=self.quantisation)
+        if not 0.0 <= self.dropout < 1.0:
+            raise InvalidParameter("sample dropout", self.dropout, "a chance from 0 to below 1")
+        if len(self.noise) != 2:
+            raise InvalidParameter("sample noise", self.noise, "two numbers, for position and rotation")
+        for deviation in self.noise:
+            check_not_negative(sample_noise=deviation)
+        if not isinstance(self.seed, (int, np.integer)) or self.seed < 0:
+            raise InvalidParameter("sample seed", self.seed, "a whole number, not negative")
+
+    def of(self, path: Trajectory) -> Trajectory:
+        """What such a source gives of a path.
+
+        Raises:
+            InvalidParameter: The rate asks for more than ten million samples.
+        """
+        chance = [np.random.default_rng([self.seed, stream]) for stream in range(3)]
+        sampled = path if self.rate is None else resampled(path, self.rate)
+        sampled = jittered(path, sampled.times, self.jitter, chance[0]) if self.jitter else sampled
+        sampled = thinned(sampled, self.dropout, chance[1]) if self.dropout else sampled
+        sampled = noisy(sampled, self.noise, chance[2]) if any(self.noise) else sampled
+        return quantised(sampled, self.quantisation) if self.quantisation else sampled
+
+
+def resampled(path: Trajectory, rate: float) -> Trajectory:
+    """The path at k / rate from its first instant, and at its last.
+
+    Raises:
+        InvalidParameter: The rate is not positive, or asks for more than ten million samples.
+    """
+    check_positive(sample_rate=rate)
+    periods = path.duration * rate
+    if periods > 1e7:
+        raise InvalidParameter("sample rate", rate, f"at most {1e7 / path.duration:g} Hz for {path.duration:g} s")
+    instants = np.append(np.arange(math.ceil(periods - 1e-9)) / rate, path.duration)
+    return Trajectory(path.times[0] + instants, path.reference(instants), path.source)
+
+
+def jittered(path: Trajectory, stamps: Array, deviation: float, chance: np.random.Generator) -> Trajectory:
+    """The path at instants scattered about the given stamps (T,), the first of them kept.
+
+    Args:
+        path: What is sampled.
+        stamps: Strictly increasing, in the path's own time, s.
+        deviation: s; no instant is moved by more than 0.45 of the time to its neighbours.
+        chance: Where random numbers come from.
+    """
+    moves = chance.normal(0.0, deviation, len(stamps))
+    gaps = np.diff(stamps)
+    before, after = np.append(0.0, gaps), np.append(gaps, 0.0)
+    moves = np.clip(moves, -0.45 * before, 0.45 * after)
+    moves[0] = 0.0
+    instants = stamps + moves
+    return Trajectory(instants, path.reference(instants - path.times[0]), path.source)
+
+
+def thinned(path: Trajectory, dropout: float, chance: np.random.Generator) -> Trajectory:
+    """The samples that are left when each but the first is lost with a chance of `dropout`."""
+    kept = chance.random(len(path.times)) >= dropout
+    kept[0] = True
+    return Trajectory(path.times[kept], path.poses[kept], path.source)
+
+
+def noisy(path: Trajectory, deviations: tuple[float, float], chance: np.random.Generator) -> Trajectory:
+    """The samples with normally distributed noise on each axis of position (m) and of the rotation vector (rad)."""
+    count = len(path.times)
+    shift, turn = (deviation * chance.normal(size=(count, 3)) for deviation in deviations)
+    rotations = pose.multiply(pose.quaternions(turn), path.poses[:, 3:])
+    return Trajectory(path.times, np.column_stack([path.poses[:, :3] + shift, rotations]), path.source)
+
+
+def quantised(path: Trajectory, step: float) -> Trajectory:
+    """The samples with positions rounded to whole multiples of `step`, m."""
+    check_positive(sample_quantisation=step)
+    positions = step * np.round(path.poses[:, :3] / step)
+    return Trajectory(path.times, np.column_stack([positions, path.poses[:, 3:]]), path.source)

@@ -1,0 +1,195 @@
+"""Trajectories as text: TUM and CSV are read and written. Every fault is reported with its line and column."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+from operator import itemgetter
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge import pose
+from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.pose import Array
+from simbridge.trajectory import columns
+from simbridge.trajectory.columns import Columns, UnusableHeader
+from simbridge.trajectory.trajectory import Trajectory
+
+# A line is a header if no field begins like this; 0,5 is a misprint in a number, and no name.
+DIGITS = tuple("+-.0123456789")
+
+
+def read_text(path: str | Path) -> Trajectory:
+    """Read a TUM or CSV file; see `read_trajectory`.
+
+    Raises:
+        InputFileError: The file cannot be read or is no trajectory; with line and column.
+    """
+    table, names, lines = _table(path, _lines(path))
+    table = table / np.array(names.divisors)
+    rotations = table[:, 4:]
+    if names.rotation_vector:
+        _check_turns(path, rotations, lines)
+        rotations = pose.quaternions(rotations)
+    try:
+        return Trajectory(table[:, 0], np.column_stack([table[:, 1:4], rotations]), source=str(path))
+    except InvalidTrajectory as fault:
+        line = None if fault.sample is None else lines[fault.sample]
+        raise InputFileError(path, fault.reason, line=line, field=fault.field) from fault
+
+
+def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
+    """Write a TUM file: one line `t x y z qx qy qz qw` a sample, with every digit it takes to read the same doubles.
+
+    The values are written as they are; read_trajectory and evo read them back bit for bit.
+
+    Args:
+        path: The file; an existing one is replaced.
+        times: Stamps (T,) in s.
+        poses: Poses (T, 7) in m and unit quaternions.
+
+    Raises:
+        InvalidTrajectory: The shapes do not fit.
+        OSError: The file cannot be written.
+    """
+    _write(path, times, poses, header="", separator=" ")
+
+
+def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
+    """Write a CSV file with a header that names columns and units, and every digit it takes to read the same doubles.
+
+    Args:
+        path: The file; an existing one is replaced.
+        times: Stamps (T,) in s.
+        poses: Poses (T, 7) in m and unit quaternions.
+
+    Raises:
+        InvalidTrajectory: The shapes do not fit.
+        OSError: The file cannot be written.
+    """
+    _write(path, times, poses, header=columns.CSV_HEADER + "\n", separator=",")
+
+
+def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, separator: str) -> None:
+    t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
+    if t.ndim != 1 or p.shape != (len(t), 7):
+        reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
+        raise InvalidTrajectory(reason, source=str(path))
+    rows = np.column_stack([t, p]).tolist()
+    text = header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)
+    Path(path).write_text(text, encoding="utf-8", newline="\n")
+
+
+def _lines(path: str | Path) -> list[str]:
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputFileError(path, "there is no such file") from None
+    except IsADirectoryError:
+        raise InputFileError(path, "this is a directory; name a file in it") from None
+    except OSError as problem:
+        raise InputFileError(path, f"cannot be read: {problem.strerror or problem}") from problem
+    if b"\0" in data:
+        raise InputFileError(path, "this is a binary file (or UTF-16); a text file in UTF-8 is needed")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = data.count(b"\n", 0, problem.start) + 1
+        raise InputFileError(path, "this is no text in UTF-8; save it as such", line=line) from problem
+    # Not str.splitlines, which also splits where editors do not count a line.
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _separator(line: str) -> str | None:
+    return next((separator for separator in ";," if separator in line), None)
+
+
+def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
+    """The columns, and the index of the first line with numbers."""
+    header: Columns | None = None
+    remark: Columns | None = None
+    for number, line in enumerate(lines, start=1):
+        content, _, comment = line.partition("#")
+        content, comment = content.strip(), comment.strip()
+        fields = content.split(_separator(content))
+        origin = f"in line {number}"
+        numbers = any(field.strip().startswith(DIGITS) for field in fields)
+        if not content or (header is None and not numbers):
+            try:
+                if content:
+                    header = columns.from_header(fields, f"as the header {origin} names")
+                else:
+                    words = comment.split(_separator(comment))
+                    remark = columns.from_comment(words, f"as the comment {origin} names") or remark
+            except UnusableHeader as problem:
+                raise InputFileError(path, str(problem), line=number) from None
+        else:
+            found = header or remark or columns.from_count(len(fields), f"as {origin}")
+            if found is None:
+                reason = f"{len(fields)} columns; without a header 8 or 7 are expected: {columns.NEEDED}"
+                raise InputFileError(path, reason, line=number)
+            return found, number - 1
+    raise InputFileError(path, f"there are no samples in it; expected are lines of {columns.NEEDED}")
+
+
+def _table(path: str | Path, lines: Sequence[str]) -> tuple[Array, Columns, list[int]]:
+    """The numbers (T, 8) or (T, 7) in canonical order, what the columns are, and the line of each row."""
+    found, first = _layout(path, lines)
+    separator = _separator(lines[first].partition("#")[0])
+    pick = itemgetter(*found.indices)
+    # This loop sees hundreds of thousands of lines: what a fault is like is found out only when there is one.
+    values = array("d")
+    numbers: list[int] = []
+    for number, line in enumerate(lines[first:], start=first + 1):
+        content = line.partition("#")[0].strip()
+        if not content:
+            continue
+        fields = content.split(separator)
+        if len(fields) != found.width:
+            reason = f"{len(fields)} columns where {found.width} are expected, {found.origin}"
+            raise InputFileError(path, reason, line=number)
+        try:
+            values.extend(map(float, pick(fields)))
+        except ValueError:
+            raise _word(path, number, found, pick(fields)) from None
+        if "_" in content and not all(map(_is_number, pick(fields))):
+            raise _word(path, number, found, pick(fields))
+        numbers.append(number)
+    table = np.frombuffer(values).reshape(-1, len(found.indices))
+    bad = np.argwhere(~np.isfinite(table))
+    if len(bad):
+        row, column = bad[0]
+        reason = f"{table[row, column]} is not a finite number"
+        raise InputFileError(path, reason, line=numbers[row], field=found.names[column])
+    return table, found, numbers
+
+
+def _is_number(word: str) -> bool:
+    # float() reads 1_5 as 15, as Python does; in a file it is a misprint.
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return "_" not in word
+
+
+def _word(path: str | Path, number: int, found: Columns, fields: Sequence[str]) -> InputFileError:
+    """The error about the first field that is not a number."""
+    name, word = next(pair for pair in zip(found.names, fields, strict=True) if not _is_number(pair[1]))
+    word = word.strip()
+    reason = f"'{word}' is not a number" if word else "a number is missing"
+    if _is_number(word.replace(",", ".", 1)):
+        reason += "; write it with a decimal point"
+    return InputFileError(path, reason, line=number, field=name)
+
+
+def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None:
+    """Refuse rotation vectors of more than a full turn: no program writes them, but degrees look like that."""
+    angles = np.linalg.norm(vectors, axis=1)
+    bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
+    if len(bad):
+        reason = f"a rotation of {angles[bad[0]]:.6g} rad is more than a full turn; rx ry rz are in rad, not in degrees"
+        raise InputFileError(path, reason, line=lines[bad[0]], field="rotation vector")

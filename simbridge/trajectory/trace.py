@@ -1,0 +1,116 @@
+"""Path, timing law and orientation, put together and sampled; and motions put one after another."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge import pose
+from simbridge.errors import InvalidParameter
+from simbridge.pose import Array
+from simbridge.trajectory.checks import check_laps, check_positive, vector
+from simbridge.trajectory.orientation import TOOL_DOWN, Fixed, Orientation
+from simbridge.trajectory.paths import Path, line
+from simbridge.trajectory.timing import Law
+from simbridge.trajectory.trajectory import Trajectory
+
+_TOOL_DOWN = Fixed(TOOL_DOWN)
+
+
+def trace(
+    path: Path,
+    law: Law,
+    rate: float = 100.0,
+    orientation: Orientation = _TOOL_DOWN,
+    laps: int = 1,
+    source: str = "path",
+) -> Trajectory:
+    """Travel a path by a timing law.
+
+    Samples are due at k / rate; the last one is the end of the path, at the instant at which it is reached even if that
+    is between two such instants. A corner that falls between two samples is cut by the interpolation.
+
+    Args:
+        path: Where.
+        law: When; it spans all the laps.
+        rate: Samples per second, in Hz.
+        orientation: How the tool is turned; tool down by default.
+        laps: How many times; more than one needs a closed path.
+        source: A name, for messages.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or an open path is to be repeated.
+        InvalidTrajectory: The orientation is not a unit quaternion.
+    """
+    check_positive(rate=rate)
+    check_laps(laps)
+    if laps > 1 and not path.closed:
+        raise InvalidParameter("laps", laps, "1, since the path does not end where it begins")
+    motion = law.over(laps * path.length)
+    periods = motion.duration * rate
+    # An end that misses a sample by a rounding error is that sample.
+    times = np.append(np.arange(math.ceil(periods - 1e-9), dtype=float) / rate, motion.duration)
+    travelled = np.clip(motion.travelled(times), 0.0, laps * path.length)
+    travelled[-1] = laps * path.length
+    within = travelled - path.length * np.minimum(np.floor(travelled / path.length), laps - 1)
+    positions = path.position(within)
+    if path.closed:
+        positions[-1] = path.position(np.zeros(1))[0]
+    rotations = orientation.of(positions, path.tangent(within))
+    return Trajectory(times, np.column_stack([positions, rotations]), source=source)
+
+
+def move(start: ArrayLike, end: ArrayLike, law: Law, rate: float = 100.0, source: str = "move") -> Trajectory:
+    """Straight from one pose to another; the tool turns in proportion to the way travelled.
+
+    Args:
+        start, end: Poses (7,) at different positions.
+        law: When.
+        rate: Samples per second, in Hz.
+        source: A name, for messages.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or both poses are at the same position.
+        InvalidTrajectory: A quaternion is not of unit length.
+    """
+    ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
+    way = line(ends.poses[0, :3], ends.poses[1, :3])
+    straight = trace(way, law, rate, Fixed(ends.start[3:]), source=source)
+    share = np.linalg.norm(straight.poses[:, :3] - ends.start[:3], axis=1) / way.length
+    rotations = pose.interpolate(ends.times, ends.poses, share)[:, 3:]
+    return Trajectory(straight.times, np.column_stack([straight.poses[:, :3], rotations]), source=source)
+
+
+def still(at: ArrayLike, duration: float) -> Trajectory:
+    """One pose `at` (7,), held for `duration` s.
+
+    Raises:
+        InvalidParameter: The pose is not seven finite numbers, or the duration not positive.
+        InvalidTrajectory: Its quaternion is not of unit length.
+    """
+    check_positive(duration=duration)
+    return Trajectory(np.array([0.0, duration]), np.tile(vector("pose", at, 7), (2, 1)), source="still")
+
+
+def joined(*parts: Trajectory, source: str = "joined") -> Trajectory:
+    """Motions one after another, each beginning with the last pose of the one before.
+
+    Raises:
+        InvalidParameter: There is none, or one begins more than 1 um or 1e-6 rad from where the one before ended.
+    """
+    if not parts:
+        raise InvalidParameter("parts", "none", "one trajectory or more")
+    times: list[Array] = [parts[0].elapsed]
+    poses: list[Array] = [parts[0].poses]
+    for index, part in enumerate(parts[1:], start=1):
+        end, start = poses[-1][-1], part.start
+        apart = float(np.linalg.norm(end[:3] - start[:3]))
+        turned = 2.0 * float(np.arccos(min(1.0, abs(end[3:] @ start[3:]))))
+        if apart > 1e-6 or turned > 1e-6:
+            where = f"{apart * 1e3:.3g} mm and {math.degrees(turned):.3g} degrees off the end of the one before"
+            raise InvalidParameter(f"start of part {index}", where, "that end")
+        times.append(times[-1][-1] + part.elapsed[1:])
+        poses.append(part.poses[1:])
+    return Trajectory(np.concatenate(times), np.concatenate(poses), source=source)

@@ -1,0 +1,201 @@
+"""A run measured by an outside witness: a laser tracker or motion capture, recorded in a file of its own.
+
+The recording's clock and frame are fitted to what the arm itself measured (`metrics/alignment.py`), and its error
+against the reference stands beside the self-reported one, over the same samples. What was fitted is reported with it:
+it takes out whatever is constant, offset, rotation and delay, so that the arm's absolute accuracy stays unknown.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from simbridge import pose
+from simbridge.errors import OutputDirectoryError, SimbridgeError
+from simbridge.evaluation import Array, Evaluation
+from simbridge.metrics import (
+    Alignment,
+    PoseError,
+    align,
+    delay_compensated,
+    path_summary,
+    statistics,
+)
+from simbridge.readable import counted, degrees, millimetres
+from simbridge.recording.run_directory import RunDirectory
+
+if TYPE_CHECKING:
+    from simbridge.trajectory import Trajectory
+
+FILE = "evaluation.json"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """An outside recording, brought onto a run. All arrays over the K recorded samples within the run.
+
+    Attributes:
+        alignment: What was estimated.
+        times: Instants (K,) of the run's clock, s.
+        own: What the arm itself measured at these instants (K, 7).
+        seen: What the witness saw (K, 7), in base_link at the TCP. Orientations are the arm's own without `turning`.
+        turning: Mean rotation (4,) from the recorded body to the TCP, taken out as well; None if no orientation was
+            recorded (all of them are the same).
+    """
+
+    alignment: Alignment
+    times: Array
+    own: Array
+    seen: Array
+    turning: Array | None
+
+
+def witnessed(evaluation: Evaluation, recording: Trajectory, *, find_marker: bool = False) -> Witness:
+    """Bring an outside recording onto a run.
+
+    Args:
+        evaluation: The run.
+        recording: What the witness recorded, in its own frame and on its own clock.
+        find_marker: Whether it looks at a point beside the TCP, to be found.
+
+    Raises:
+        UnusableSamples: The two cannot be aligned; says why.
+    """
+    stamp, attained = evaluation.log.stamp, evaluation.attained
+    found = align(stamp, attained, recording.times, recording.poses[:, :3], find_marker=find_marker)
+    at = recording.times - found.offset
+    inside = (at >= stamp[0]) & (at <= stamp[-1])
+    times = at[inside]
+    own = pose.interpolate(stamp, attained, times)
+    seen = pose.compose(found.transform, recording.poses[inside])
+    turning = None
+    if np.ptp(recording.poses[:, 3:], axis=0).max() > 0.0:
+        turning = _mean_rotation(pose.multiply(pose.conjugate(seen[:, 3:]), own[:, 3:]))
+    rotations = own[:, 3:] if turning is None else pose.multiply(seen[:, 3:], turning)
+    positions = seen[:, :3] - pose.rotate(rotations, np.broadcast_to(found.marker, (len(seen), 3)))
+    return Witness(found, times, own, np.concatenate([positions, rotations], axis=1), turning)
+
+
+def _mean_rotation(quaternions: Array) -> Array:
+    """The rotation with the least sum of squared chords: F. L. Markley et al., Averaging quaternions, 2007."""
+    return np.asarray(np.linalg.eigh(quaternions.T @ quaternions)[1][:, -1])
+
+
+def comparison(evaluation: Evaluation, witness: Witness) -> dict[str, Any]:
+    """What `simbridge evaluate --json` prints and evaluation.json holds, in SI units.
+
+    Each error is `{self_reported, witness}` over the same samples. `witness_minus_self` is what the arm does not see of
+    itself: the witness against the arm's own measurement, after alignment.
+    """
+    found, late = witness.alignment, evaluation.tracking["delay_s"]
+    views = {"self_reported": witness.own, "witness": witness.seen}
+
+    def told(error: PoseError, name: str) -> dict[str, Any]:
+        rotation = name == "self_reported" or witness.turning is not None
+        return {
+            "position_m": statistics(error.distance),
+            "rotation_rad": statistics(error.angle) if rotation else None,
+        }
+
+    reference = evaluation.reference_at(witness.times)
+    contours = {
+        name: path_summary(evaluation.contour_of(witness.times, poses[:, :3]))["contour_error"]
+        for name, poses in views.items()
+    }
+    return {
+        "samples": len(witness.times),
+        "time_offset_s": found.offset,
+        "transform": found.transform.tolist(),
+        "marker_m": found.marker.tolist(),
+        "mean_rotation": None if witness.turning is None else witness.turning.tolist(),
+        "tracking_error": {name: told(PoseError.between(reference, poses), name) for name, poses in views.items()},
+        "delay_s": late,
+        "delay_compensated": None
+        if late is None
+        else {
+            name: told(delay_compensated(witness.times, evaluation.reference_at, poses, late), name)
+            for name, poses in views.items()
+        },
+        "contour_error": contours,
+        "witness_minus_self": told(PoseError.between(witness.seen, witness.own), "witness"),
+    }
+
+
+def evaluate(run: str, attained: str, *, find_marker: bool = False, as_json: bool = False) -> int:
+    """The command `simbridge evaluate`: measure a run against an outside recording; writes evaluation.json into it.
+
+    Returns:
+        The exit status, 0.
+
+    Raises:
+        NotARun, InputFileError, UnusableSamples: The run or the file cannot be read, or the two do not fit.
+    """
+    from simbridge.trajectory import read_trajectory
+
+    evaluation = Evaluation.of(RunDirectory.open(Path(run)))
+    if len(evaluation.log.stamp) == 0:
+        raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
+    witness = witnessed(evaluation, read_trajectory(attained), find_marker=find_marker)
+    result = {"run": run, "attained": str(Path(attained).resolve()), **comparison(evaluation, witness)}
+    path = evaluation.directory.path / FILE
+    try:
+        path.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputDirectoryError(path.parent, f"{FILE}: {error.strerror or error}") from None
+    if as_json:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    else:
+        show(result, path, find_marker)
+    return 0
+
+
+def show(result: dict[str, Any], path: Path, find_marker: bool) -> None:
+    """The two errors side by side, then what was estimated to compare them."""
+    console = Console(highlight=False)
+    outside = result["tracking_error"]["witness"]["position_m"]
+    console.print(
+        f"[bold]Seen from outside, the tool was off by {millimetres(outside['rms'])} mm RMS, "
+        f"{millimetres(outside['max'])} mm at most[/bold]\n",
+        soft_wrap=True,
+    )
+    console.print(_table(result))
+    turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
+    shift = ", ".join(f"{value:.4f}" for value in result["transform"][:3])
+    console.print(f"\nEstimated from {counted(result['samples'], 'sample')}, and taken out:")
+    console.print(f"  clock   the recording's is ahead by {result['time_offset_s']:.6f} s", soft_wrap=True)
+    console.print(f"  frame   at ({shift}) m in base_link, turned by {degrees(turn)} degrees", soft_wrap=True)
+    if find_marker:
+        marker = ", ".join(f"{value * 1e3:.2f}" for value in result["marker_m"])
+        console.print(f"  marker  at ({marker}) mm from the TCP")
+    console.print("A constant offset, rotation or delay of the arm cannot be told from these.")
+    console.print(f"Written: {path}", soft_wrap=True, markup=False)
+
+
+def _table(result: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("error", no_wrap=True)
+    for name in ("RMS mm", "p95 mm", "max mm", "RMS deg", "max deg"):
+        table.add_column(name, justify="right", no_wrap=True)
+    lines = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
+    for key, title in lines.items():
+        for name, whose in (("self_reported", "self-reported"), ("witness", "witness")):
+            if result[key] is not None:
+                _add(table, f"{title}, {whose}", result[key][name], bold=name == "witness")
+    _add(table, "witness minus self", result["witness_minus_self"], bold=False)
+    return table
+
+
+def _add(table: Table, title: str, error: dict[str, Any], *, bold: bool) -> None:
+    position, rotation = error["position_m"], error.get("rotation_rad")
+    table.add_row(
+        title,
+        *(millimetres(position[name]) for name in ("rms", "p95", "max")),
+        *(degrees(None if rotation is None else rotation[name]) for name in ("rms", "max")),
+        style="bold" if bold else None,
+    )

@@ -1,0 +1,37 @@
+"""Which arms `simbridge emulate` takes, and with which software."""
+
+from __future__ import annotations
+
+import pytest
+
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.profile import profile
+from simbridge.emulator.program import compile_program
+from simbridge.resources import robot_files
+from simbridge.robot import load_robot
+from simbridge.ur.facts import model_name
+
+UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
+
+
+@pytest.mark.parametrize("name", UR_ARMS)
+def test_every_ur_arm_is_recognised_by_what_its_controller_says(name):
+    robot = load_robot(name)
+    software = profile("3.15" if robot.series == "CB3" else "5.12")
+    controller = Controller(robot, software, compile_program)
+    assert controller.period == robot.period
+    assert model_name(controller.robot_type, software.version[0]) == robot.title
+
+
+@pytest.mark.parametrize(
+    ("name", "polyscope", "remedy"),
+    [
+        ("ur5", "5.12", "it must be 3.15 for the UR5, whose controller is of the CB3 (--polyscope)"),
+        ("ur20", "3.15", "it must be 5.12 or 5.25 for the UR20, whose controller is of the e-Series"),
+        ("planar3r", "5.12", "it must be a UR arm: it has 3 joints, and they have six"),
+    ],
+)
+def test_a_controller_that_does_not_exist_is_refused(cli, name, polyscope, remedy):
+    answer = cli("emulate", "--robot", name, "--polyscope", polyscope, "--host", "127.0.0.52")
+    assert answer.status == 2
+    assert remedy in answer.message

@@ -1,0 +1,112 @@
+"""`simbridge experiment`: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import matplotlib.image
+import numpy as np
+import pytest
+
+QUICK = {
+    "homogenization": ("--samples", "2000"),
+    "convergence": (),
+    "interpolation": ("--steps", "100"),
+    "tracking": ("--kp", "5", "50"),
+    "solvers": ("--samples", "3", "--solver", "forward-dynamics", "closed-form"),
+}
+PICTURES = {
+    "homogenization": {"homogenization.png"},
+    "convergence": {"convergence.png"},
+    "interpolation": {"interpolation.png"},
+    "tracking": {"tracking.png", "dial.png"},
+    "solvers": {"solvers.png"},
+}
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_an_experiment_prints_its_tables_and_writes_numbers_and_figures(cli, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = cli("experiment", name, "--out", "out", *QUICK[name])
+    assert answer.status == 0, answer.message
+    lines = answer.out.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    # The cells of a table that is too wide are broken, and the rest of a name stands alone in a line.
+    assert not {line.strip() for line in lines} & {"mm", "rad", "degrees", "iterations", "variance", "miss, mm"}
+    assert "Results: out/results.json" in lines
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"results.json", *PICTURES[name]}
+    written = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert written["experiment"] == name
+    assert written["parameters"]["robot"] == "ur10"
+    for picture in PICTURES[name]:
+        pixels = matplotlib.image.imread(tmp_path / "out" / picture)[..., :3]
+        assert min(pixels.shape[:2]) > 150
+        assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
+
+
+def test_json_is_what_the_file_holds_and_where_it_is(cli, tmp_path):
+    out = tmp_path / "out"
+    printed = json.loads(cli("experiment", "convergence", "--out", out, "--json").out)
+    assert printed.pop("directory") == str(out)
+    assert printed == json.loads((out / "results.json").read_text())
+
+
+def test_on_the_papers_arm_figures_stand_beside_what_is_expected(cli, tmp_path):
+    answer = cli("experiment", "convergence", "--out", tmp_path / "out")
+    row = next(line for line in answer.out.splitlines() if line.startswith("forward-dynamics, below 10 mm"))
+    assert row.split()[-3:] == ["16", "16", "yes"]
+
+
+@pytest.mark.parametrize("other", [("--robot", "ur5e"), ("--iterations", "100")])
+def test_of_another_arm_or_other_settings_nothing_is_expected(cli, tmp_path, other):
+    answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json", *other)
+    assert json.loads(answer.out)["expected"] == []
+
+
+def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path):
+    answer = cli("experiment", "homogenization", "--samples", 20, "--out", tmp_path / "out", "--json")
+    assert answer.status == 0
+    expected = json.loads(answer.out)["expected"]
+    assert not all(figure["holds"] for figure in expected)
+    for figure in expected:
+        assert figure["holds"] == (figure["low"] <= figure["measured"] <= figure["high"])
+
+
+def test_what_never_happened_is_null(cli, tmp_path):
+    answer = cli("experiment", "convergence", "--iterations", 3, "--out", tmp_path / "out", "--json")
+    assert json.loads(answer.out)["figures"]["forward-dynamics, below 10 mm at iteration"] is None
+
+
+def test_several_solvers_are_compared_each_once_in_the_order_given(cli, tmp_path):
+    chosen = ("feedback", "closed-form", "feedback")
+    answer = cli("experiment", "convergence", "--solver", *chosen, "--out", tmp_path / "out", "--json")
+    assert list(json.loads(answer.out)["errors"]) == ["feedback", "closed-form"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (("convergence", "--robot", "ur11"), "There is no robot 'ur11'. Did you mean 'ur10'?"),
+        (("convergence", "--solver", "newton"), "There is no solver 'newton'."),
+        (("convergence", "--solver", "feedback", "newton"), "There is no solver 'newton'."),
+        (("convergence", "--kp", "8"), "must stay below 8"),
+        (("homogenization", "--samples", "1"), "samples"),
+        (("tracking", "--kp", "0"), "kp"),
+        (("tracking", "--target-rate", "500"), "target-rate"),
+        (("solvers", "--scenario", "squar_tracking"), "square_tracking"),
+        (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_leaves_nothing_behind(cli, tmp_path, given, message):
+    answer = cli("experiment", *given, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert message in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_that_exists_is_never_overwritten(cli, tmp_path):
+    answer = cli("experiment", "convergence", "--out", tmp_path)
+    assert answer.status == 2
+    assert "exists already" in answer.message
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,156 @@
+"""Experiments A to D on a UR10 give the figures that are known, and on other arms what theory says."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.experiments import convergence, dial, homogenization, interpolation, tracking
+from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
+from simbridge.experiments.outcome import compared
+from simbridge.experiments.parameters import PAPERS
+from simbridge.experiments.setting import solver_named
+from simbridge.robot import load_robot
+
+UR10 = load_robot("ur10")
+OTHERS = ("ur5e", "planar3r")
+
+
+def assert_as_expected(figures, expected):
+    found = compared(figures, expected, True)
+    assert len(found) == len(expected)
+    for comparison in found:
+        assert comparison.holds, f"{comparison.expected.figure}: {comparison.measured}, {comparison.expected.words}"
+
+
+def papers_solvers(robot, **settings):
+    return {name: solver_named(robot, name, **settings) for name in PAPERS}
+
+
+def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inertia):
+    """J H^-1 J^T with Jacobian and mass matrix from pinocchio; and J J^T."""
+    model = robot.model.copy()
+    for joint in range(1, model.njoints):
+        model.inertias[joint] = pin.Inertia(link_mass, np.zeros(3), link_inertia * np.eye(3))
+    at = robot.tool0 * robot.tcp
+    model.inertias[model.njoints - 1] += at.act(pin.Inertia(tool_mass, np.zeros(3), tool_inertia * np.eye(3)))
+    data, frame = model.createData(), model.getFrameId("tcp")
+    jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED)
+    mass = np.triu(pin.crba(model, data, q))
+    mass = mass + np.triu(mass, 1).T
+    return jacobian @ np.linalg.solve(mass, jacobian.T), jacobian @ jacobian.T
+
+
+def test_a_gives_the_known_means_variances_and_alpha():
+    assert_as_expected(homogenization.figures(homogenization.measure(UR10, 100_000)), homogenization.EXPECTED)
+
+
+@pytest.mark.parametrize("name", ["ur10", *OTHERS])
+def test_a_is_what_pinocchio_computes(name):
+    robot = load_robot(name)
+    found = homogenization.measure(robot, 40, seed=3)
+    joints = homogenization.configurations(robot, 40, seed=3)
+    share = 1.0 / robot.n
+    naive = [spread_by_pinocchio(robot, q, share, share, 1e-12, 1e-12) for q in joints]
+    conditioned = [spread_by_pinocchio(robot, q, 1e-3, 1e-6, 1.0, 1.0) for q in joints]
+    known = {
+        TRANSPOSE: np.array([jjt for _, jjt in naive]),
+        NAIVE: np.array([mapped for mapped, _ in naive]),
+        CONDITIONED: np.array([mapped for mapped, _ in conditioned]),
+    }
+    for matrix, samples in known.items():
+        np.testing.assert_allclose(found[matrix].mean, samples.mean(axis=0), atol=1e-7)
+        np.testing.assert_allclose(found[matrix].variance, samples.var(axis=0), atol=1e-7)
+
+
+def test_the_same_seed_gives_the_same_numbers_and_another_others():
+    one, again, other = (homogenization.measure(UR10, 50, seed)[TRANSPOSE].mean for seed in (1, 1, 2))
+    assert one.tobytes() == again.tobytes() != other.tobytes()
+
+
+def test_a_solver_that_is_exact_answers_an_error_with_itself():
+    # None of these postures is stretched so far that the error would leave the arm's reach.
+    spread = homogenization.response(UR10, solver_named(UR10, "closed-form"), 30, seed=1)
+    np.testing.assert_allclose(spread.mean, np.eye(6), atol=1e-4)
+    assert spread.variance.max() < 1e-6
+
+
+def test_the_response_of_forward_dynamics_is_the_conditioned_matrix():
+    one = solver_named(UR10, "forward-dynamics", iterations=1, dt=0.1, kp=(1.0,) * 6)
+    response = homogenization.response(UR10, one, 200, seed=1).mean
+    matrix = homogenization.measure(UR10, 200, seed=1)[CONDITIONED].mean
+    np.testing.assert_allclose(response, matrix / (np.trace(matrix) / 6.0), atol=1e-3)
+
+
+def test_b_converges_as_known():
+    steps = convergence.measure(UR10, papers_solvers(UR10, dt=1.0, iterations=1, kp=(1.0,)))
+    assert_as_expected(convergence.figures(steps), convergence.EXPECTED)
+
+
+def test_c_is_as_straight_as_known():
+    edges = interpolation.measure(UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)))
+    assert_as_expected(interpolation.figures(edges), interpolation.EXPECTED)
+
+
+def test_d_tracks_as_known():
+    laps = tracking.sweep(UR10, PAPERS, (5.0, 10.0, 20.0, 50.0), 50, 0.2)
+    assert_as_expected(tracking.figures(laps), tracking.EXPECTED)
+
+
+def test_solvers_without_the_papers_gain_are_tracked_once():
+    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), 50, 0.2)
+    assert [(lap.solver, lap.kp) for lap in laps] == [("feedback", None), ("closed-form", None)]
+    assert all(lap.rms < 1e-6 for lap in laps)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
+    robot = load_robot(name)
+    for kp, tolerance in ((5.0, 0.01), (20.0, 0.01), (50.0, 0.04)):
+        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], 50, 0.2)
+        rho = (1.0 - 0.1**2 * kp / 4.0) ** 50
+        speed = np.linalg.norm(np.diff(lap.points + lap.errors[:, :3], axis=0)[10]) * 100.0
+        assert lap.rms == pytest.approx(speed * 0.01 * rho / (1.0 - rho), rel=tolerance)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_on_other_arms_forward_dynamics_goes_straighter_than_the_transpose(name):
+    robot = load_robot(name)
+    edges = interpolation.measure(robot, papers_solvers(robot, dt=0.1, iterations=50, kp=(1.0,)), steps=200)
+    straight, bent = (max(edge.deviation for edge in edges[solver]) for solver in PAPERS)
+    assert straight < 0.1 * bent
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_on_other_arms_the_step_arrives_without_overshoot(name):
+    robot = load_robot(name)
+    step = convergence.measure(robot, papers_solvers(robot, dt=1.0, iterations=1, kp=(1.0,)))["forward-dynamics"]
+    assert step.arrival < 25
+    assert step.overshoot < 1e-4
+
+
+def test_what_never_arrives_has_no_arrival():
+    steps = convergence.measure(UR10, papers_solvers(UR10, dt=1.0, iterations=1, kp=(1.0,)), iterations=3)
+    assert all(math.isnan(step.arrival) for step in steps.values())
+
+
+def test_the_dial_trades_delay_for_smoothness():
+    settings = dial.measure(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.5, 2.0, 10.0, 50.0))
+    assert np.all(np.diff([s.delay for s in settings]) < 0.0)
+    assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
+    # Held for 100 ms, exact targets are 45 ms old on average at the solver's instants.
+    assert settings[-1].delay == pytest.approx(0.045, abs=0.01)
+
+
+def test_between_smoothing_and_exact_there_is_a_gain_that_stays_closest_to_the_path():
+    settings = dial.measure(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.2, 1.0, 50.0))
+    too_smooth, best, exact = (s.off_path for s in settings)
+    assert best < 0.8 * exact < too_smooth
+
+
+def test_without_noise_and_at_the_solvers_own_rate_the_exact_setting_is_on_the_path():
+    (exact,) = dial.measure(UR10, dial.SlowTargets(0.2, 100.0, 0.0, 0), gains=(50.0,))
+    assert exact.off_path < 1e-5

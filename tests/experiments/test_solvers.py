@@ -1,0 +1,79 @@
+"""The comparison of solvers: the same tasks for all of them, judged by what is left."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from simbridge.experiments import solvers
+from simbridge.experiments.setting import solver_named
+from simbridge.ik.forward_dynamics import restart_postures
+from simbridge.ik.parameters import SOLVERS
+from simbridge.kinematics import tool_path
+from simbridge.robot import load_robot
+
+UR10 = load_robot("ur10")
+TARGETS = solvers.targets_of(UR10, "square_tracking")
+
+
+def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
+    answer = cli("experiment", "solvers", "--samples", 2, "--out", tmp_path / "out", "--json")
+    compared = json.loads(answer.out)["solvers"]
+    assert list(compared) == list(SOLVERS)
+    for name, found in compared.items():
+        assert found["trajectory"]["rms"] < 0.005, name
+        assert found["trajectory"]["peak_speed"] < 1.0, name
+
+
+def test_a_solver_that_cannot_is_left_out_and_named(cli, tmp_path):
+    answer = cli("experiment", "solvers", "--robot", "planar3r", "--samples", 2, "--out", tmp_path / "out")
+    assert answer.status == 0
+    rows = [line.split()[0] for line in answer.out.splitlines() if line.strip()]
+    assert "closed-form" not in rows
+    assert "feedback" in rows
+    assert "The solver closed-form cannot solve for planar3r" in " ".join(answer.out.split())
+
+
+def test_the_random_poses_are_reachable_and_not_those_of_the_solvers_restarts():
+    random = np.random.default_rng((0, 1))
+    joints = solvers.random_joints(UR10, 50, random)
+    assert np.all(joints >= UR10.position_min) and np.all(joints <= UR10.position_max)
+    restarts = tool_path(UR10, restart_postures(UR10, 50))[:, :3]
+    distances = np.linalg.norm(tool_path(UR10, joints)[:, None, :3] - restarts, axis=2)
+    assert distances.min() > 1e-3
+
+
+def test_the_closed_form_solves_every_pose_exactly():
+    solved = solvers.solve(UR10, solver_named(UR10, "closed-form"), 50)
+    assert solved.success == 1.0
+    assert solved.errors.max() < 1e-9
+
+
+def test_success_is_judged_by_what_is_left_not_by_the_solvers_word():
+    # With one iteration a try nothing is reached, whatever is claimed.
+    solver = solver_named(UR10, "feedback")
+    solver.patience = 1
+    solved = solvers.solve(UR10, solver, 5)
+    assert solved.success == 0.0
+    assert solved.median_error is None
+
+
+def test_the_peak_joint_speed_is_that_of_the_exact_solution():
+    exact = solvers.track(UR10, solver_named(UR10, "closed-form"), TARGETS)
+    iterative = solvers.track(UR10, solver_named(UR10, "forward-dynamics"), TARGETS)
+    assert exact.rms < 1e-9
+    assert iterative.peak_speed == pytest.approx(exact.peak_speed, rel=0.01)
+
+
+def test_a_smoother_solver_has_less_acceleration_and_more_error():
+    smooth = solvers.track(UR10, solver_named(UR10, "forward-dynamics", kp=(1.0,), dt=0.1), TARGETS)
+    sharp = solvers.track(UR10, solver_named(UR10, "forward-dynamics"), TARGETS)
+    assert smooth.acceleration < 0.8 * sharp.acceleration
+    assert smooth.rms > 10.0 * sharp.rms
+
+
+def test_targets_come_once_a_control_period():
+    # Two laps of 8 s, and the last instant.
+    assert len(TARGETS) == 1 + round(16.0 / UR10.period)

@@ -1,0 +1,142 @@
+"""The generated code against pinocchio: as floats, as source run by Python, and compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.ik.codegen import mathematics
+from simbridge.ik.codegen.expression import Trace, cos, statements
+from simbridge.ik.codegen.source import conditioning_source, forward_dynamics_source
+
+CLAMP = np.full(2, np.inf)
+
+
+def chain(seed, n):
+    """A chain whose transforms hold many of the zeros and ones of built arms, its twin, and its pinocchio model."""
+    rng = np.random.default_rng(seed)
+    slides = rng.random(n) < 0.3
+    quarter = pin.exp3(np.array([np.pi / 2, 0.0, 0.0]))
+    placements = []
+    for _ in range(n + 1):
+        rotation = [np.eye(3), quarter, quarter.T, pin.exp3(rng.uniform(-2, 2, 3))][rng.integers(4)]
+        placements.append(pin.SE3(rotation, rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.5)))
+    q = rng.uniform(-3.0, 3.0, n)
+    twin = rng.uniform([0.5, 0.5, 1e-2, 1e-3], [2.0, 2.0, 0.2, 1e-2])
+    model, parent = pin.Model(), 0
+    for i in range(n):
+        joint = pin.JointModelPZ() if slides[i] else pin.JointModelRZ()
+        parent = model.addJoint(parent, joint, placements[i], f"j{i}")
+        # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the joint's frame.
+        origin = np.array([0.0, 0.0, -q[i] if slides[i] else 0.0])
+        model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
+    model.inertias[parent] += placements[-1].act(pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3)))
+    model.addFrame(pin.Frame("tool", parent, 0, placements[-1], pin.FrameType.OP_FRAME))
+    return np.array([p.homogeneous for p in placements]), slides, q, twin, model
+
+
+def expected(model, q):
+    """Tool frame, Jacobian (6, n) and mass matrix (n, n) by pinocchio."""
+    data, frame, n = model.createData(), model.getFrameId("tool"), len(q)
+    jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED).reshape(6, n).copy()
+    tool = data.oMf[frame].copy()
+    mass = np.triu(pin.crba(model, model.createData(), q).reshape(n, n))
+    return tool, jacobian, mass + np.triu(mass, 1).T
+
+
+def run_by_python(text):
+    """The functions of a generated module, not compiled."""
+    namespace = {}
+    exec(text.replace("from numba import njit", "njit = lambda **_: lambda function: function"), namespace)
+    return namespace
+
+
+def moved(move, placements, q, twin, target, kp):
+    error, pull, motion = np.zeros(6), np.zeros(6), np.zeros(len(q) + 1)
+    frame = np.concatenate([target.translation, target.rotation.ravel()])
+    move(placements, q, frame, kp, np.zeros(6), twin, CLAMP, 0.0, pull, error, motion)
+    return error, motion
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_the_mathematics_over_floats_equals_pinocchio(seed, n):
+    placements, slides, q, twin, model = chain(seed, n)
+    tool, jacobian, mass = expected(model, q)
+    at = mathematics.frames(placements[:, :3].tolist(), slides.tolist(), q.tolist())
+    assert np.abs(np.array(at.rotation) - tool.rotation).max() < 1e-12
+    assert np.abs(np.array(at.position) - tool.translation).max() < 1e-12
+    twists = mathematics.jacobian(at, slides.tolist())
+    assert np.abs(np.array(twists).T - jacobian).max() < 1e-12 * n
+    rows = mathematics.mass_matrix(at, twists, twin.tolist())
+    ours = np.array([row + [0.0] * (n - len(row)) for row in rows])
+    assert np.abs(ours - np.tril(mass)).max() < 1e-12 * max(1.0, np.abs(mass).max())
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 12))
+def test_the_generated_source_equals_pinocchio(seed, n):
+    placements, slides, q, twin, model = chain(seed, n)
+    tool, jacobian, mass = expected(model, q)
+    rng = np.random.default_rng(seed)
+    target = pin.SE3(pin.exp3(rng.uniform(-1.0, 1.0, 3)) @ tool.rotation, rng.uniform(-1.0, 1.0, 3))
+    kp = rng.uniform(0.5, 2.0, 6)
+    error, motion = moved(
+        run_by_python(forward_dynamics_source(placements, slides))["move"], placements, q, twin, target, kp
+    )
+    wanted = np.concatenate([target.translation - tool.translation, pin.log3(target.rotation @ tool.rotation.T)])
+    assert np.abs(error - wanted).max() < 1e-12 * max(1.0, np.abs(wanted).max())
+    torque = jacobian.T @ (kp * wanted)
+    # The residual, so that a badly conditioned mass matrix cannot blur the comparison.
+    assert np.abs(mass @ motion[:n] - torque).max() < 1e-11 * max(1.0, np.abs(motion).max())
+    assert motion[n] == pytest.approx(motion[:n] @ torque, rel=1e-9, abs=1e-12)
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 8))
+def test_the_conditioning_source_equals_pinocchio(seed, n):
+    placements, slides, q, twin, model = chain(seed, n)
+    _, jacobian, mass = expected(model, q)
+    plain, one, two = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6))
+    run_by_python(conditioning_source(placements, slides))["mobility"](placements, q, twin, twin, plain, one, two)
+    weighted = jacobian @ np.linalg.solve(mass, jacobian.T)
+    assert np.abs(plain - np.tril(jacobian @ jacobian.T)).max() < 1e-11
+    assert np.abs(one - np.tril(weighted)).max() < 1e-9 * np.abs(weighted).max()
+    assert np.array_equal(one, two)
+
+
+def test_zeros_and_ones_fold_away_and_nothing_is_computed_twice():
+    trace = Trace()
+    x, y = trace.name("x"), trace.name("y")
+    result = 0.0 * x + 1.0 * y + (-1.0) * (x * y) + (y * x) * cos(x) - 0.0
+    assert statements(trace, [("out", result)]) == [
+        "v2 = x * y",
+        "v5 = cos(x)",
+        "r0 = y - v2 + v2 * v5",
+        "out = r0",
+    ]
+
+
+@given(st.lists(st.floats(-3.0, 3.0), min_size=4, max_size=4))
+def test_a_trace_computes_what_the_function_does(values):
+    def function(a, b, c, d):
+        return (a - b) * (c - (d - a)) / (1.0 + b * b) - -(a / (2.0 + cos(c))) + (b - (c - d)) * -d
+
+    trace = Trace()
+    lines = statements(trace, [("out", function(*(trace.name(name) for name in "abcd")))])
+    given_names = {**dict(zip("abcd", values, strict=True)), "cos": np.cos}
+    exec("\n".join(lines), given_names)
+    assert given_names["out"] == pytest.approx(function(*values), rel=1e-14, abs=1e-14)
+
+
+def test_arms_of_one_build_share_a_module_whatever_their_tool():
+    from simbridge.robot import load_robot
+
+    texts = set()
+    for name in ("ur10", "ur10e"):
+        robot = load_robot(name)
+        for arm in (robot, robot.with_tcp(pin.SE3(pin.exp3(np.ones(3)), np.ones(3)))):
+            texts.add(forward_dynamics_source(arm.placements, arm.prismatic.tolist()))
+    assert len(texts) == 1

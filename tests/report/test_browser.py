@@ -1,0 +1,167 @@
+"""The pages in a browser, opened from disk as a reader opens them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from simbridge.cli import main
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+LAPTOP = {"width": 1366, "height": 768}
+
+
+@pytest.fixture(scope="module")
+def pages(line_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The three pages of a short run, as the commands write them."""
+    directory = tmp_path_factory.mktemp("pages")
+    run, other = (shutil.copytree(line_run, directory / name) for name in ("run", "other"))
+    assert main(["report", str(run)]) == 0
+    assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0
+    return {"report": run / "report.html", "replay": run / "replay.html", "compare": directory / "compare.html"}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Any:
+    with playwright.sync_playwright() as player:
+        browser = player.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page, and what it complained of and asked for."""
+
+    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+        self.context = browser.new_context(viewport=LAPTOP, **context)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda r: self.requests.append(r.url))
+        self.page.goto(path.as_uri())
+
+    def asked_outside(self) -> list[str]:
+        return [url for url in self.requests[1:] if not url.startswith(("data:", "blob:"))]
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Any:
+    """Opens one of the pages at a laptop's width."""
+    every: list[Opened] = []
+
+    def one(name: str, **context: Any) -> Opened:
+        every.append(Opened(browser, pages[name], **context))
+        return every[-1]
+
+    yield one
+    for page in every:
+        page.context.close()
+
+
+def seen(locator: Any) -> list[Any]:
+    return [one for one in locator.all() if one.is_visible()]
+
+
+@pytest.mark.parametrize("name", ["report", "compare"])
+def test_a_page_opens_from_disk_without_a_complaint_and_fits_a_laptop(opened: Any, name: str) -> None:
+    view = opened(name)
+    assert view.page.locator("#verdict .headline").inner_text().strip()
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
+    assert view.complaints == []
+    assert view.asked_outside() == []
+
+
+def test_the_report_has_its_verdict_and_every_figure(opened: Any) -> None:
+    page = opened("report").page
+    assert "mm RMS" in page.locator("#verdict .headline").inner_text().replace("\u00a0", " ")
+    figures = {"#path": 3, "#worst": 2, "#time": 1, "#along": 1, "#joints": 6}
+    assert {name: len(seen(page.locator(f"{name} svg"))) for name in figures} == figures
+    for name in figures:
+        for svg in seen(page.locator(f"{name} svg")):
+            box = svg.bounding_box()
+            assert box["width"] > 200 and box["height"] > 150
+    assert page.locator(".replay a").get_attribute("href") == "replay.html"
+
+
+def test_the_comparison_has_every_figure(opened: Any) -> None:
+    page = opened("compare").page
+    figures = {"#path": 3, "#time": 1, "#along": 1, "#apart": 1}
+    assert {name: len(seen(page.locator(f"{name} svg"))) for name in figures} == figures
+
+
+def test_the_pointer_is_told_the_values_of_every_curve(opened: Any) -> None:
+    page = opened("report").page
+    page.locator("#time .canvas").scroll_into_view_if_needed()
+    box = page.locator("#time .canvas").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 100)
+    tip = page.locator(".tip").inner_text()
+    middle = (54 + (box["width"] / 2 - 54) - 54) / (box["width"] - 54 - 18) * 0.4
+    assert float(tip.split(" s")[0]) == pytest.approx(middle, abs=0.01)
+    assert "tracking:" in tip and "plant:" in tip and "mm" in tip
+    # The same instant on the path.
+    assert page.locator("#worst .map .here").get_attribute("visibility") == "visible"
+
+
+def test_the_pointer_on_the_path_is_told_the_error_there(opened: Any) -> None:
+    page = opened("report").page
+    page.locator("#worst .map").scroll_into_view_if_needed()
+    box = page.locator("#worst .map svg").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = page.locator(".tip").inner_text().replace("\u00a0", " ")
+    assert "error: " in tip and "x: " in tip
+
+
+def test_a_drag_looks_closer_and_a_double_click_goes_back(opened: Any) -> None:
+    page = opened("report").page
+    canvas = page.locator("#time .canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    whole = canvas.inner_text()
+    assert "0.4" in whole
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + 100, steps=4)
+    page.mouse.up()
+    assert canvas.inner_text() != whole
+    assert "0.4" not in canvas.inner_text().split("Rotation error (°)")[1].split()
+    page.mouse.dblclick(box["x"] + 400, box["y"] + 100)
+    assert canvas.inner_text() == whole
+
+
+def test_without_scripts_the_drawings_are_seen(opened: Any) -> None:
+    page = opened("report", java_script_enabled=False).page
+    assert len(seen(page.locator("#time .static svg"))) == 1
+    assert len(seen(page.locator("#joints .static svg"))) == 6
+
+
+@pytest.mark.parametrize("name", ["report", "compare"])
+def test_on_paper_the_drawings_are_seen(opened: Any, tmp_path: Path, name: str) -> None:
+    page = opened(name).page
+    page.emulate_media(media="print")
+    assert seen(page.locator(".canvas")) == []
+    assert all(drawing.is_visible() for drawing in page.locator("#along .static svg").all())
+    printed = page.pdf()
+    assert printed.startswith(b"%PDF") and len(printed) > 20_000
+
+
+def test_the_replay_opens_from_disk_and_plays(opened: Any) -> None:
+    view = opened("replay")
+    view.page.wait_for_selector("canvas", timeout=60_000)
+    assert "line on UR10" in view.page.locator("#legend").inner_text()
+    view.page.wait_for_selector("input", timeout=60_000)
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
+    # It plays by itself, and over again.
+    shown = "document.querySelector('input').value"
+    first = view.page.evaluate(shown)
+    view.page.wait_for_function(f"{shown} !== '{first}'", timeout=60_000)
+    assert view.complaints == []
+    assert view.asked_outside() == []

@@ -1,0 +1,39 @@
+"""The URDF that simbridge writes of an arm is one that it reads, and plans with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge import load_robot
+from simbridge.kinematics import tool_path
+from simbridge.runner import prepare
+
+
+@pytest.fixture(scope="module")
+def ur5e(tmp_path_factory):
+    """A UR5e, and the same arm from its URDF."""
+    robot = load_robot("ur5e")
+    path = tmp_path_factory.mktemp("urdf") / "mine.urdf"
+    path.write_text(robot.urdf, encoding="utf-8")
+    return robot, load_robot(path, home=robot.home.tolist())
+
+
+def test_a_written_arm_reads_back_with_its_kinematics_masses_and_limits(ur5e):
+    robot, read = ur5e
+    joints = np.random.default_rng(5).uniform(-np.pi, np.pi, (50, 6))
+    np.testing.assert_allclose(tool_path(read, joints)[:, :3], tool_path(robot, joints)[:, :3], rtol=0.0, atol=1e-12)
+    assert [link.inertia.mass for link in read.links] == [link.inertia.mass for link in robot.links]
+    assert np.array_equal(read.max_velocity, robot.max_velocity)
+    assert np.array_equal(read.position_max, robot.position_max)
+
+
+def test_a_written_arm_is_planned_like_the_arm_itself(ur5e, tum, tmp_path, through):
+    robot, read = ur5e
+    path = tum(tmp_path / "line.tum", through([[0.5, 0.1, 0.25], [0.55, 0.1, 0.25]], [0.0, 0.5]))
+    one, other = prepare(path, robot=robot), prepare(path, robot=read)
+    # Its period is not in a URDF: 8 ms are taken, four of the arm's own.
+    np.testing.assert_allclose(other.plan.setpoints[0], one.plan.setpoints[0], rtol=0.0, atol=1e-8)
+    np.testing.assert_allclose(
+        tool_path(read, other.plan.setpoints)[-1], tool_path(robot, one.plan.setpoints)[-1], rtol=0.0, atol=1e-6
+    )

@@ -1,0 +1,40 @@
+"""`--json`: on standard output there is one JSON text and nothing else, whichever command prints it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from simbridge.resources import robot_files, scenario_files
+
+
+def told(answer):
+    assert answer.status == 0, answer.err
+    return json.loads(answer.out)
+
+
+def test_robots_and_scenarios_are_listed_for_machines(cli):
+    robots = told(cli("robots", "--json"))
+    assert [robot["robot"] for robot in robots] == list(robot_files())
+    assert all(robot["period_s"] > 0.0 and robot["reach_m"] > 0.0 for robot in robots)
+    scenarios = told(cli("scenarios", "--json"))
+    assert [scenario["scenario"] for scenario in scenarios] == list(scenario_files())
+    assert all(scenario["description"] for scenario in scenarios)
+
+
+@pytest.mark.parametrize("command", ["check", "inspect"])
+def test_what_is_looked_at_before_a_run_is_told_for_machines(command, cli, line):
+    assert told(cli(command, line, "--json"))
+
+
+def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
+    run = tmp_path / "run"
+    told(cli("run", line, "--out", run, "--json"))
+    written = told(cli("export", run, "--to", "tum", "--json"))["written"]
+    assert written == [str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")]
+
+
+def test_a_missed_tolerance_is_told_for_machines_too(cli, line, tmp_path):
+    answer = cli("run", line, "--out", tmp_path / "run", "--tolerance", "0", "0", "--json")
+    assert answer.status == 1 and json.loads(answer.out)["passed"] is False

@@ -1,0 +1,173 @@
+"""`--repeat N` from the command line: the runs, what they have in common, and what is left when they end early."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.emulator.handle import Emulator
+from simbridge.evaluation import Evaluation
+from simbridge.options import Options
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.repeating import repeat, summarise_repeats
+from simbridge.runner import prepare
+from tests.backends.fault_trial import move
+
+HOST = "127.0.0.56"
+CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
+
+
+def runs_in(directory):
+    return [RunDirectory.open(path) for path in sorted(directory.iterdir()) if path.is_dir()]
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory, line):
+    """Three runs of the line in simulation, made by the command line."""
+    from simbridge.cli import main
+
+    out = tmp_path_factory.mktemp("repeats") / "line"
+    assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
+    return out
+
+
+def test_every_run_is_whole_and_of_the_same_plan(repeated):
+    assert sorted(path.name for path in repeated.iterdir()) == ["01", "02", "03", "summary.json"]
+    first, *others = runs_in(repeated)
+    for run in (first, *others):
+        assert run.summary()["outcome"] == "completed" and run.report_file.is_file()
+        assert np.array_equal(run.plan().setpoints, first.plan().setpoints)
+        assert len(run.log().stamp) == first.plan().samples
+
+
+def test_the_arm_is_back_at_the_start_before_each_run(repeated):
+    for run in runs_in(repeated):
+        log = run.log()
+        assert np.abs(log.position[0] - log.setpoint[0]).max() < 1e-3
+        # The line ends elsewhere.
+        assert np.abs(log.position[-1] - log.setpoint[0]).max() > 1e-2
+
+
+def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycles(repeated):
+    summary = RunDirectory(repeated).summary()
+    assert (summary["outcome"], summary["repeats"], summary["completed"], summary["passed"]) == (
+        "completed",
+        3,
+        3,
+        True,
+    )
+    assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
+    for told, run in zip(summary["runs"], runs_in(repeated), strict=True):
+        assert told["tracking_error"] == run.summary()["tracking_error"]
+    iso = summary["iso_9283_style"]
+    assert iso["witness"] == "self-reported" and iso["missing"] is None
+    figures = {figure["symbol"]: figure for figure in iso["figures"]}
+    assert set(figures) >= {"AP", "RP", "AT", "RT"}
+    assert [(figures[name]["cycles"], figures[name]["asked"]) for name in ("AP", "AT")] == [(3, 30), (3, 10)]
+    ends = np.array([Evaluation.of(run).attained[-1, :3] for run in runs_in(repeated)])
+    wanted = runs_in(repeated)[0].plan().trajectory.poses[-1, :3]
+    assert figures["AP"]["value"] == pytest.approx(np.linalg.norm(ends.mean(axis=0) - wanted), abs=1e-12)
+
+
+def test_positions_of_an_outside_witness_make_figures_that_are_not_self_reported(repeated, tmp_path):
+    runs = runs_in(repeated)
+    raised = [Evaluation.of(run).attained[:, :3] + [0.0, 0.0, 3e-3] for run in runs]
+    whole = RunDirectory.create(tmp_path / "witnessed", "")
+    own, seen = (summarise_repeats(whole, runs, 3, x)["iso_9283_style"] for x in (None, raised))
+    assert seen["witness"] == "external"
+    values = [{figure["symbol"]: figure["value"] for figure in iso["figures"]} for iso in (own, seen)]
+    assert values[1]["AT"] == pytest.approx(3e-3, abs=values[0]["AT"])
+    assert values[1]["RP"] == pytest.approx(values[0]["RP"], abs=1e-12)
+
+
+def test_what_is_printed_for_machines_is_the_common_summary(cli, line, tmp_path):
+    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--json")
+    assert answer.status == 0
+    told = json.loads(answer.out)
+    assert told.pop("run") == str(tmp_path / "out")
+    assert told == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert told["passed"] is None
+
+
+def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_terminal(cli, line, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
+    assert answer.status == 1
+    assert "ran line 2 of 2 times" in answer.out and "Beyond the tolerance" in answer.out
+    assert "ISO 9283-style figures, self-reported" in answer.out and "asked" in answer.out
+    where = str(tmp_path)
+    assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
+
+
+def test_interrupted_repeats_keep_what_there_is(cli, line, tmp_path, monkeypatch):
+    whole, streamed = PyBulletBackend.stream, []
+
+    def interrupted_in_the_second(self, setpoints):
+        streamed.append(0)
+        for state in whole(self, setpoints):
+            yield state
+            streamed[-1] += 1
+            if len(streamed) == 2 and streamed[-1] == 20:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    assert answer.status == 130 and str(out) in answer.err
+    first, second = runs_in(out)
+    assert (first.summary()["outcome"], second.summary()["outcome"]) == ("completed", "interrupted")
+    assert len(second.log().stamp) == 20
+    summary = RunDirectory(out).summary()
+    assert (summary["outcome"], summary["repeats"], summary["completed"]) == ("interrupted", 3, 1)
+    assert summary["passed"] is False
+    assert {figure["cycles"] for figure in summary["iso_9283_style"]["figures"]} == {1}
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_no_repeats_are_refused_before_anything_is_written(cli, line, tmp_path, count):
+    answer = cli("run", line, "--repeat", count, "--out", tmp_path / "out")
+    assert answer.status == 2 and "at least 1" in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, through):
+    here = [[0.7, 0.164, 0.3]] * 3
+    still = tum(tmp_path / "still.tum", through(here, [0.0, 0.1, 0.2]))
+    answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
+    figures = {figure["symbol"] for figure in json.loads(answer.out)["iso_9283_style"]["figures"]}
+    assert answer.status == 0 and figures == {"AP", "RP"}
+
+
+def test_repeats_on_a_controller_come_back_to_the_start_each_time(cli, line, tmp_path):
+    out = tmp_path / "out"
+    with Emulator("ur10e", polyscope="5.12", host=HOST):
+        answer = cli(
+            "run", line, "--repeat", 2, "--out", out, "--backend", "ursim", "--robot", "ur10e", "--host", HOST, "--json"
+        )
+    assert answer.status == 0, answer.err
+    for run in runs_in(out):
+        log, summary = run.log(), run.summary()
+        assert summary["outcome"] == "completed" and summary["loop"]["period_mean_s"] > 0.0
+        assert np.abs(log.position[0] - log.setpoint[0]).max() < 0.02
+    assert RunDirectory(out).summary()["completed"] == 2
+
+
+def test_on_a_real_arm_a_person_is_asked_once_and_told_of_the_way_back(line, tmp_path):
+    asked = []
+
+    def person(shown, question):
+        asked.append(dict(shown))
+        return True
+
+    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION) as controller:
+        prepared = prepare(line, robot="ur10e", options=Options(host=HOST), backend="real")
+        # Far approaches are asked for on their own.
+        move(controller, prepared.plan.setpoints[0])
+        finished = repeat(prepared, 2, out=tmp_path / "out", ask=person)
+    assert finished.summary["completed"] == 2
+    (shown,) = asked
+    assert shown["runs"] == "2" and shown["between them"].startswith("straight back to the start, once")

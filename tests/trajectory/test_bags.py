@@ -1,0 +1,185 @@
+"""Bags: ours are read by rosbags, rosbags' own by us, and what cannot be used is named."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from rosbags import rosbag1, rosbag2
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
+
+from simbridge.errors import InputFileError, OutputFileError
+from simbridge.trajectory import bags, read_trajectory, square, write_bag
+from simbridge.trajectory.bags import pose_topics, read_bag
+
+POSE, TF = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage"
+
+
+def made(path, messages, ros1: bool = False):
+    """A bag by rosbags' own writer."""
+    fill(rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9), messages, ros1)
+    return path
+
+
+def fill(writer, messages, ros1: bool) -> None:
+    """Messages are (topic, stamp ns, frame, x) for a pose, and a child frame more for a transform."""
+    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+    types = store.types
+    encode = store.serialize_ros1 if ros1 else store.serialize_cdr
+    time, point = types["builtin_interfaces/msg/Time"], types["geometry_msgs/msg/Point"]
+    turn, header = types["geometry_msgs/msg/Quaternion"], types["std_msgs/msg/Header"]
+    with writer:
+        connections = {}
+        for number, (topic, stamp, frame, x, *child) in enumerate(messages):
+            kind = TF if child else POSE
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, kind, typestore=store)
+            when = time(*divmod(stamp, 10**9))
+            head = header(number, when, frame) if ros1 else header(when, frame)
+            rotation = turn(0.0, 0.0, 0.0, 1.0)
+            if child:
+                move = types["geometry_msgs/msg/Transform"](types["geometry_msgs/msg/Vector3"](x, 0.0, 0.0), rotation)
+                message = types[TF]([types["geometry_msgs/msg/TransformStamped"](head, child[0], move)])
+            else:
+                message = types[POSE](head, types["geometry_msgs/msg/Pose"](point(x, 0.0, 0.0), rotation))
+            writer.write(connections[topic], number, encode(message, kind))
+
+
+def poses(topic="/a", frame="base_link", stamps=(0, 10**7, 2 * 10**7)):
+    return [(topic, stamp, frame, 0.1 * k) for k, stamp in enumerate(stamps)]
+
+
+@pytest.mark.parametrize("name", ["square.bag", "square.mcap", "square"])
+def test_what_is_written_is_read_back_bit_for_bit_by_us_and_by_rosbags(tmp_path, name: str) -> None:
+    trajectory = square()
+    write_bag(tmp_path / name, trajectory, topic="/tool")
+    again = read_trajectory(tmp_path / name)
+    np.testing.assert_array_equal(again.times, trajectory.times)
+    np.testing.assert_array_equal(again.poses, trajectory.poses)
+    with AnyReader([tmp_path / name]) as reader:
+        messages = [reader.deserialize(raw, c.msgtype) for c, _, raw in reader.messages(reader.connections)]
+    assert [c.topic for c in reader.connections] in (["/tool"], [])
+    assert [m.pose.position.x for m in messages] == trajectory.poses[:, 0].tolist()
+    assert {m.header.frame_id for m in messages} == {"base_link"}
+
+
+@pytest.mark.parametrize("ros1", [True, False])
+def test_bags_of_rosbags_own_writer_are_read(tmp_path, ros1: bool) -> None:
+    path = made(tmp_path / ("a.bag" if ros1 else "a"), poses(), ros1)
+    trajectory, frame = read_bag(path)
+    assert frame == "base_link"
+    np.testing.assert_array_equal(trajectory.times, [0.0, 0.01, 0.02])
+    np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
+
+
+def test_of_several_topics_one_must_be_chosen_and_the_candidates_are_named(tmp_path) -> None:
+    path = made(tmp_path / "two", poses("/a") + poses("/b")[:2] + [("/tf", 0, "world", 1.0, "tool")])
+    with pytest.raises(InputFileError, match=r"3 topics of poses; choose one with --topic: /a, /b, /tf:world>tool"):
+        read_bag(path)
+    assert pose_topics(path) == ["/a", "/b", "/tf:world>tool"]
+    assert len(read_bag(path, "/b")[0].times) == 2
+    with pytest.raises(InputFileError, match="there is no '/c' to read; choose one with --topic: /a"):
+        read_bag(path, "/c")
+
+
+def test_a_frame_of_tf_is_chosen_by_its_name_and_a_missing_one_refused(tmp_path) -> None:
+    moves = [("/tf", k * 10**7, "base_link", float(k), child) for k in range(3) for child in ("tool", "camera")]
+    path = made(tmp_path / "tf", moves)
+    np.testing.assert_array_equal(read_bag(path, "/tf:tool")[0].poses[:, 0], [0.0, 1.0, 2.0])
+    with pytest.raises(InputFileError, match=r"/tf never gives the frame 'hand'; choose .*/tf:base_link>tool"):
+        read_bag(path, "/tf:hand")
+
+
+def test_stamps_out_of_order_are_sorted_with_a_note(tmp_path) -> None:
+    path = made(tmp_path / "late", poses(stamps=(0, 2 * 10**7, 10**7)))
+    with pytest.warns(UserWarning, match="1 messages came out of order"):
+        trajectory, _ = read_bag(path)
+    np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.2, 0.1])
+
+
+def test_two_poses_for_one_instant_are_refused_and_both_messages_named(tmp_path) -> None:
+    path = made(tmp_path / "twice", poses(stamps=(10, 10**7, 10**7)))
+    with pytest.raises(InputFileError, match=r"messages 2 and 3 give two poses for one instant, 0\.01 s"):
+        read_bag(path)
+
+
+def test_a_frame_that_changes_on_the_way_is_refused_and_the_message_named(tmp_path) -> None:
+    path = made(tmp_path / "moved", poses()[:2] + poses(frame="map")[2:])
+    with pytest.raises(InputFileError, match="message 3 is in the frame 'map', those before in 'base_link'"):
+        read_bag(path)
+
+
+def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path) -> None:
+    (tmp_path / "broken.bag").write_bytes(b"#ROSBAG V2.0\nnothing")
+    (tmp_path / "broken.mcap").write_bytes(b"\x89MCAP0\r\n")
+    (tmp_path / "folder").mkdir()
+    for name in ("broken.bag", "broken.mcap", "folder", "none.bag"):
+        with pytest.raises(InputFileError, match=name):
+            read_bag(tmp_path / name)
+
+
+def test_a_bag_is_never_overwritten(tmp_path) -> None:
+    write_bag(tmp_path / "a.mcap", square())
+    with pytest.raises(OutputFileError, match="exists already"):
+        write_bag(tmp_path / "a.mcap", square())
+
+
+def test_poses_in_a_foreign_frame_are_run_only_with_a_transform_or_an_anchor(tmp_path, cli) -> None:
+    path = made(tmp_path / "map", poses(frame="map"))
+    refused = cli("check", path)
+    assert refused.status == 2 and "frame 'map'" in refused.message and "--transform" in refused.message
+    half = np.sqrt(0.5)
+    moved = cli(
+        "check", path, "--transform", "0.7", "0.1", "0.3", half, -half, "0", "0", "--json", "--on-limits", "limit"
+    )
+    assert moved.status == 0, moved.err
+    assert cli("check", path, "--anchor", "start", "--json", "--on-limits", "limit").status == 0
+
+
+def test_a_lone_db3_file_is_read_as_its_directory_is(tmp_path) -> None:
+    path = square(side=0.2)
+    write_bag(tmp_path / "bag", path)
+    (inside,) = (tmp_path / "bag").glob("*.db3")
+    (tmp_path / "lone").mkdir()
+    lone = inside.rename(tmp_path / "lone" / "lone.db3")
+    read, frame = read_bag(lone)
+    assert frame == "base_link"
+    np.testing.assert_array_equal(read.poses, path.poses)
+
+
+@pytest.mark.parametrize("mode", ["FILE", "MESSAGE", "STORAGE"])
+def test_compressed_bags_of_ros_2_are_read(tmp_path, mode: str) -> None:
+    storage = rosbag2.StoragePlugin.MCAP if mode == "STORAGE" else rosbag2.StoragePlugin.SQLITE3
+    writer = rosbag2.Writer(tmp_path / "bag", version=9, storage_plugin=storage)
+    writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
+    fill(writer, poses(), ros1=False)
+    read, _ = read_bag(tmp_path / "bag")
+    np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
+
+
+@pytest.mark.parametrize("kind", ["BZ2", "LZ4"])
+def test_compressed_bags_of_ros_1_are_read(tmp_path, kind: str) -> None:
+    writer = rosbag1.Writer(tmp_path / "one.bag")
+    writer.set_compression(writer.CompressionFormat[kind])
+    fill(writer, poses(), ros1=True)
+    read, _ = read_bag(tmp_path / "one.bag")
+    np.testing.assert_array_equal(read.poses[:, 0], [0.0, 0.1, 0.2])
+
+
+def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(tmp_path, monkeypatch) -> None:
+    path = made(tmp_path / "long", [("/tool", k, "base_link", 0.0) for k in range(2_000)])
+    assert len(read_bag(path)[0].times) == 2_000
+    decoded = []
+    monkeypatch.setattr("simbridge.trajectory.bags._MOST", 1_000)
+    monkeypatch.setattr("simbridge.trajectory.bags._poses", counting(decoded, bags._poses))
+    with pytest.raises(InputFileError, match=r"/tool holds more than 1,000 poses; cut the bag into parts"):
+        read_bag(path)
+    assert len(decoded) == 1_001
+
+
+def counting(calls, function):
+    def called(*arguments):
+        calls.append(None)
+        return function(*arguments)
+
+    return called

@@ -1,0 +1,53 @@
+"""Every scenario of scenarios/ can be planned on a large and on a small arm, or says why it cannot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from simbridge.errors import ScenarioError, TargetOutOfReach
+from simbridge.options import Options
+from simbridge.resources import scenario_files
+from simbridge.runner import prepare
+
+# Those of the paper are planned on every arm in test_paper.py.
+NAMES = sorted(set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"})
+IN_SPACE_ONLY = ["elbow_singularity", "iso_cube", "pick_and_place", "shoulder_singularity", "wrist_singularity"]
+
+
+@pytest.mark.parametrize("scenario", NAMES)
+@pytest.mark.parametrize("robot", ["ur10", "ur3e"])
+def test_the_plan_of_every_scenario_passes_its_check(robot, scenario):
+    # A small arm's own 2 ms would only take longer.
+    prepared = prepare(scenario, robot=robot, options=Options(period=0.008))
+    assert prepared.peaks.clearance.distance > 0.005
+    assert np.all(prepared.peaks.velocity <= prepared.robot.max_velocity * (1.0 + 1e-6))
+
+
+@pytest.mark.parametrize("scenario", sorted(set(NAMES) - set(IN_SPACE_ONLY)))
+def test_plane_figures_pass_on_a_planar_arm_too(scenario):
+    prepared = prepare(scenario, robot="planar3r")
+    assert np.all(prepared.plan.trajectory.poses[:, 2] == 0.0)
+
+
+@pytest.mark.parametrize("scenario", IN_SPACE_ONLY)
+def test_what_a_planar_arm_cannot_do_is_refused_and_the_kind_of_arm_named(scenario):
+    with pytest.raises(ScenarioError, match=r"The robot is planar3r; it must be an arm (of six|that moves in space)"):
+        prepare(scenario, robot="planar3r")
+
+
+@pytest.mark.parametrize("robot", ["ur10", "ur3", "planar3r"])
+def test_the_line_past_the_edge_is_refused_with_how_far_it_goes_beyond(cli, robot):
+    with pytest.raises(TargetOutOfReach) as caught:
+        prepare("past_the_edge", robot=robot)
+    # The first target that is missed is just past the edge; that is not told as no distance at all.
+    assert 0.0 < caught.value.distance < 0.01
+    assert "stays 0.0 mm" not in str(caught.value) and " even " in str(caught.value)
+    assert cli("check", "past_the_edge", "--robot", robot).status == 2
+
+
+def test_a_description_speaks_of_the_tools_direction_only_where_it_counts(cli):
+    from simbridge import load_robot, load_scenario
+
+    assert "tool down" in load_scenario("square_tracking", load_robot("ur10")).description
+    assert "tool down" not in load_scenario("square_tracking", load_robot("planar3r")).description
