@@ -40,7 +40,7 @@ _KAPPA = 2.0
 # Far beyond any use, and short of what arithmetic or patience can bear.
 _LONGEST_STEP = 1e3
 _MOST_ITERATIONS = 100_000
-_TRIES = 20
+_TRIES = 60
 _ITERATIONS = 200
 _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
 _RELEASED_STEP = 0.02  # s
@@ -225,7 +225,7 @@ class ForwardDynamics(Solver):
         return forward_dynamics_kernel(self.robot, self.task)
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from twenty fixed postures."""
+        """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from sixty fixed postures."""
         start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
         q, residuals, used, tries = self._solve(as_pose(target)[None], start, _START_TOLERANCE)
         close = bool(np.all(residuals[0] <= _START_TOLERANCE))
