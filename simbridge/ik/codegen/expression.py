@@ -7,7 +7,6 @@ straight-line Python. Sums and products with 0 and +-1 fold away, and what was c
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeAlias
@@ -112,16 +111,6 @@ def _negated(value: Scalar) -> Expression | None:
         return None
     kind, *operands = value.trace.nodes[value.index]
     return Expression(value.trace, operands[0]) if kind == "neg" else None
-
-
-def _function(function: Callable[[float], float]) -> Callable[[Scalar], Scalar]:
-    def call(x: Scalar) -> Scalar:
-        return x.trace.add("call", function.__name__, x.index) if isinstance(x, Expression) else function(x)
-
-    return call
-
-
-sin, cos, sqrt = (_function(function) for function in (math.sin, math.cos, math.sqrt))
 
 
 def opaque(outputs: int) -> Callable[[Callable[_Given, Any]], Callable[_Given, Any]]:

@@ -24,12 +24,11 @@ _HEADER = '''"""Made by simbridge for chains of this structure; it may be delete
 {structure}
 """
 import math
-from math import cos, sin, sqrt
 
 import numpy as np
 from numba import njit
 
-inner = njit(error_model="numpy", no_cfunc_wrapper=True)
+inner = njit(error_model="numpy", no_cfunc_wrapper=True, forceinline=True)
 entry = njit(cache=True, nogil=True, error_model="numpy")
 '''
 
@@ -44,6 +43,7 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
     """
     slides = [bool(slide) for slide in prismatic]
     helpers = (
+        mathematics.cosine_and_sine,
         mathematics.rotation_vector,
         mathematics.axis_turn,
         mathematics.shortened,
@@ -82,7 +82,8 @@ def conditioning_source(placements: NDArray[np.float64], prismatic: Sequence[boo
     results = [(f"{name}[{i}, {j}]", m[i][j]) for name, m in matrices for i in range(6) for j in range(i + 1)]
     arguments = "placements, q, conditioned, naive, plain, conditioned_out, naive_out"
     function = _function("mobility", arguments, "J J^T, and J H^-1 J^T of two twins: lower triangles.", trace, results)
-    return "\n\n".join([_header(placements, slides), function, _copied("entry", conditioning.accumulated)])
+    turn = _copied("inner", mathematics.cosine_and_sine)
+    return "\n\n".join([_header(placements, slides), turn, function, _copied("entry", conditioning.accumulated)])
 
 
 def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
