@@ -1,4 +1,4 @@
-"""What forward dynamics does over iterations and targets, around the generated functions `move` and `observe`.
+"""What forward dynamics does over iterations and targets, around the generated function `move`.
 
 Plain functions of arrays: their text goes into every generated module, where they are compiled, so they may use only
 what such a module holds. No allocation and no numpy call happens inside a loop.
@@ -94,25 +94,11 @@ def track(placements, limits, poses, memory, settings, iterations, out):
         least, promised, moved, steady = 0.0, 0.0, False, False
         # One more than there are motions: the last only judges.
         for iteration in range(iterations + 1 if guarded else iterations):
-            if iteration == iterations:
-                if not moved:
-                    break
-                observe(placements, q, target, clamp, pull, error)
-            else:
-                # The error before the first is the first: a new target gives no derivative kick.
-                move(
-                    placements,
-                    q,
-                    target,
-                    kp,
-                    damping if steady else undamped,
-                    twin,
-                    clamp,
-                    ballast,
-                    pull,
-                    error,
-                    motion,
-                )
+            if iteration == iterations and not moved:
+                break
+            # The error before the first is the first: a new target gives no derivative kick.
+            pulled = damping if steady else undamped
+            move(placements, q, target, kp, pulled, twin, clamp, ballast, pull, error, motion)
             if guarded:
                 level = potential(kp, error, pull)
                 if moved and not attained(error):

@@ -34,7 +34,7 @@ entry = njit(cache=True, nogil=True, error_model="numpy")
 
 
 def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence[bool], task: str = "pose") -> str:
-    """The module of the forward-dynamics solver: move, observe, track, accumulate, solve.
+    """The module of the forward-dynamics solver: move, track, accumulate, solve.
 
     Args:
         placements: The chain (n + 1, 4, 4); its last frame is the tool's.
@@ -59,7 +59,6 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
             _header(placements, slides),
             *(_copied("inner", function) for function in helpers),
             _move(placements, slides, task),
-            _observe(placements, slides, task),
             *(_copied("entry", function) for function in (loops.track, loops.accumulate, loops.solve)),
         ]
     )
@@ -114,16 +113,6 @@ def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str
     )
     results = [*_into("error", error), *_into("pull", pull), *_into("motion", [*motion, slope])]
     return _function("move", arguments, about, trace, results)
-
-
-def _observe(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
-    trace = Trace()
-    clamp, target = _names(trace, "clamp", 2), _names(trace, "target", 12)
-    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
-    error = mathematics.pose_error(target[:3], [target[3:6], target[6:9], target[9:]], at, task)
-    results = [*_into("error", error), *_into("pull", mathematics.clamped(error, clamp))]
-    about = "The error at q, and its clamped part."
-    return _function("observe", "placements, q, target, clamp, pull, error", about, trace, results)
 
 
 def structure(placements: NDArray[np.float64]) -> NDArray[np.float64]:
