@@ -100,7 +100,9 @@ def _dispatch(command: object, given: list[str]) -> int:
     if isinstance(command, Evaluate):
         from simbridge.witness import evaluate
 
-        return evaluate(command.run, command.attained, find_marker=command.marker, as_json=command.json)
+        return evaluate(
+            command.run, command.attained, topic=command.topic, find_marker=command.marker, as_json=command.json
+        )
     if isinstance(command, Doctor):
         from simbridge.doctor import doctor
 

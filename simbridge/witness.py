@@ -127,7 +127,9 @@ def comparison(evaluation: Evaluation, witness: Witness) -> dict[str, Any]:
     }
 
 
-def evaluate(run: str, attained: str, *, find_marker: bool = False, as_json: bool = False) -> int:
+def evaluate(
+    run: str, attained: str, *, topic: str | None = None, find_marker: bool = False, as_json: bool = False
+) -> int:
     """The command `simbridge evaluate`: measure a run against an outside recording; writes evaluation.json into it.
 
     Returns:
@@ -141,7 +143,7 @@ def evaluate(run: str, attained: str, *, find_marker: bool = False, as_json: boo
     evaluation = Evaluation.of(RunDirectory.open(Path(run)))
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
-    witness = witnessed(evaluation, read_trajectory(attained), find_marker=find_marker)
+    witness = witnessed(evaluation, read_trajectory(attained, topic=topic), find_marker=find_marker)
     result = {"run": run, "attained": str(Path(attained).resolve()), **comparison(evaluation, witness)}
     path = evaluation.directory.path / FILE
     try:

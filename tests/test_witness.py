@@ -15,6 +15,7 @@ from simbridge import pose
 from simbridge.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory import write_tum
+from tests.trajectory.test_bags import made, poses
 
 Array = NDArray[Any]
 
@@ -112,3 +113,12 @@ def test_a_run_or_a_file_that_is_missing_is_named(cli: Any, run: Path, tracker: 
     assert (answer.status, "none" in answer.message) == (2, True)
     answer = cli("evaluate", run, "--attained", tmp_path / "nothing.tum")
     assert (answer.status, "nothing.tum" in answer.message) == (2, True)
+
+
+def test_of_a_bag_with_several_topics_one_is_chosen(cli: Any, run: Path, tmp_path: Path) -> None:
+    bag = made(tmp_path / "bag", poses("/a") + poses("/b"))
+    refused = cli("evaluate", run, "--attained", bag)
+    assert refused.status == 2 and "--topic" in refused.message and "/a" in refused.message
+    # Read then, it is too short to be compared.
+    chosen = cli("evaluate", run, "--attained", bag, "--topic", "/b")
+    assert chosen.status == 2 and "--topic" not in chosen.message and "samples" in chosen.message

@@ -51,6 +51,8 @@ class Evaluate:
     """The run directory."""
     attained: Annotated[str, arg(metavar="FILE")]
     """What was recorded, in any frame, on any clock: a file of samples as for `run`."""
+    topic: Annotated[str | None, given("NAME", "the only one")] = None
+    """Of a bag: the topic with the poses."""
     marker: bool = False
     """The recording looks at a point beside the TCP: find it (the tool must turn)."""
     json: bool = False

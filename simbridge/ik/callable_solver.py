@@ -1,4 +1,4 @@
-"""An adapter that makes a solver of any function, so that it runs in every scenario and experiment."""
+"""An adapter that makes a solver of any function, so that it runs in every scenario and where a solver is measured."""
 
 from __future__ import annotations
 

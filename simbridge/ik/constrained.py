@@ -6,8 +6,9 @@ Algorithm": Lagrange multipliers lead to one linear system for the step and the 
     [ 2 A^T A   J^T ] [  dq    ]   [ 2 A^T w ]
     [    J       0  ] [ lambda ] = [    e    ]
 
-Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out, and
-`Solver.last.dependent_rows` says how many. An arm without joints to spare moves as by its inverse Jacobian.
+Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out.
+`Solver.last.dependent_rows` says how many there are where a step has led to. An arm without joints to spare moves as
+by its inverse Jacobian.
 """
 
 from __future__ import annotations

@@ -225,15 +225,28 @@ class ForwardDynamics(Solver):
         return forward_dynamics_kernel(self.robot, self.task)
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from sixty fixed postures."""
-        start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
-        q, residuals, used, tries = self._solve(as_pose(target)[None], start, _START_TOLERANCE)
-        close = bool(np.all(residuals[0] <= _START_TOLERANCE))
-        q[0] = _unwound(q[0], start, self.robot)
-        inside = bool(np.all((q[0] >= self.robot.position_min) & (q[0] <= self.robot.position_max)))
-        return Solution(
-            q[0], close and inside, float(residuals[0, 0]), float(residuals[0, 1]), int(used[0]), int(tries[0]) - 1
-        )
+        """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from sixty fixed postures,
+        until one leads to the target within the joint limits."""
+        pose = as_pose(target)[None]
+        start = self.robot.home if q0 is None else np.array(q0, dtype=float)
+        best: tuple[tuple[bool, bool, float], Array, Array] | None = None
+        iterations, restarts = 0, -1
+        for begin in [start, *restart_postures(self.robot, _TRIES)]:
+            restarts += 1
+            found, residuals, used, _ = self._solve(pose, begin, _START_TOLERANCE, tries=0)
+            iterations += int(used[0])
+            q, inside = _unwound(found[0], start, self.robot)
+            miss = float(np.max(residuals[0] / _START_TOLERANCE))
+            close = miss <= 1.0
+            # What attains the target within the limits comes first, then what attains it at all, then the nearest.
+            rank = (not (close and inside), not close, miss)
+            if best is None or rank < best[0]:
+                best = rank, q, residuals[0]
+            if close and inside:
+                break
+        assert best is not None
+        (failed, _, _), q, residual = best
+        return Solution(q, not failed, float(residual[0]), float(residual[1]), iterations, restarts)
 
     def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         q, residuals, _, _ = self._solve(np.ascontiguousarray(poses, dtype=float), q0, TOLERANCE)
@@ -279,20 +292,37 @@ class ForwardDynamics(Solver):
 
 
 def restart_postures(robot: Robot, count: int) -> Array:
-    """Postures (count, n) from which a failed try starts again: always the same, spread over the joints' ranges."""
-    low = np.maximum(robot.position_min, -math.pi)
-    high = np.minimum(robot.position_max, math.pi)
+    """Postures (count, n) from which a failed try starts again: always the same, spread over the joints' ranges.
+
+    Of a joint that turns at most one turn is used, around zero if it gets there; of an endless slide two metres.
+    """
+    ranges = [
+        _used_range(*limits) for limits in zip(robot.position_min, robot.position_max, robot.prismatic, strict=True)
+    ]
+    low, high = np.array(ranges).T
     return np.random.default_rng(0).uniform(low, high, (count, robot.n))
 
 
-def _unwound(q: Array, near: Array, robot: Robot) -> Array:
-    """The same posture, joints that are out of range turned by whole turns to where they are nearest to `near`."""
+def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:
+    if slides:
+        low = least if math.isfinite(least) else min(-1.0, most - 2.0)
+        return low, most if math.isfinite(most) else max(1.0, low + 2.0)
+    low, high = max(least, -math.pi), min(most, math.pi)
+    if low <= high:
+        return low, high
+    # Wholly beyond half a turn.
+    return (least, min(most, least + 2.0 * math.pi)) if least > 0.0 else (max(least, most - 2.0 * math.pi), most)
+
+
+def _unwound(q: Array, near: Array, robot: Robot) -> tuple[Array, bool]:
+    """The same posture, joints that are out of range turned by whole turns to where they are nearest to `near`; and
+    whether all are in range then."""
     out = q.copy()
-    for i in range(robot.n):
-        if robot.prismatic[i]:
+    for i in np.flatnonzero(~robot.prismatic):
+        if robot.position_min[i] <= q[i] <= robot.position_max[i]:
             continue
         turns = q[i] + 2.0 * math.pi * np.arange(-3, 4)
         inside = turns[(turns >= robot.position_min[i]) & (turns <= robot.position_max[i])]
-        if len(inside) and not robot.position_min[i] <= q[i] <= robot.position_max[i]:
+        if len(inside):
             out[i] = inside[np.argmin(np.abs(inside - near[i]))]
-    return out
+    return out, bool(np.all((out >= robot.position_min) & (out <= robot.position_max)))

@@ -202,7 +202,8 @@ class Solver(ABC):
         """Solve many targets (T, 7), each from the solution of the one before.
 
         Returns:
-            Joint positions (T, n), residuals (T, 2) in m and rad, and which converged (T,).
+            Joint positions (T, n), residuals (T, 2) in m and rad, and which attained their target (T,). Whether within
+            the joint limits is not asked, but for the closed form, which knows no solution beyond them.
         """
 
     @property

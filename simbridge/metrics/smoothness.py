@@ -68,8 +68,8 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
     """Log dimensionless jerk of a speed: -ln[(T^3 / v_peak^2) integral (d2v/dt2)^2 dt], by second differences.
 
     Args:
-        speed: Evenly sampled speeds (T,), in any unit. Differences amplify noise: it is the sensor's as well as the
-            motion's, and grows with the rate.
+        speed: Evenly sampled speeds (T,), in any unit; signed, where the motion turns back. Differences amplify noise:
+            it is the sensor's as well as the motion's, and grows with the rate.
         rate: Samples a second, Hz.
 
     Returns:

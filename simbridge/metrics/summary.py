@@ -104,17 +104,19 @@ def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLi
     else:
         period, even = evenly(t, np.column_stack([x, v]))
         tool = np.linalg.norm(np.gradient(even[:, :3], period, axis=0), axis=1)
-        told = [_smoothness(speed, 1.0 / period) for speed in (tool, *np.abs(even[:, 3:]).T)]
+        told = [_smoothness(velocity, 1.0 / period) for velocity in (tool, *even[:, 3:].T)]
     return {
         "tool": {"sparc": told[0][0], "ldlj": told[0][1]},
         "joints": {"sparc": [joint[0] for joint in told[1:]], "ldlj": [joint[1] for joint in told[1:]]},
     }
 
 
-def _smoothness(speed: Array, rate: float) -> tuple[float | None, float | None]:
+def _smoothness(velocity: Array, rate: float) -> tuple[float | None, float | None]:
+    speed = np.abs(velocity)
     if speed.max() < STILL:
         return None, None
-    return sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)), ldlj(speed, rate)
+    # The jerk is of the signed velocity: the speed of a joint that turns back has a corner, whose jerk is the rate's.
+    return sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)), ldlj(velocity, rate)
 
 
 def _signed(values: Array) -> dict[str, float]:

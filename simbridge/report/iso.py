@@ -22,7 +22,7 @@ _MEANING = {
 }
 SELF_REPORTED = (
     "Self-reported: these positions are computed from the arm's own joint angles. ISO 9283 asks for a measurement "
-    "from outside (simbridge evaluate), 30 or 10 cycles, five poses, rated load and a warm arm."
+    "from outside, 30 or 10 cycles, five poses, rated load and a warm arm."
 )
 
 

@@ -1,4 +1,4 @@
-"""The generated code against pinocchio: as floats, as source run by Python, and compiled."""
+"""The generated code against pinocchio: as floats, and as source run by Python."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from simbridge import pose
 from simbridge.bench_solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.codegen.kernel import conditioning, forward_dynamics_kernel
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, restart_postures
 from simbridge.ik.parameters import ForwardDynamicsParameters, with_preset
 from simbridge.ik.twin import effective_masses
 from simbridge.kinematics import tool_path
@@ -190,6 +191,34 @@ def test_settings_that_make_no_sense_are_refused(settings):
 def test_a_twin_without_mass_is_refused():
     with pytest.raises(InvalidParameter, match="link_mass"):
         Twin(link_mass=0.0)
+
+
+def with_ranges(ranges):
+    joints = zip(UR10.joints, ranges, strict=True)
+    return replace(UR10, joints=tuple(replace(j, position_min=low, position_max=high) for j, (low, high) in joints))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_solve_goes_on_until_the_solution_is_within_narrow_limits(seed):
+    rng = np.random.default_rng(seed)
+    goal = rng.uniform(-1.0, 1.0, 6) + UR10.home
+    arm = with_ranges([(float(h) - 1.0, float(h) + 1.0) for h in UR10.home])
+    jacobian = pin.computeFrameJacobian(UR10.model, UR10.model.createData(), goal, UR10.model.getFrameId("tcp"))
+    assume(np.linalg.svd(jacobian, compute_uv=False)[-1] > 0.05)
+    solution = ForwardDynamics(arm).solve(tool_path(UR10, goal[None])[0], rng.uniform(-3.0, 3.0, 6))
+    assert solution.converged
+    assert (solution.q >= arm.position_min).all() and (solution.q <= arm.position_max).all()
+
+
+def test_restarts_lie_within_any_joints_range():
+    ranges = [(3.5, 6.0), (-6.0, -3.5), (-math.inf, math.inf), (-0.1, 0.2), (4.0, math.inf), (-math.inf, -4.0)]
+    arm = with_ranges(ranges)
+    postures = restart_postures(arm, 100)
+    assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
+    slides = replace(arm, joints=tuple(replace(j, kind="prismatic") for j in arm.joints))
+    postures = restart_postures(slides, 100)
+    assert (postures >= arm.position_min).all() and (postures <= arm.position_max).all()
+    assert np.ptp(postures, axis=0).max() < 3.0
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -95,6 +95,15 @@ def test_of_a_run_tool_and_joints_are_told_apart_and_a_resting_joint_is_left_out
     assert found["tool"]["sparc"] == pytest.approx(sparc(v, RATE), abs=1e-2)
 
 
+@pytest.mark.parametrize("rate", [125.0, 500.0, 2000.0])
+def test_a_joint_that_turns_back_is_as_smooth_at_any_rate(rate: float) -> None:
+    t = np.arange(0.0, 4.0, 1.0 / rate)
+    # One period of a sine: jerk w^4/2 on average over T = 4 s, w = pi/2.
+    velocity = np.sin(0.5 * np.pi * t)
+    found = smoothness_summary(t, np.zeros((len(t), 3)), velocity[:, None])
+    assert found["joints"]["ldlj"] == [pytest.approx(-np.log(4.0**3 * 4.0 * 0.5 * (0.5 * np.pi) ** 4), abs=0.02)]
+
+
 def test_a_run_of_two_samples_has_no_smoothness() -> None:
     found = smoothness_summary([0.0, 0.1], np.zeros((2, 3)), np.zeros((2, 1)))
     assert found == {"tool": {"sparc": None, "ldlj": None}, "joints": {"sparc": [None], "ldlj": [None]}}
