@@ -30,6 +30,7 @@ from simbridge.ur.errors import (
     RemoteControlDisabled,
 )
 from tests.backends.fault_trial import HOME, Bench, line, move, never_moved
+from tests.ur.registers import take
 
 URSIM, REAL, NOBODY = "127.0.0.43", "127.0.0.44", "127.0.0.45"
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
@@ -84,23 +85,31 @@ BUSY = "def busy():\nwhile True:\nsync()\nend\nend\n"
 
 
 @pytest.mark.parametrize(
-    ("faults", "kind", "told"),
+    ("fault", "kind", "told"),
     [
         pytest.param(
-            [("take_registers", {"names": ["input_double_register_4"]})],
+            lambda controller: take(controller, "input_double_register_4"),
             RegistersInUse,
             "input_double_register_4",
             id="registers taken by another client",
         ),
-        pytest.param([("remote_control", {"on": False})], RemoteControlDisabled, "Remote Control", id="local control"),
-        pytest.param([("mute", {"port": 29999})], ConnectionLost, "port 29999", id="dashboard silent"),
-        pytest.param([("mute", {"port": 30004})], ConnectionLost, "port 30004", id="RTDE silent"),
+        pytest.param(
+            lambda controller: controller.do("remote_control", on=False),
+            RemoteControlDisabled,
+            "Remote Control",
+            id="local control",
+        ),
+        pytest.param(
+            lambda controller: controller.do("mute", port=29999), ConnectionLost, "port 29999", id="dashboard silent"
+        ),
+        pytest.param(
+            lambda controller: controller.do("mute", port=30004), ConnectionLost, "port 30004", id="RTDE silent"
+        ),
     ],
 )
-def test_what_is_in_the_way_is_told_and_the_arm_has_not_moved(faults, kind, told, ursim, refused):
+def test_what_is_in_the_way_is_told_and_the_arm_has_not_moved(fault, kind, told, ursim, refused):
     begin = tick(ursim)
-    for command, arguments in faults:
-        ursim.do(command, **arguments)
+    fault(ursim)
     error = refused("--robot", "ur10e", "--backend", "ursim", "--host", URSIM)
     assert type(error) is kind and told in str(error)
     assert never_moved(ursim, begin)

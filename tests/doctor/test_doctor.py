@@ -21,6 +21,7 @@ from simbridge.doctor.show import show
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
+from tests.ur.registers import take
 
 HOST, NOBODY = "127.0.0.88", "127.0.0.89"
 MANUAL = Path(__file__).parents[2] / "docs" / "hardware.md"
@@ -80,7 +81,7 @@ def test_a_silent_port_hides_nothing_of_what_the_others_say(cli, controller):
 
 
 def test_registers_of_another_client_fail(cli, controller):
-    controller.do("take_registers", names=["input_int_register_0"])
+    take(controller, "input_int_register_0")
     try:
         answer = cli("doctor", "--host", HOST, "--robot", "ur10e", "--json")
     finally:

@@ -18,6 +18,7 @@ from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, regi
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.facts import PORTS, model_name
 from tests.ur.hand_made_ports import listening, rtde
+from tests.ur.registers import take
 
 CB3_HOST, E_SERIES_HOST, BY_HAND = "127.0.0.85", "127.0.0.86", "127.0.0.87"
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
@@ -114,7 +115,7 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
 
 def test_registers_that_another_client_holds_are_named(e_series):
     assert registers_taken(E_SERIES_HOST) == ()
-    e_series.do("take_registers", names=["input_double_register_3", "input_double_register_20"])
+    take(e_series, "input_double_register_3", "input_double_register_20")
     try:
         assert registers_taken(E_SERIES_HOST) == ("input_double_register_3",)
     finally:
@@ -123,7 +124,7 @@ def test_registers_that_another_client_holds_are_named(e_series):
 
 
 def test_registers_of_a_client_that_has_just_left_are_not_taken(e_series):
-    e_series.do("take_registers", names=["input_double_register_3"])
+    take(e_series, "input_double_register_3")
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
     try:
