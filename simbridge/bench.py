@@ -6,18 +6,17 @@ Machines differ and share their cores: medians are quoted, and rivals are timed 
 from __future__ import annotations
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-REPEATS = 5
+from simbridge.bench_medians import medians
+
 # These take minutes, and so are only measured when asked for.
 _MINUTES = ("servo", "emulator", "recording")
 
@@ -57,19 +56,6 @@ def bench(what: str, *, as_json: bool = False) -> int:
     return 0
 
 
-def _interleaved(*actions: Callable[[], object]) -> list[float]:
-    """Median wall time of each action, s; taken in turns, so that all see the same machine."""
-    for action in actions:
-        action()
-    taken: list[list[float]] = [[] for _ in actions]
-    for _ in range(REPEATS):
-        for times, action in zip(taken, actions, strict=True):
-            begin = time.perf_counter()
-            action()
-            times.append(time.perf_counter() - begin)
-    return [statistics.median(times) for times in taken]
-
-
 def _solvers(results: _Results) -> None:
     """The solvers, compiled, beside what they replace."""
     from simbridge.bench_solvers import measure
@@ -107,7 +93,7 @@ def _run(results: _Results) -> None:
         with tempfile.TemporaryDirectory() as directory:
             execute(prepared, out=Path(directory) / "run")
 
-    with_log, without, whole = _interleaved(logged, unlogged, reported)
+    with_log, without, whole = medians(logged, unlogged, reported)
     factor = f"{plan.duration / with_log:.0f} x real time"
     results.add("the square, with its log", factor, "required", "20 x")
     results.add("the same, no log", f"{plan.duration / without:.0f} x real time", "with its log", factor)
@@ -125,7 +111,7 @@ def _startup(results: _Results) -> None:
         def call(*arguments: str) -> None:
             subprocess.run([*program, *arguments], check=True, capture_output=True, cwd=directory)
 
-        helped, bare, ran = _interleaved(
+        helped, bare, ran = medians(
             lambda: call("--help"),
             lambda: subprocess.run([sys.executable, "-c", "pass"], check=True, cwd=directory),
             lambda: call("run", "square_tracking", "--out", f"run{next(counter)}"),

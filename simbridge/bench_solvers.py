@@ -16,6 +16,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge import bench_closed_form, bench_rivals
+from simbridge.bench_medians import medians
 from simbridge.ik.codegen.kernel import conditioning
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.robot import Robot, load_robot
@@ -24,7 +25,6 @@ from simbridge.trajectory import square
 Row = tuple[str, str, str, str]
 Array = NDArray[np.float64]
 
-REPEATS = 9
 _MANY = 100_000
 _CALLS = 500
 
@@ -139,19 +139,6 @@ def _process_time(cache: str) -> float:
     environment = {**os.environ, "SIMBRIDGE_CACHE": cache}
     subprocess.run([sys.executable, "-c", _START], check=True, capture_output=True, env=environment)
     return time.perf_counter() - begin
-
-
-def medians(*actions: Callable[[], object]) -> list[float]:
-    """Median wall time of each action, s; taken in turns, so that all see the same machine."""
-    for action in actions:
-        action()
-    taken: list[list[float]] = [[] for _ in actions]
-    for _ in range(REPEATS):
-        for times, action in zip(taken, actions, strict=True):
-            begin = time.perf_counter()
-            action()
-            times.append(time.perf_counter() - begin)
-    return [statistics.median(times) for times in taken]
 
 
 def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: Array) -> Array:

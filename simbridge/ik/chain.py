@@ -7,16 +7,20 @@ numpy inside a loop, or holds the interpreter's lock.
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from simbridge.ik.codegen.mathematics import rotation_vector
+
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+_rotation_vector = compiled(inspect.unwrap(rotation_vector))
 
 
 @compiled
@@ -96,27 +100,4 @@ def pose_error(target: Array, rotation: Array, tool: Array, e: Array) -> None:
     d20 = t[2, 0] * c[0, 0] + t[2, 1] * c[0, 1] + t[2, 2] * c[0, 2]
     d21 = t[2, 0] * c[1, 0] + t[2, 1] * c[1, 1] + t[2, 2] * c[1, 2]
     d22 = t[2, 0] * c[2, 0] + t[2, 1] * c[2, 1] + t[2, 2] * c[2, 2]
-    # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
-    x, y, z = 0.5 * (d21 - d12), 0.5 * (d02 - d20), 0.5 * (d10 - d01)
-    sine = math.sqrt(x * x + y * y + z * z)
-    cosine = 0.5 * (d00 + d11 + d22 - 1.0)
-    angle = math.atan2(sine, cosine)
-    if cosine > -0.99:
-        scale = angle / sine if sine > 1e-12 else 1.0
-        e[3], e[4], e[5] = scale * x, scale * y, scale * z
-        return
-    # Near pi the sine vanishes and only the symmetric part still knows the axis (up to its sign).
-    k = 1.0 / (1.0 - cosine)
-    if d00 >= d11 and d00 >= d22:
-        ax = math.sqrt(max(0.0, (d00 - cosine) * k))
-        ay, az = 0.5 * (d01 + d10) * k / ax, 0.5 * (d02 + d20) * k / ax
-    elif d11 >= d22:
-        ay = math.sqrt(max(0.0, (d11 - cosine) * k))
-        ax, az = 0.5 * (d01 + d10) * k / ay, 0.5 * (d12 + d21) * k / ay
-    else:
-        az = math.sqrt(max(0.0, (d22 - cosine) * k))
-        ax, ay = 0.5 * (d02 + d20) * k / az, 0.5 * (d12 + d21) * k / az
-    if ax * x + ay * y + az * z < 0.0:
-        angle = -angle
-    scale = angle / math.sqrt(ax * ax + ay * ay + az * az)
-    e[3], e[4], e[5] = scale * ax, scale * ay, scale * az
+    e[3], e[4], e[5] = _rotation_vector(d00, d01, d02, d10, d11, d12, d20, d21, d22)
