@@ -1,7 +1,8 @@
-"""How soon the system's scheduler lets a thread run that has a deadline to keep."""
+"""How soon the system's scheduler lets threads run that have a deadline to keep."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -13,11 +14,20 @@ _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 
 
-def ask_for_short_slices() -> bool:
-    """Have the calling thread run in slices of 0.1 ms, and so before others that may run longer, when it wakes.
+def threads() -> list[int]:
+    """The threads of this process as the scheduler knows them; where that is not told, the calling one, as 0."""
+    try:
+        return [int(name) for name in os.listdir("/proc/self/task")]
+    except OSError:
+        return [0]
 
-    Needs no privilege. On two busy cores it takes nine in ten of the delays over 2 ms away, which are other processes'
-    slices. Whether the system understood: Linux since 6.12 (`sched_setattr(2)`: sched_runtime of SCHED_OTHER).
+
+def ask_for_short_slices(thread: int = 0) -> bool:
+    """Have a thread run in slices of 0.1 ms, and so before others that may run longer, when it wakes.
+
+    The calling thread, if none is named. Needs no privilege. On two busy cores it takes nine in ten of the delays over
+    2 ms away, which are other processes' slices. Whether the system understood: Linux since 6.12 (`sched_setattr(2)`:
+    sched_runtime of SCHED_OTHER).
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if number is None or platform.system() != "Linux":
@@ -25,19 +35,24 @@ def ask_for_short_slices() -> bool:
     # struct sched_attr: size, policy, flags, nice, priority, runtime, deadline, period.
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     attributes = struct.pack("=IIQiIQQQ", 48, os.SCHED_OTHER, 0, nice, 0, _SLICE, 0, 0)
-    refused = ctypes.CDLL(None).syscall(number, 0, ctypes.create_string_buffer(attributes, len(attributes)), 0)
+    refused = ctypes.CDLL(None).syscall(number, thread, ctypes.create_string_buffer(attributes, len(attributes)), 0)
     return refused == 0
 
 
 def ask_for_priority(priority: int) -> list[str]:
-    """Run the calling thread at a real-time priority (SCHED_FIFO, 1 to 99), its process's memory locked.
+    """Run all threads of this process at a real-time priority (SCHED_FIFO, 1 to 99), its memory locked.
+
+    All of them, for what the loop waits for may be in the hands of another: ur_rtde receives in a thread of its own.
 
     Returns:
         What the system refused, in sentences for a person.
     """
     notes = []
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+        for thread in threads():
+            # One may have ended since.
+            with contextlib.suppress(ProcessLookupError):
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
     except (OSError, AttributeError) as error:
         notes.append(
             f"The system refused real-time priority {priority} ({error}); the loop runs at the ordinary priority. "

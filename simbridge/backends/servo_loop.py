@@ -38,7 +38,9 @@ RAMP = 4.0  # 1/s
 # After so long without setpoints the arm has come to rest, and the plan goes on from there.
 FORGET = 0.03  # s
 # A setpoint leaves this part of a period after the state it answers has come.
-_PHASE = 0.25
+_PHASE = 0.2
+# Two setpoints that leave within so much of a period may meet in one tick of the controller, which takes one.
+_CROWDED = 0.85
 # Of the difference between where a deadline is and where it should be, so much is made up a period.
 _PULL = 0.02
 # How long a stop that was noticed by its effects is given to say its name.
@@ -111,6 +113,7 @@ class ServoLoop:
         self._rate = 1.0
         self._sequence = 0
         self._last_due = -1
+        self._ahead_for = 0
         # When the last setpoint left; the last gap that was long enough for the script's watchdog, and when it ended.
         self._sent = self._unsent = self._unsent_until = 0.0
         self._pending: deque[Sent] = deque()
@@ -167,11 +170,21 @@ class ServoLoop:
             self.missed_deadlines += self._motion is not None
             self._rate = max(self._rate - self._period / FORGET, 0.0)
             return
-        if ahead > 0 and self._clock.monotonic() - self._arrival < self._period:
-            # The newest state has been answered, late, and the next is not overdue: no tick is sent two setpoints.
+        if self._would_crowd(ahead):
             self.missed_deadlines += self._motion is not None and self._sequence > 0
             return
         self._send()
+
+    def _would_crowd(self, ahead: int) -> bool:
+        """Whether a setpoint now might meet the last one in one tick, so that one of the two had no effect.
+
+        The newest state has been answered, and the next is not overdue. Either the answer was late, or that state was,
+        and then this setpoint is on time. When that goes on, the controller's clock has shifted against ours.
+        """
+        now = self._clock.monotonic()
+        answered = ahead > 0 and now - self._arrival < self._period
+        self._ahead_for = self._ahead_for + 1 if ahead > 0 else 0
+        return answered and (now - self._sent < _CROWDED * self._period or self._ahead_for > self._most_ahead)
 
     def _wait(self) -> None:
         """Sleep until the deadline, with an ear for states, and set the next one."""

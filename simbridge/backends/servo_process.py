@@ -33,7 +33,7 @@ from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.guard import ArmLimits, Guard
-from simbridge.scheduling import ask_for_priority, ask_for_short_slices
+from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
 
@@ -221,7 +221,8 @@ def _undisturbed(priority: int) -> list[str]:
     gc.collect()
     gc.freeze()
     gc.disable()
-    ask_for_short_slices()
+    for thread in threads():
+        ask_for_short_slices(thread)
     return ask_for_priority(priority) if priority else []
 
 

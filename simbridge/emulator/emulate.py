@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -17,9 +18,18 @@ from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.robot import Robot, load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.dh import DhTable
+from simbridge.scheduling import ask_for_priority
 
 
-def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot_time: float, control_port: int) -> int:
+def emulate(
+    robot: str,
+    polyscope: str,
+    host: str,
+    calibration: str | None,
+    boot_time: float,
+    control_port: int,
+    realtime_priority: int,
+) -> int:
     """Run an emulated controller until SIGINT or SIGTERM.
 
     Raises:
@@ -28,6 +38,8 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: No UR arm, or one that this software does not drive.
     """
+    if not 0 <= realtime_priority <= 99:
+        raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     arm, software = load_robot(robot), profile(polyscope)
     _check_pair(arm, software)
     warm_up()
@@ -43,6 +55,9 @@ def emulate(robot: str, polyscope: str, host: str, calibration: str | None, boot
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
     with running, control:
+        if realtime_priority:
+            for note in ask_for_priority(realtime_priority):
+                print(note, file=sys.stderr)
         print(
             f"{controller.model_name} with PolyScope {software.polyscope} on {host}: dashboard 29999, primary 30001, "
             f"secondary 30002, real-time 30003, RTDE 30004; faults on {control_port}. It is "

@@ -59,6 +59,7 @@ class Emulator:
         calibration: A file with the arm's own kinematics.
         boot_time: From power on to idle, s.
         running: Power on and release the brakes at once.
+        realtime_priority: Of its ticks, as a real controller's are; 0 for none.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class Emulator:
         boot_time: float = 0.5,
         running: bool = True,
         control_port: int = CONTROL_PORT,
+        realtime_priority: int = 0,
     ) -> None:
         self.host, self._control_port, self._running = host, control_port, running
         self._arguments = ["--robot", robot, "--polyscope", polyscope, "--host", host, "--boot-time", str(boot_time)]
-        self._arguments += ["--control-port", str(control_port)]
+        self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
         if calibration is not None:
             self._arguments += ["--calibration", str(calibration)]
         self._process: subprocess.Popen[str] | None = None

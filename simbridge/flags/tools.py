@@ -49,6 +49,8 @@ class Emulate:
     """From power on to idle, s."""
     control_port: int = 30020
     """Where faults and questions are taken."""
+    realtime_priority: int = 0
+    """Real-time priority of its ticks, 1 to 99 (0: the system's ordinary scheduling)."""
 
 
 @dataclass
