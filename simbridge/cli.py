@@ -74,10 +74,18 @@ def _end_runs_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def _stop_the_arm_on_ctrl_z() -> None:
+    """Ctrl-Z ends a run on a controller as Ctrl-C does: halted, this program could not tell what the arm does."""
+    if threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGTSTP"):
+        signal.signal(signal.SIGTSTP, signal.default_int_handler)
+
+
 def _dispatch(command: object, given: list[str]) -> int:
     from simbridge import commands
 
     if isinstance(command, Run):
+        if command.backend != "pybullet":
+            _stop_the_arm_on_ctrl_z()
         return commands.run(command, solver_changes(command, given))
     if isinstance(command, Check):
         return commands.check(command, solver_changes(command, given))

@@ -26,6 +26,7 @@ from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, safety_stop
 SAME_LENGTH = 1e-4  # m
 SAME_ANGLE = 1e-3  # rad
 SAME_MASS = 0.005  # kg
+SAME_COG = 1e-3  # m
 
 
 def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, ursim: bool) -> None:
@@ -115,8 +116,19 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
         raise SpeedScaled(facts.host, state.slider)
 
 
-def check_tool(facts: ControllerFacts, tcp: Sequence[float] | None, payload: float | None) -> None:
+def check_tool(
+    facts: ControllerFacts,
+    tcp: Sequence[float] | None,
+    payload: float | None,
+    payload_cog: Sequence[float] | None = None,
+) -> None:
     """Whether TCP and payload on the controller are these; None is not compared, nor what the software does not tell.
+
+    Args:
+        facts: What the controller says.
+        tcp: [x y z rx ry rz] in the flange, m and rad.
+        payload: kg.
+        payload_cog: Its centre of gravity in the flange (3,), m.
 
     Raises:
         ModelMismatch: They are not.
@@ -129,6 +141,11 @@ def check_tool(facts: ControllerFacts, tcp: Sequence[float] | None, payload: flo
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
         raise ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
+    cog = facts.state.payload_cog
+    # Without a mass there is nothing that the controller would have to balance.
+    if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
+        remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
+        raise ModelMismatch(facts.host, "centre of gravity", _shown_place(cog), _shown_place(payload_cog), remedy)
 
 
 def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float]) -> bool:
@@ -144,6 +161,10 @@ def shown_tcp(tcp: Sequence[float] | Array) -> str:
     """A TCP as people read it."""
     millimetres = " ".join(f"{value * 1e3:.1f}" for value in tcp[:3])
     return f"{millimetres} mm, {' '.join(f'{value:.4f}' for value in tcp[3:])} rad"
+
+
+def _shown_place(place: Sequence[float]) -> str:
+    return f"{' '.join(f'{value * 1e3:.1f}' for value in place)} mm"
 
 
 def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:

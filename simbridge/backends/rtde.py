@@ -239,7 +239,7 @@ class RtdeBackend(Backend):
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
             if wishes.tcp is not None or wishes.payload is not None:
-                preflight.check_tool(read_controller(self.host), wishes.tcp, wishes.payload)
+                preflight.check_tool(read_controller(self.host), wishes.tcp, wishes.payload, wishes.payload_cog)
         return self._process
 
     def _check_again(self) -> None:

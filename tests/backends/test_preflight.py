@@ -187,6 +187,15 @@ def test_another_payload_is_refused():
     assert refused.value.what == "payload"
 
 
+def test_another_centre_of_gravity_is_refused_where_there_is_a_mass():
+    facts = state(payload=1.5, payload_cog=(0.0, 0.0, 0.06))
+    preflight.check_tool(facts, None, 1.5, (0.0, 0.0005, 0.06))
+    preflight.check_tool(state(payload=0.0, payload_cog=(0.0, 0.0, 0.0)), None, 0.0, (0.0, 0.0, 0.06))
+    with pytest.raises(ModelMismatch, match=r"0\.0 0\.0 60\.0 mm") as refused:
+        preflight.check_tool(facts, None, 1.5, (0.0, 0.02, 0.06))
+    assert refused.value.what == "centre of gravity"
+
+
 # ---- starting URSim
 
 

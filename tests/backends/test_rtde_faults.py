@@ -127,6 +127,17 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
         assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"
 
 
+def test_ctrl_z_stops_the_arm_as_ctrl_c_does_for_a_halted_run_would_watch_nothing(cb3, tmp_path):
+    with Trial(cb3.ready(), tmp_path, line(tmp_path), *ON_CB3) as trial:
+        trial.streaming()
+        trial.signal(signal.SIGTSTP)
+        tick = trial.tick()
+        status, message = trial.end()
+        assert status == 130 and "nterrupted" in message
+        trial.check_nothing_is_left()
+        trial.check_rest(tick)
+
+
 # The speed slider
 
 
