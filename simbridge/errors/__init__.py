@@ -6,6 +6,7 @@ their own errors under the same root: `simbridge/ur/errors.py` and `simbridge/em
 """
 
 from simbridge.errors.choices import (
+    ForeignSolverError,
     InvalidHome,
     InvalidParameter,
     MissingPackage,
@@ -41,6 +42,7 @@ from simbridge.errors.running import GuardViolation, InternalError, Interrupted
 
 __all__ = [
     "FloorCollision",
+    "ForeignSolverError",
     "GuardViolation",
     "InputFileError",
     "InternalError",

@@ -70,11 +70,23 @@ class UnstableSolver(SimbridgeError, ValueError):
     Attributes:
         kappa: dt^2 kp/m of the worst axis.
         damping: dt kd/m of the same axis.
+        needed: Virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are borne; None where unknown.
+        bare: Whether the twin has no mass or no inertia at the tool, so that only its last link resists the pull.
     """
 
-    def __init__(self, kappa: float, damping: float, *, accumulating: bool = False) -> None:
+    def __init__(
+        self,
+        kappa: float,
+        damping: float,
+        *,
+        accumulating: bool = False,
+        needed: tuple[float, float] | None = None,
+        bare: bool = False,
+    ) -> None:
         self.kappa = kappa
         self.damping = damping
+        self.needed = needed
+        self.bare = bare
         if accumulating:
             reason = f" (with dt kd/m = {damping:.4g} a little less)" if damping > 0.0 else ""
             super().__init__(
@@ -87,9 +99,14 @@ class UnstableSolver(SimbridgeError, ValueError):
         if damping > 0.0:
             bound = "kappa + 2 dt kd/m must stay below 8 and dt kd/m below 4 (kappa = dt^2 kp/m)"
             value = f"they are {kappa + 2.0 * damping:.4g} and {damping:.4g}"
+        if bare:
+            value += " because with a tool_mass or tool_inertia of 0 only the twin's last link resists the pull"
+        masses = ""
+        if needed is not None:
+            masses = f" (tool_mass above {needed[0]:.3g} kg and tool_inertia above {needed[1]:.3g} kg m^2)"
         super().__init__(
-            f"The solver would diverge with these settings: {bound}, but {value}. "
-            "Lower kp, kd or dt, or raise the virtual tool mass; kappa up to 4 converges without overshoot."
+            f"The solver would diverge with these settings: {bound}, but {value}. Lower kp, kd or dt, or raise the "
+            f"virtual tool mass{masses}; kappa up to 4 converges without overshoot."
         )
 
 
@@ -109,6 +126,20 @@ class NoClosedForm(SimbridgeError, ValueError):
             "kinematics (the axes of a calibrated arm are not quite parallel) and planar arms of two links. Use "
             "another solver, such as forward-dynamics, which takes any chain."
         )
+
+
+class ForeignSolverError(SimbridgeError, RuntimeError):
+    """A solver given as a function that cannot be had, or that failed.
+
+    Attributes:
+        name: The function.
+        reason: What went wrong, as a predicate.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(f"The solver {name} {reason}.")
 
 
 class MissingPackage(SimbridgeError, ImportError):

@@ -2,12 +2,13 @@
 
 A target moves around the square; it is measured now and then, with noise, and each measurement is held until the next.
 That is what teleoperation and vision give. A high gain follows the noise and jumps with every new target; a low one
-trails and cuts corners; where the arm stays closest to the true path is between the two.
+trails and cuts corners; where the arm stays closest to the true path is between the two. A solver without such a gain
+has one place beside the dial.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,15 @@ from matplotlib.figure import Figure, SubFigure
 from simbridge import pose
 from simbridge.experiments.drawing import WANTED, Picture, colour_of
 from simbridge.experiments.outcome import Table, written
-from simbridge.experiments.setting import DT, RATE, MovingSquare, posture_at, rms, solver_named
-from simbridge.ik.solver import Array
+from simbridge.experiments.setting import DT, RATE, MovingSquare, has_gain, posture_at, rms, solver_named
+from simbridge.ik.solver import Array, Solver
 from simbridge.kinematics import tool_path
 from simbridge.readable import plain
 from simbridge.report.palette import INK
 from simbridge.robot import Robot
 
+DIAL = "forward-dynamics"
+"""The solver whose gain it is."""
 GAINS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 """The settings of the dial."""
 # Three of them over time, the stronger the gain the darker.
@@ -64,17 +67,19 @@ class SlowTargets:
 
 @dataclass(frozen=True)
 class Setting:
-    """What one gain makes of it, on the second lap.
+    """What one solver makes of it with one gain, on the second lap.
 
     Attributes:
-        kp: The gain.
+        solver: Its name.
+        kp: The gain; None for a solver that has none.
         points: The tool (T, 3), m.
         off_path: Its distance from the nearest point of the square, RMS, m.
         delay: By which time the true target fits the tool best, s.
         acceleration: Of the joints, all of them together, RMS, rad/s^2.
     """
 
-    kp: float
+    solver: str
+    kp: float | None
     points: Array
     off_path: float
     delay: float
@@ -83,6 +88,7 @@ class Setting:
     def as_data(self) -> dict[str, Any]:
         """For JSON."""
         return {
+            "solver": self.solver,
             "kp": self.kp,
             "off_path_rms_m": self.off_path,
             "delay_s": self.delay,
@@ -90,19 +96,40 @@ class Setting:
         }
 
 
-def measure(robot: Robot, slow: SlowTargets, iterations: int = 50, gains: Sequence[float] = GAINS) -> list[Setting]:
-    """The forward-dynamics solver with every gain."""
+def measure(robot: Robot, solver: Solver, slow: SlowTargets, kp: float | None = None) -> Setting:
+    """Any solver, stepped once a sample.
+
+    Args:
+        robot: The arm.
+        solver: With its gain, if it has one.
+        slow: What it is given.
+        kp: The solver's gain, for the record.
+
+    Raises:
+        TargetOutOfReach: The arm does not reach the first corner.
+    """
     true, measured = slow.of(robot)
-    start = posture_at(robot, true.poses[0])
+    joints = solver.track(measured, posture_at(robot, true.poses[0]))
+    points = tool_path(robot, joints)[true.second, :3]
+    acceleration = rms(np.diff(joints, 2, axis=0)[true.second] * RATE**2)
+    off = rms(_from_square(points, true.corners))
+    return Setting(solver.name, kp, points, off, _delay(true, points), acceleration)
+
+
+def sweep(
+    robot: Robot,
+    slow: SlowTargets,
+    iterations: int = 50,
+    gains: Sequence[float] = GAINS,
+    beside: Sequence[str] = (),
+) -> list[Setting]:
+    """The forward-dynamics solver with every gain; and those solvers beside it that have no such gain, once each."""
     settings = []
     for kp in gains:
-        solver = solver_named(robot, "forward-dynamics", dt=DT, iterations=iterations, kp=(kp,))
-        joints = solver.track(measured, start)
-        points = tool_path(robot, joints)[true.second, :3]
-        acceleration = rms(np.diff(joints, 2, axis=0)[true.second] * RATE**2)
-        off = rms(_from_square(points, true.corners))
-        settings.append(Setting(kp, points, off, _delay(true, points), acceleration))
-    return settings
+        solver = solver_named(robot, DIAL, dt=DT, iterations=iterations, kp=(kp,))
+        settings.append(measure(robot, solver, slow, kp))
+    fixed = [name for name in beside if not has_gain(name)]
+    return settings + [measure(robot, solver_named(robot, name, iterations=iterations), slow) for name in fixed]
 
 
 def _from_square(points: Array, corners: Array) -> Array:
@@ -123,12 +150,16 @@ def _delay(true: MovingSquare, points: Array) -> float:
 def table(slow: SlowTargets, settings: Sequence[Setting]) -> Table:
     """For the terminal."""
     rows = [
-        (plain(s.kp), written(1e3 * s.off_path), written(1e3 * s.delay), written(s.acceleration))
+        (_label(s), written(1e3 * s.off_path), written(1e3 * s.delay), written(s.acceleration))
         for s in settings
-        if s.kp in _TABLED
+        if s.kp is None or s.kp in _TABLED
     ]
-    title = f"kp as a dial: targets at {slow.rate:g} Hz, held, with {1e3 * slow.noise:g} mm of noise (forward-dynamics)"
+    title = f"kp as a dial: targets at {slow.rate:g} Hz, held, with {1e3 * slow.noise:g} mm of noise ({DIAL})"
     return Table(title, ("kp", "off the path, mm", "delay, ms", "joint acceleration, rad/s²"), rows)
+
+
+def _label(setting: Setting) -> str:
+    return setting.solver if setting.kp is None else plain(setting.kp)
 
 
 def picture(robot: Robot, slow: SlowTargets, settings: Sequence[Setting]) -> Picture:
@@ -164,27 +195,34 @@ def _over_time(
     times = true.times[edge]
     axes.plot(times, 1e3 * true.poses[edge, axis], color=WANTED, linewidth=4.0, alpha=0.5, label="true")
     axes.step(times, 1e3 * measured[edge, axis], where="post", color=INK, linewidth=0.8, label="targets")
-    shown = [s for s in settings if s.kp in _SHOWN]
-    for s in shown:
+    for s in settings:
+        if s.kp is None or s.kp not in _SHOWN:
+            continue
         # A setpoint holds until the next.
         points = 1e3 * s.points[: len(times), axis]
         axes.step(times, points, where="post", label=f"kp {plain(s.kp)}", color=_SHOWN[s.kp], linewidth=1.6)
 
 
 def _along_the_dial(figure: SubFigure, settings: Sequence[Setting]) -> None:
-    gains = [s.kp for s in settings]
-    curves = {
-        "off the path,\nmm RMS": [1e3 * s.off_path for s in settings],
-        "delay, ms": [1e3 * s.delay for s in settings],
-        "joint acceleration,\nrad/s² RMS": [s.acceleration for s in settings],
+    swept = [s for s in settings if s.kp is not None]
+    fixed = [s for s in settings if s.kp is None]
+    gains = [s.kp for s in swept if s.kp is not None]
+    curves: dict[str, Callable[[Setting], float]] = {
+        "off the path,\nmm RMS": lambda s: 1e3 * s.off_path,
+        "delay, ms": lambda s: 1e3 * s.delay,
+        "joint acceleration,\nrad/s² RMS": lambda s: s.acceleration,
     }
     panels = figure.subplots(3, 1, sharex=True)
-    for axes, (label, values) in zip(panels, curves.items(), strict=True):
-        axes.plot(gains, values, "o-", color=colour_of("forward-dynamics"), markersize=4)
+    for axes, (label, figure_of) in zip(panels, curves.items(), strict=True):
+        axes.plot(gains, [figure_of(s) for s in swept], "o-", color=colour_of(DIAL), markersize=4)
+        for s in fixed:
+            axes.axhline(figure_of(s), color=colour_of(s.solver), linestyle="--", label=s.solver)
         axes.set_xscale("log")
         axes.set_ylabel(label)
         axes.set_ylim(bottom=0.0)
     panels[0].set_title("smoothing  ←  kp  →  exact")
+    if fixed:
+        panels[1].legend()
     panels[-1].set_xlabel("kp, N/m")
     panels[-1].set_xticks(gains, [plain(g) for g in gains])
     panels[-1].minorticks_off()

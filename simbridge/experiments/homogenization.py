@@ -4,7 +4,8 @@ Three matrices that map a force at the tool to its acceleration, over joint posi
 Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one with its mass spread evenly over the
 joints (naive), one with its mass at the tool (conditioned). The evener, the less convergence depends on posture.
 
-For a solver, the matrix is how far one iteration moves the tool per unit of a small error, over its diagonal's mean.
+The three are the virtual twin's own mathematics. For a solver, or a function of one's own, the matrix is how far one
+iteration (one call) moves the tool per unit of a small error, over its diagonal's mean.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class _Experiment:
     robot: str = "ur10"
     """A name in robots/, or a URDF or TOML file."""
     solver: _Solvers = PAPERS
-    """Solvers to compare."""
+    """Solvers to compare: names, or functions of your own as module:function."""
     out: _Out = None
     """The directory to make for results.json and the figures."""
     json: bool = False
@@ -50,7 +50,8 @@ class HomogenizationParameters(_Experiment):
     """A: how evenly the twin's tool accelerates, over random joint positions."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
-    """Solvers whose response to a small error is shown beside the paper's three matrices (at most 1000 samples)."""
+    """Solvers, or functions (module:function), whose response to a small error is shown beside the paper's three
+    matrices, which are the virtual twin's (at most 1000 samples)."""
     samples: int = 100_000
     """Joint positions, uniform in [-pi, pi) (a sliding joint: between its limits)."""
     seed: int = 0
@@ -126,7 +127,7 @@ class SolversParameters(_Experiment):
     """All solvers, with their default settings, on one trajectory and on random reachable poses."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that can)")] = ()
-    """Solvers to compare."""
+    """Solvers to compare: names, or functions of your own as module:function."""
     scenario: str = "square_tracking"
     """The trajectory: a name in scenarios/, a script, or a file of samples."""
     samples: int = 200

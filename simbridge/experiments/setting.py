@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from simbridge import pose
-from simbridge.errors import InvalidParameter, TargetOutOfReach, UnknownName
+from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.named_function import solver_of_function
+from simbridge.ik.parameters import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Array, Solver
 from simbridge.ik.task import freed
 from simbridge.kinematics import tool_path
@@ -30,15 +31,18 @@ _OFFSET = np.array([-0.25, -0.75, 0.35])
 def solver_named(robot: Robot, name: str, **settings: Any) -> Solver:
     """A solver with those of the settings that it has; the others are its defaults.
 
-    A solver that has the paper's gains runs as the paper's plain algorithm, without clamps, when gains are given.
+    A solver that has the paper's gains runs as the paper's plain algorithm, without clamps, when gains are given. A
+    function of one's own, `module:function`, has no settings; one call of it counts as an iteration.
 
     Raises:
         UnknownName: There is no such solver.
+        ForeignSolverError: It is a function that cannot be had.
         NoClosedForm: It is the closed form and the arm has none.
         UnstableSolver: The settings are at or past the stability bound.
     """
-    if name not in SOLVERS:
-        raise UnknownName("solver", name, SOLVERS)
+    check_solver(name)
+    if is_function(name):
+        return solver_of_function(robot, name)
     kind = SOLVERS[name]
     known = {field.name for field in fields(kind)}
     if "kp" in known and "kp" in settings:

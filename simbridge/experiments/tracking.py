@@ -148,7 +148,7 @@ def run(parameters: TrackingParameters) -> Outcome:
         for lap in laps
     ]
     slow = dial.SlowTargets(parameters.speed, parameters.target_rate, parameters.noise, parameters.seed)
-    settings = dial.measure(robot, slow, parameters.iterations)
+    settings = dial.sweep(robot, slow, parameters.iterations, beside=names)
     known = is_the_papers(robot) and (parameters.iterations, parameters.speed) == (50, 0.2)
     return Outcome(
         figures=found,

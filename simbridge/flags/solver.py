@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from simbridge.errors import UnknownName
+from simbridge.errors import InvalidParameter
 from simbridge.flags.planned import Planned
-from simbridge.ik.parameters import SOLVERS, unknown_setting, with_preset
+from simbridge.ik.parameters import SOLVERS, check_solver, is_function, unknown_setting, with_preset
 
 
 def solver_given(given: list[str]) -> str:
@@ -14,16 +14,21 @@ def solver_given(given: list[str]) -> str:
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
+        InvalidParameter: It is a function, which has no settings, and one is given.
     """
     name = "forward-dynamics"
     for position, word in enumerate(given):
         flag, equals, value = word.partition("=")
         if flag == "--solver":
             name = value if equals else given[position + 1] if position + 1 < len(given) else name
-    if name not in SOLVERS:
-        raise UnknownName("solver", name, SOLVERS)
+    check_solver(name)
+    settings = _solver_flags(given)
+    if is_function(name):
+        if settings:
+            raise InvalidParameter("solver's settings", ", ".join(settings), f"left out: {name} is a function")
+        return name
     known = {field.name for field in fields(SOLVERS[name])}
-    for setting in _solver_flags(given):
+    for setting in settings:
         if setting not in known:
             raise unknown_setting(name, setting)
     return name

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter
+from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
+from simbridge.ik.iteration import Chain, wind_into_limits
 from simbridge.ik.iterative import dependable_solver
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.ik.task import residual, task_of
@@ -35,6 +38,7 @@ class CallableSolver(Solver):
 
     Raises:
         InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers.
+        ForeignSolverError: Later: it failed. What it raised is the cause.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class CallableSolver(Solver):
         self._function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.task = task_of(robot, task)
+        self._chain = Chain(robot.placements, robot.prismatic, robot.position_min, robot.position_max)
 
     @property
     def iterations(self) -> int:
@@ -62,7 +67,12 @@ class CallableSolver(Solver):
         return dependable_solver(self.robot, self.task)
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
-        answer = self._function(q.copy(), target)
+        try:
+            answer = self._function(q.copy(), target)
+        except SimbridgeError:
+            raise
+        except Exception as error:
+            raise ForeignSolverError(self.name, f"failed with {_told(error)}, at the joints {q.tolist()}") from error
         try:
             joints = np.array(answer, dtype=float)
         except (TypeError, ValueError):
@@ -79,7 +89,10 @@ class CallableSolver(Solver):
         return out
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """Calls the function again and again, at most a hundred times from q0 and from each of five fixed postures."""
+        """Calls the function again and again, at most a hundred times from q0 and from each of five fixed postures.
+
+        Joints that it leaves beyond their limits are brought within by whole turns, where that can be done.
+        """
         start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
         return self._solve(as_pose(target), start, _START_TOLERANCE)
 
@@ -93,7 +106,7 @@ class CallableSolver(Solver):
 
     def _solve(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
         frame = pin.XYZQUATToSE3(goal)
-        best, calls = None, 0
+        best, calls, attempt = None, 0, 0
         for attempt, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):
             q = np.array(begin)
             for _ in range(_CALLS):
@@ -101,11 +114,18 @@ class CallableSolver(Solver):
                 left = residual(self.task, goal, tool_path(self.robot, q[None])[0])
                 if left[0] <= tolerance[0] and left[1] <= tolerance[1]:
                     break
-            inside = bool(np.all((q >= self.robot.position_min) & (q <= self.robot.position_max)))
+            inside = bool(wind_into_limits(self._chain, start, q))
             close = inside and left[0] <= tolerance[0] and left[1] <= tolerance[1]
             if best is None or close or sum(left) < best.distance + best.angle:
                 best = Solution(q, close, *left, calls, attempt)
             if close:
                 break
         assert best is not None
-        return best
+        return replace(best, iterations=calls, restarts=attempt)
+
+
+def _told(error: Exception) -> str:
+    """An exception of foreign code: its kind, what it says, and where it was raised."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    text = f"{type(error).__name__}: {error}".rstrip(".: ")
+    return f"{text} ({where.filename}, line {where.lineno})"

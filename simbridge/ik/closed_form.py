@@ -29,7 +29,7 @@ class ClosedForm(Solver):
     their angles matters: wrist 3 stays where it is (or turns as little as brings the arm within reach), and the two
     flips of the wrist are one branch. Where the arm is stretched or folded, both elbows are one branch; where the wrist
     is d4 away from the pan axis, as near as it gets, both shoulders are. A planar arm of equal links folded onto its
-    base leaves the first joint free: it stays where it is. `singular` says when.
+    base leaves the first joint free: it stays where it is. `singular` and `singular_samples` say what and when.
 
     Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or folded, with the
     target's rotation: continuous, at rest when the target rests, and `last.residual` says by how much it misses. When
@@ -54,7 +54,8 @@ class ClosedForm(Solver):
         structure = structure_of(robot)
         self.task = structure.task
         self._arm = (structure.lengths, structure.joints, structure.frames)
-        self._notes = 0
+        # What was singular at each sample of the last call, as bits; at one sample just a number.
+        self._met: Counts | int = 0
 
     @property
     def iterations(self) -> int:
@@ -65,12 +66,35 @@ class ClosedForm(Solver):
         return {}
 
     @property
+    def singular_samples(self) -> dict[str, Counts]:
+        """At which samples (K,) of the last call, counted from 0, each of `singular` was; a single target is sample 0.
+
+        The last call of `branches` (there the nearest solution counts), `step`, `track`, `solve` or `solve_each`.
+        """
+        return _named(self._met)
+
+    @property
     def singular(self) -> tuple[str, ...]:
-        """What was singular in the nearest solution of the last `branches`, `step` or `solve`.
+        """What was singular in the last call, at one sample or more (see `singular_samples`).
 
         Of "wrist", "elbow" and "shoulder"; empty where every joint was determined and no two branches met.
         """
-        return tuple(name for bit, name in enumerate(_NAMES) if self._notes >> bit & 1)
+        return tuple(self.singular_samples)
+
+    def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
+        """Where the way is singular, if it is anywhere."""
+        met = self._follow(poses, q0)[2]
+        told = [f"{name} {len(at)}, first sample {at[0]}" for name, at in _named(met).items()]
+        if not told:
+            return ()
+        return (
+            f"The closed form met singular poses in {np.count_nonzero(met)} of {len(met)} samples ({'; '.join(told)}): "
+            "a joint that a pose leaves free stays as near as can be to where it is.",
+        )
+
+    def reset(self, q: Array | Sequence[float]) -> None:
+        super().reset(q)
+        self._met = 0
 
     def branches(self, target: Target, near: Array | Sequence[float] | None = None) -> Array:
         """Every solution within the joint limits, nearest first.
@@ -96,24 +120,23 @@ class ClosedForm(Solver):
         if len(found):
             self._stepped_to(found[0], goal)
         else:
-            path, _, notes = self._follow(goal[None], self._q)
-            self._notes = int(notes[0])
+            path, _, self._met = self._follow(goal[None], self._q)
             self._stepped_to(path[0], goal)
         return self._q.copy()
 
     def track(self, poses: Array, q0: Array) -> Array:
-        return self._follow(poses, q0)[0]
+        path, _, self._met = self._follow(poses, q0)
+        return path
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
         """The solution nearest to q0; out of reach what `step` would do, not converged."""
         goal = as_pose(target)
-        path, attained, notes = self._follow(goal[None], self.robot.home if q0 is None else q0)
-        self._notes = int(notes[0])
+        path, attained, self._met = self._follow(goal[None], self.robot.home if q0 is None else q0)
         distance, angle = self._residuals(goal[None], path)[0]
         return Solution(path[0], bool(attained[0]), float(distance), float(angle), 1, 0)
 
     def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        path, attained, _ = self._follow(poses, q0)
+        path, attained, self._met = self._follow(poses, q0)
         return path, self._residuals(poses, path), attained
 
     def lag(self, period: float) -> float | None:
@@ -126,7 +149,7 @@ class ClosedForm(Solver):
         if goal.shape == (7,) and near.shape == self._q.shape:
             found, note = branches(*self._arm, goal, near, SLACK)
             if note >= 0:
-                self._notes = note
+                self._met = note
                 return found, goal
         self._positions(near)
         raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
@@ -142,6 +165,13 @@ class ClosedForm(Solver):
 
     def _residuals(self, poses: Array, path: Array) -> Array:
         return residuals(self.robot.placements, TASKS[self.task], _contiguous(poses), path)
+
+
+def _named(met: Counts | int) -> dict[str, Counts]:
+    """At which samples each kind of singularity was met, of those that were."""
+    bits = np.atleast_1d(met)
+    found = {name: np.flatnonzero(bits >> bit & 1) for bit, name in enumerate(_NAMES)}
+    return {name: samples for name, samples in found.items() if len(samples)}
 
 
 def _contiguous(poses: Array) -> Array:

@@ -1,14 +1,13 @@
-"""The constrained step: the task is strict, a natural posture is asked for with what joints are left over.
+"""The constrained step: the task is strict, soft rows are asked for with what joints are left over.
 
 Lecture "Inverse kinematics" (rrlab, University of Kaiserslautern), from "Underdetermined system" to "Optimization:
 Algorithm": Lagrange multipliers lead to one linear system for the step and the multipliers,
 
-    [ 2 A^T A   J^T ] [  dq    ]   [ 2 A^T w ]
-    [    J       0  ] [ lambda ] = [    e    ]
+    [ 2 A^T W A   J^T ] [  dq    ]   [ 2 A^T W b ]
+    [     J        0  ] [ lambda ] = [     e     ]
 
-Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out.
-`Solver.last.dependent_rows` says how many there are where a step has led to. An arm without joints to spare moves as
-by its inverse Jacobian.
+Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out;
+`Solver.last.dependent_rows` says how many. An arm without joints to spare moves as by its inverse Jacobian.
 """
 
 from __future__ import annotations
@@ -16,39 +15,122 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
 
+from simbridge.errors import InvalidParameter
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.chain import Array, Counts, compiled
 from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
-from simbridge.ik.solver import Array
-from simbridge.ik.steps.constrained import step
+from simbridge.ik.rows import Rows, SoftRows
+from simbridge.ik.solver import Solution, Target
+from simbridge.ik.steps.constrained import independent_rows, step
+from simbridge.ik.steps.work import Work
+from simbridge.robot import Robot
+
+# With the task's six, as many rows as the decomposition takes.
+_MOST_STRICT = 6
 
 
 class ConstrainedSettings(NamedTuple):
-    """Posture and weights (n,), pull, cut-off, and zeros (6,)."""
+    """What the compiled step is told, and what it tells.
 
+    Attributes:
+        hessian, gradient: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows, but for the posture's part of b.
+        posture, pull: That part: b = pull (posture - q), A = I.
+        strict, values: Strict rows (m, n) and what they are to attain (m,), after those of the task.
+        cutoff: Of dependent rows.
+        dependent: How many the last step found (1,).
+        rest, none: Zeros (n,) and (6,).
+    """
+
+    hessian: Array
+    gradient: Array
     posture: Array
-    weights: Array
     pull: float
+    strict: Array
+    values: Array
     cutoff: float
-    no_error: Array
+    dependent: Counts
+    rest: Array
+    none: Array
 
 
 @step_for(ConstrainedSettings)
 def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
-    """`steps.constrained.step`, strict and soft rows apart: their sum solves the whole system."""
-    s = settings
-    step(jacobian, error, rows, q, s.posture, s.weights, 0.0, s.cutoff, work, dq)
-    if s.pull > 0.0:
-        step(jacobian, s.no_error, rows, q, s.posture, s.weights, s.pull, s.cutoff, work, drift)
+    """The whole system in two parts: the task's error, whose motion is to lessen it, and all else, which drifts."""
+    s, n, own = settings, q.shape[0], settings.strict.shape[0]
+    total, room, strict, wanted, beside = rows + own, work, jacobian, error, s.none
+    if own > 0:
+        room = room_for(n, total)
+        strict, wanted, beside = np.zeros((n, total)), np.zeros(total), np.zeros(total)
+        strict[:, :rows], wanted[:rows] = jacobian[:, :rows], error[:rows]
+        strict[:, rows:], beside[rows:] = s.strict.T, s.values
+    rank = independent_rows(strict, total, s.cutoff, room)
+    s.dependent[0] = total - rank
+    step(wanted, total, rank, s.hessian, s.rest, room, dq)
+    soft = work.motion
+    for i in range(n):
+        soft[i] = s.gradient[i]
+        for j in range(n):
+            soft[i] += s.hessian[i, j] * s.pull * (s.posture[j] - q[j])
+    step(beside, total, rank, s.hessian, soft, room, drift)
+
+
+@compiled
+def room_for(joints: int, rows: int) -> Work:
+    """`Work` for a step with more rows than a task has."""
+    size = joints + rows
+    return Work(
+        np.zeros((size, size)),
+        np.zeros(size),
+        np.zeros(size, np.int64),
+        np.zeros(joints),
+        np.zeros(6),
+        np.zeros((rows, joints)),
+        np.zeros(rows),
+        np.zeros((rows, rows)),
+    )
 
 
 class Constrained(IterativeSolver):
-    """The constrained step. Settings: see `ConstrainedParameters`."""
+    """The constrained step. Settings: see `ConstrainedParameters`.
+
+    Args:
+        robot: The arm.
+        soft: Soft rows of one's own, in place of the natural posture.
+        strict: Strict rows of one's own, at most six, beside those of the task. What depends on others is solved in the
+            sense of least squares.
+        settings: Of `ConstrainedParameters`, by name.
+
+    Raises:
+        InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the natural posture, too.
+    """
 
     name = "constrained"
     Parameters = ConstrainedParameters
     settings: ConstrainedParameters
+
+    def __init__(
+        self, robot: Robot, *, soft: SoftRows | None = None, strict: Rows | None = None, **settings: Any
+    ) -> None:
+        posture = [name for name in ("posture", "weights", "pull") if name in settings]
+        if soft is not None and posture:
+            raise InvalidParameter("solver's soft rows", f"given with {' and '.join(posture)}", "given without")
+        self._soft, self._strict = soft, strict
+        super().__init__(robot, **settings)
+        if soft is not None or strict is not None:
+            # A run that was made with rows of one's own cannot be made again from what settings.toml says.
+            self.name = "constrained with own rows"
+        self._varying: CallableSolver | None = None
+        if any(rows is not None and rows.vary for rows in (soft, strict)):
+            self._varying = CallableSolver(robot, self._moved, name=self.name, task=self.task)
+
+    @property
+    def cutoff(self) -> float:
+        return self.settings.cutoff
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -59,9 +141,56 @@ class Constrained(IterativeSolver):
         return self.robot.home if not self.settings.posture else self.for_each_joint("posture", self.settings.posture)
 
     def kernel_settings(self) -> ConstrainedSettings:
-        weights = self.for_each_joint("weights", self.settings.weights)
-        s = self.settings
-        return ConstrainedSettings(np.array(self._posture), weights, float(s.pull), float(s.cutoff), np.zeros(6))
+        s, n = self.settings, self.robot.n
+        weights = self.for_each_joint("weights", s.weights)
+        hessian, gradient, pull = np.diag(2.0 * weights / weights.max()), np.zeros(n), float(s.pull)
+        strict, values = np.zeros((0, n)), np.zeros(0)
+        if self._soft is not None:
+            (hessian, gradient), pull = self._soft.normal_equations(self.robot.home), 0.0
+        if self._strict is not None:
+            strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
+            if len(strict) > _MOST_STRICT:
+                raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
+        posture, dependent = np.array(self._posture), np.zeros(1, np.int64)
+        return ConstrainedSettings(
+            hessian, gradient, posture, pull, strict, values, float(s.cutoff), dependent, np.zeros(n), np.zeros(6)
+        )
+
+    def step(self, target: Target) -> Array:
+        q = super().step(target)
+        self._dependent_rows = int(self._kernel_arguments[0].dependent[0])
+        return q
+
+    def track(self, poses: Array, q0: Array) -> Array:
+        if self._varying is None:
+            return super().track(poses, q0)
+        out, q = np.empty((len(poses), self.robot.n)), np.array(q0, dtype=float)
+        for t, pose in enumerate(np.array(poses, dtype=float)):
+            q = out[t] = self._iterated(q, pose)
+        return out
+
+    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        """As of every iterative solver; with rows that vary as `CallableSolver.solve`, a call being a whole step."""
+        return super().solve(target, q0) if self._varying is None else self._varying.solve(target, q0)
+
+    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        return super().solve_each(poses, q0) if self._varying is None else self._varying.solve_each(poses, q0)
+
+    def _iterated(self, q: Array, pose: Array) -> Array:
+        """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""
+        from simbridge.ik import iteration
+
+        settings, chain, rules = self._kernel_arguments
+        for _ in range(self.iterations):
+            if self._soft is not None:
+                settings.hessian[:], settings.gradient[:] = self._soft.normal_equations(q)
+            if self._strict is not None:
+                settings.strict[:], settings.values[:] = self._strict.at(q)
+            q = iteration.track(settings, chain, rules, 1, pose[None], q)[0]
+        return q
+
+    def _moved(self, q: Array, target: pin.SE3) -> Array:
+        return self._iterated(q, np.array(pin.SE3ToXYZQUAT(target)))
 
     def lag(self, period: float) -> float | None:
         """None to speak of: an iteration is to remove the whole error."""

@@ -167,12 +167,20 @@ class ForwardDynamics(Solver):
             return
         worst = int(np.argmax(np.maximum((kappa + 2.0 * damping) / 8.0, damping / 4.0)))
         if kappa[worst] + 2.0 * damping[worst] >= 8.0 or damping[worst] >= 4.0:
-            raise UnstableSolver(float(kappa[worst]), float(damping[worst]))
+            bare = 0.0 in (self.twin.tool_mass, self.twin.tool_inertia)
+            needed = self._least_masses()
+            raise UnstableSolver(float(kappa[worst]), float(damping[worst]), needed=needed, bare=bare)
         if self.kappa > 4.0:
             warnings.warn(
                 f"kappa = dt^2 kp/m is {self.kappa:.3g}: above 4 iterations overshoot (8 is the stability bound).",
                 stacklevel=4,
             )
+
+    def _least_masses(self) -> tuple[float, float]:
+        """Mass (kg) and inertia (kg m^2) at the tool above which the gains are stable."""
+        kp, kd = np.reshape(self.kp, (2, 3)).max(axis=1), np.reshape(self.kd, (2, 3)).max(axis=1)
+        least = np.maximum((self.dt**2 * kp + 2.0 * self.dt * kd) / 8.0, self.dt * kd / 4.0)
+        return float(least[0]), float(least[1])
 
     @property
     def iterations(self) -> int:

@@ -40,9 +40,7 @@ class GivenLength(NamedTuple):
 
 
 class BestLength(NamedTuple):
-    """The gains K (6,) of the error's components."""
-
-    gain: Array
+    """Nothing is to be set."""
 
 
 @step_for(GivenLength)
@@ -54,7 +52,7 @@ def given_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ig
 @step_for(BestLength)
 def best_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
     """`steps.jacobian_transpose.step_of_best_length`."""
-    step_of_best_length(jacobian, error, rows, q, settings.gain, work, dq)
+    step_of_best_length(jacobian, error, rows, q, work, dq)
 
 
 class JacobianTranspose(IterativeSolver):
@@ -80,7 +78,7 @@ class JacobianTranspose(IterativeSolver):
 
     def kernel_settings(self) -> GivenLength | BestLength:
         if self.settings.step_length == "buss-kim":
-            return BestLength(np.ones(6))
+            return BestLength()
         return GivenLength(0.25 * self.settings.dt**2 * self.alpha, np.array(expand_gain("kp", self.settings.kp)))
 
     def rotation_weight(self) -> float:

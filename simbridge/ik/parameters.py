@@ -130,6 +130,11 @@ class ClosedFormParameters:
         return ClosedForm(robot)
 
 
+@dataclass(frozen=True)
+class FunctionParameters:
+    """A function of one's own has no settings."""
+
+
 SolverParameters: TypeAlias = ForwardDynamicsParameters | IterativeParameters | ClosedFormParameters
 
 SOLVERS: dict[str, type[ForwardDynamicsParameters] | type[IterativeParameters] | type[ClosedFormParameters]] = {
@@ -143,6 +148,22 @@ SOLVERS: dict[str, type[ForwardDynamicsParameters] | type[IterativeParameters] |
     "closed-form": ClosedFormParameters,
 }
 """Every solver by its name at the command line."""
+
+
+def is_function(name: str) -> bool:
+    """Whether a solver's name is that of a function of one's own, `module:function`."""
+    place, _, function = name.rpartition(":")
+    return bool(place and function)
+
+
+def check_solver(name: str) -> None:
+    """Refuses a name that is neither a solver's nor a function's.
+
+    Raises:
+        UnknownName: There is no such solver.
+    """
+    if name not in SOLVERS and not is_function(name):
+        raise UnknownName("solver", name, SOLVERS, "A function of your own is given as module:function.")
 
 
 def unknown_setting(solver: str, setting: str) -> UnknownName:

@@ -37,6 +37,10 @@ class Pseudoinverse(IterativeSolver):
     def kernel_settings(self) -> PseudoinverseSettings:
         return PseudoinverseSettings(float(self.settings.alpha), float(self.settings.cutoff))
 
+    @property
+    def cutoff(self) -> float:
+        return self.settings.cutoff
+
     def lag(self, period: float) -> float | None:
         """T rho/(1 - rho) with rho = (1 - alpha)^N: each iteration leaves that part of the error, away from clamps."""
         return self._lag_of(1.0 - self.settings.alpha, period)

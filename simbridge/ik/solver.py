@@ -22,6 +22,10 @@ Array = NDArray[np.float64]
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
 
+CUTOFF = 1e-6
+"""Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""
+
+
 def as_pose(target: Target) -> Array:
     """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,)."""
     if isinstance(target, pin.SE3):
@@ -68,6 +72,8 @@ class Diagnosis:
         target: The target (7,) of the last step.
         iterations: Iterations spent on it.
         task: "pose", "axis" or "position": what of the target was to be attained.
+        cutoff: Share of the largest singular value up to which rows of the task depend on others.
+        found: How many the solver's last iteration found to depend on others, if it looks for them.
     """
 
     robot: Robot
@@ -75,6 +81,8 @@ class Diagnosis:
     target: Array
     iterations: int
     task: str = "pose"
+    cutoff: float = CUTOFF
+    found: int | None = None
 
     @cached_property
     def residual(self) -> tuple[float, float]:
@@ -93,12 +101,16 @@ class Diagnosis:
 
     @cached_property
     def dependent_rows(self) -> int:
-        """How many rows of the task depend on others here: above 0 the arm is singular, or has too few joints.
+        """How many rows of the task depend on others: above 0 the arm is singular, or has too few joints.
 
-        Directions in which it never moves, such as across the plane of a planar arm, are not counted.
+        What the solver found in its last iteration, if it looks for them; else those at `q`. Directions in which the
+        arm never moves, such as across the plane of a planar arm, are not counted.
         """
-        singular = self._singular_values
-        return int(np.sum(singular <= 1e-6 * singular[0]))
+        if self.found is not None:
+            from simbridge.ik.task import TASKS
+
+            return self.found - (TASKS[self.task] - len(self._singular_values))
+        return int(np.sum(self._singular_values <= self.cutoff * self._singular_values[0]))
 
     @cached_property
     def manipulability(self) -> float:
@@ -134,6 +146,8 @@ class Solver(ABC):
         # What `last` is about: joint positions and target. Made when asked for: it would double the time of a step.
         self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
+        # What the last step found of them, in solvers that look for them.
+        self._dependent_rows: int | None = None
 
     @property
     def q(self) -> Array:
@@ -144,8 +158,15 @@ class Solver(ABC):
     def last(self) -> Diagnosis | None:
         """Residual, iterations, manipulability and nearest limit after the last step; None before the first."""
         if self._last is None and self._stepped is not None:
-            self._last = Diagnosis(self.robot, *self._stepped, self.iterations, self.task)
+            self._last = Diagnosis(
+                self.robot, *self._stepped, self.iterations, self.task, self.cutoff, self._dependent_rows
+            )
         return self._last
+
+    @property
+    def cutoff(self) -> float:
+        """Share of the Jacobian's largest singular value up to which rows of the task count as dependent on others."""
+        return CUTOFF
 
     @property
     @abstractmethod
@@ -214,6 +235,15 @@ class Solver(ABC):
         with the same task.
         """
         return self
+
+    def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
+        """Sentences on what is special about the way that `track` takes; for most solvers there is nothing to say.
+
+        Args:
+            poses: Targets (T, 7).
+            q0: Start (n,), rad.
+        """
+        return ()
 
     def lag(self, period: float) -> float | None:
         """How long the solution trails a target that moves at constant speed, s; None when no formula is known.

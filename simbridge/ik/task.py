@@ -9,6 +9,7 @@ An arm with more joints than its task has rows is redundant: it has a null space
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import TYPE_CHECKING
 
@@ -18,9 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge import pose
 from simbridge.errors import UnknownName
 from simbridge.ik.chain import Array, chain_frames, compiled, pose_error
+from simbridge.ik.codegen.mathematics import axis_turn
 
 if TYPE_CHECKING:
     from simbridge.robot import Robot
+
+_axis_turn = compiled(inspect.unwrap(axis_turn))
 
 TASKS = {"pose": 6, "axis": 5, "position": 3}
 """Every task by its name, with the number of its rows."""
@@ -59,17 +63,12 @@ def task_error(rows: int, target: Array, rotation: Array, tool: Array, e: Array)
         e[3 + i] = 0.0
     if rows == 3:
         return
-    ax, ay, az = tool[0, 2], tool[1, 2], tool[2, 2]
-    bx, by, bz = rotation[0, 2], rotation[1, 2], rotation[2, 2]
-    x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
-    sine = math.sqrt(x * x + y * y + z * z)
-    cosine = ax * bx + ay * by + az * bz
-    if sine > 1e-12:
-        scale = math.atan2(sine, cosine) / sine
-        e[3], e[4], e[5] = scale * x, scale * y, scale * z
-    elif cosine < 0.0:
-        # Opposite axes: half a turn about any axis across will do, such as the tool's x axis.
-        e[3], e[4], e[5] = math.pi * tool[0, 0], math.pi * tool[1, 0], math.pi * tool[2, 0]
+    # Opposite axes: half a turn about any axis across will do, such as the tool's x axis.
+    e[3], e[4], e[5] = _axis_turn(
+        tool[0, 2], tool[1, 2], tool[2, 2],
+        rotation[0, 2], rotation[1, 2], rotation[2, 2],
+        tool[0, 0], tool[1, 0], tool[2, 0],
+    )  # fmt: skip
 
 
 @compiled

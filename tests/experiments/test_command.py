@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import matplotlib.image
 import numpy as np
@@ -84,6 +85,65 @@ def test_several_solvers_are_compared_each_once_in_the_order_given(cli, tmp_path
     assert list(json.loads(answer.out)["errors"]) == ["feedback", "closed-form"]
 
 
+@pytest.fixture
+def own_solver(tmp_path, monkeypatch):
+    """The name of a solver of one's own, a function in a module in the working directory."""
+    (tmp_path / "my_ik.py").write_text(
+        "import simbridge\n\n"
+        "exact = simbridge.ClosedForm(simbridge.load_robot('ur10'))\n\n"
+        "def nearest(q, target):\n"
+        "    return exact.solve(target, q).q\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    yield "my_ik:nearest"
+    sys.modules.pop("my_ik", None)
+
+
+OWN = {
+    "homogenization": ("--samples", "20"),
+    "convergence": ("--iterations", "20"),
+    "interpolation": ("--steps", "20"),
+    "tracking": ("--kp", "50"),
+    "solvers": ("--samples", "3"),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_solver_of_ones_own_takes_part_in_every_experiment(cli, own_solver, name):
+    both = ("--solver", own_solver, "closed-form")
+    answer = cli("experiment", name, *both, *OWN[name], "--out", "out", "--json")
+    assert answer.status == 0, answer.message
+    found = json.loads(answer.out)
+    # What it answers is the closed form's answer, and so is every figure but time.
+    if name == "tracking":
+        own, exact = found["laps"]
+        assert (own.pop("solver"), exact.pop("solver")) == (own_solver, "closed-form")
+        assert own["rms_m"] < 1e-9 and own["predicted_rms_m"] is None
+        places = [setting for setting in found["dial"] if setting["kp"] is None]
+        assert [place["solver"] for place in places] == [own_solver, "closed-form"]
+        assert places[0]["off_path_rms_m"] == pytest.approx(places[1]["off_path_rms_m"], rel=1e-6)
+        return
+    part = {"homogenization": "matrices", "convergence": "errors", "interpolation": "edges", "solvers": "solvers"}[name]
+    own, exact = (found[part][solver] for solver in (own_solver, "closed-form"))
+    if name == "homogenization":
+        assert np.allclose(own["mean"], exact["mean"], atol=1e-9)
+    elif name == "convergence":
+        assert np.allclose(own, exact, atol=1e-9)
+    elif name == "interpolation":
+        assert [edge["iterations_to_1_mm"] for edge in own] == [1.0] * 4
+    else:
+        assert own["poses"]["success"] == 1.0
+        assert own["trajectory"]["rms"] < 1e-9
+
+
+def test_a_solver_of_ones_own_stands_in_the_tables_and_figures(cli, own_solver, tmp_path):
+    answer = cli("experiment", "tracking", "--solver", own_solver, "--kp", 50, "--out", "out")
+    assert answer.status == 0, answer.message
+    rows = [line for line in answer.out.splitlines() if line.startswith(own_solver)]
+    assert len(rows) == 2  # of the square, and beside the dial
+    assert (tmp_path / "out" / "tracking.png").stat().st_size > 10_000
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -94,6 +154,8 @@ def test_several_solvers_are_compared_each_once_in_the_order_given(cli, tmp_path
         (("homogenization", "--samples", "1"), "samples"),
         (("tracking", "--kp", "0"), "kp"),
         (("tracking", "--target-rate", "500"), "target-rate"),
+        (("tracking", "--solver", "no_module_for_tests:step"), "importing no_module_for_tests failed"),
+        (("tracking", "--solver", "json:dump"), "The solver json:dump failed with"),
         (("solvers", "--scenario", "squar_tracking"), "square_tracking"),
         (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
     ],

@@ -138,7 +138,7 @@ def test_what_never_arrives_has_no_arrival():
 
 
 def test_the_dial_trades_delay_for_smoothness():
-    settings = dial.measure(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.5, 2.0, 10.0, 50.0))
+    settings = dial.sweep(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.5, 2.0, 10.0, 50.0))
     assert np.all(np.diff([s.delay for s in settings]) < 0.0)
     assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
     # Held for 100 ms, exact targets are 45 ms old on average at the solver's instants.
@@ -146,11 +146,30 @@ def test_the_dial_trades_delay_for_smoothness():
 
 
 def test_between_smoothing_and_exact_there_is_a_gain_that_stays_closest_to_the_path():
-    settings = dial.measure(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.2, 1.0, 50.0))
+    settings = dial.sweep(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.2, 1.0, 50.0))
     too_smooth, best, exact = (s.off_path for s in settings)
     assert best < 0.8 * exact < too_smooth
 
 
 def test_without_noise_and_at_the_solvers_own_rate_the_exact_setting_is_on_the_path():
-    (exact,) = dial.measure(UR10, dial.SlowTargets(0.2, 100.0, 0.0, 0), gains=(50.0,))
+    (exact,) = dial.sweep(UR10, dial.SlowTargets(0.2, 100.0, 0.0, 0), gains=(50.0,))
     assert exact.off_path < 1e-5
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_any_solver_has_a_place_beside_the_dial_on_any_robot(name):
+    robot = load_robot(name)
+    targets = dial.SlowTargets(0.2, 10.0, 0.002, 0)
+    (kp, fixed) = dial.sweep(robot, targets, gains=(50.0,), beside=["feedback", "jacobian-transpose"])
+    # The transpose has the gain itself; of what has none an exact solver stands where the dial ends.
+    assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
+    assert fixed.off_path == pytest.approx(kp.off_path, rel=0.02)
+    assert fixed.delay == pytest.approx(kp.delay, abs=0.005)
+
+
+def test_the_response_of_any_solver_on_a_planar_arm_stays_in_its_plane():
+    robot = load_robot("planar2r")
+    spread = homogenization.response(robot, solver_named(robot, "closed-form"), 30, seed=1)
+    # Of six directions an exact planar arm answers two, which their mean over six makes three.
+    np.testing.assert_allclose(spread.mean[:2, :2], 3.0 * np.eye(2), atol=0.05)
+    assert np.abs(spread.mean[2]).max() < 1e-9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from simbridge.kinematics import tool_path
 from simbridge.robot import load_robot
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.calibration import read_calibration
+from simbridge.trajectory import Trajectory
 
 DATA = Path(__file__).parents[1] / "data"
 URS = ["ur3", "ur5", "ur10", "ur3e", "ur5e", "ur10e", "ur16e", "ur20", "ur30"]
@@ -280,6 +282,53 @@ def test_at_the_wrist_singularity_wrist_3_stays_where_it_is_and_the_solver_says_
     assert misses(UR10, target, branch[None]) < 1e-10
     assert SOLVER.branches(tool(UR10, UR10.home)[0]).shape == (8, 6)
     assert SOLVER.singular == ()
+
+
+def through_the_wrist_singularity(samples=9):
+    """Joint positions (T, 6) that stop with wrist 1 and wrist 3 in line for the middle third of the way."""
+    joints = np.tile([0.2, -1.3, 1.9, -0.4, 0.0, 0.9], (samples, 1))
+    joints[:, 0] += np.linspace(0.0, 0.02, samples)
+    third = samples // 3
+    joints[:third, 4] = 0.001 * np.arange(third, 0, -1)
+    joints[-third:, 4] = 0.001 * np.arange(1, third + 1)
+    return joints
+
+
+def test_along_a_way_the_solver_says_which_samples_were_singular_and_of_what_kind():
+    joints, solver = through_the_wrist_singularity(), ClosedForm(UR10)
+    poses = tool(UR10, joints)
+    assert solver.singular == ()
+    for follow in (solver.track, solver.solve_each):
+        follow(poses, joints[0])
+        assert solver.singular == ("wrist",)
+        assert solver.singular_samples["wrist"].tolist() == [3, 4, 5]
+    solver.track(poses[:3], joints[0])
+    assert solver.singular_samples == {}
+    assert solver.solve(poses[4], joints[4]).converged
+    assert solver.singular_samples["wrist"].tolist() == [0]
+    solver.solve(poses[0], joints[0])
+    assert solver.singular == ()
+    solver.step(poses[4])
+    assert solver.singular == ("wrist",)
+    solver.reset(joints[0])
+    assert solver.singular == ()
+
+
+def test_a_run_through_singular_poses_tells_so(cli, tum, tmp_path):
+    joints = through_the_wrist_singularity(30)
+    path = tum(tmp_path / "line.tum", Trajectory(0.008 * np.arange(30), tool(UR10, joints)))
+    solving = ("--solver", "closed-form", "--home", *joints[0])
+    out = tmp_path / "run"
+    answer = cli("run", path, *solving, "--out", out)
+    assert answer.status == 0, answer.message
+    told = "met singular poses in 10 of 30 samples (wrist 10, first sample 10)"
+    assert told in answer.out
+    (note,) = json.loads((out / "summary.json").read_text())["solver_notes"]
+    assert told in note
+    (again,) = json.loads(cli("check", path, *solving, "--json").out)["solver_notes"]
+    assert again == note
+    other = json.loads(cli("check", path, "--home", *joints[0], "--json").out)
+    assert other["solver_notes"] == []
 
 
 def test_at_the_wrist_singularity_wrist_3_turns_where_the_arm_would_not_reach():

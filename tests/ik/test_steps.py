@@ -186,27 +186,33 @@ def test_the_transpose_is_the_transpose(case, alpha):
 
 @given(any_case)
 def test_the_best_length_is_buss_and_kims(case):
-    dq, _ = case.run(jacobian_transpose.step_of_best_length, np.ones(6))
+    dq, _ = case.run(jacobian_transpose.step_of_best_length)
     reach = case.j @ case.j.T @ case.e
     close(dq, case.e @ reach / (reach @ reach) * case.j.T @ case.e if np.any(reach) else np.zeros(case.n))
 
 
 @given(regular_case)
-def test_no_other_length_of_the_transpose_leaves_less_weighted_error(case):
-    gain = case.rng.uniform(0.1, 10.0, 6)
-    dq, _ = case.run(jacobian_transpose.step_of_best_length, gain)
+def test_no_other_length_of_the_transpose_leaves_less_error(case):
+    dq, _ = case.run(jacobian_transpose.step_of_best_length)
 
     def left(share):
-        error = case.e - share * case.j @ dq
-        return error @ (gain[: case.m] * error)
+        return np.linalg.norm(case.e - share * case.j @ dq)
 
     assert left(1.0) <= min(left(share) for share in (0.0, 0.5, 0.99, 1.01, 2.0)) * (1.0 + 1e-12)
+
+
+def constrained_step(jacobian, error, rows, q, weights, natural, cutoff, work, dq):
+    """The whole step with one soft row a joint, dq_i = natural_i, and how many strict rows depend on others."""
+    hessian = 2.0 * np.diag(weights) / (weights.max() or 1.0)
+    rank = constrained.independent_rows(jacobian, rows, cutoff, work)
+    constrained.step(error, rows, rank, hessian, hessian @ natural, work, dq)
+    return rows - rank
 
 
 @given(any_case, st.floats(0.0, 1.0))
 def test_the_constrained_step_obeys_the_strict_rows_and_counts_those_that_depend(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
-    dq, dropped = case.run(constrained.step, case.posture, weights, pull, constrained.CUTOFF)
+    dq, dropped = case.run(constrained_step, weights, pull * (case.posture - case.q), constrained.CUTOFF)
     assert dropped == case.m - case.rank
     # What no motion can do is solved in the sense of least squares; without dropped rows this is e itself.
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
@@ -218,8 +224,8 @@ def test_the_constrained_step_obeys_the_strict_rows_and_counts_those_that_depend
 @given(any_case, st.floats(0.0, 1.0))
 def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
-    dq, _ = case.run(constrained.step, case.posture, weights, pull, constrained.CUTOFF)
     natural = pull * (case.posture - case.q)
+    dq, _ = case.run(constrained_step, weights, natural, constrained.CUTOFF)
     # At the minimum the cost's gradient has no part in the null space, the only place left to move.
     free = np.eye(case.n) - np.linalg.pinv(case.j, rcond=1e-9) @ case.j
     gradient = 2.0 * weights * (dq - natural)
@@ -227,21 +233,24 @@ def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pul
 
 
 @given(regular_case)
-def test_the_constrained_step_solves_the_lectures_system(case):
+def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case):
     if case.m > case.n:
         case = Case(int(case.rng.integers(2**32)), 12, case.m, 6, 0.0)
-    weights, natural = case.rng.uniform(0.5, 2.0, case.n), case.posture - case.q
-    dq, dropped = case.run(constrained.step, case.posture, weights, 1.0, constrained.CUTOFF)
-    kkt = np.block([[2.0 * np.diag(weights), case.j.T], [case.j, np.zeros((case.m, case.m))]])
-    expected = np.linalg.solve(kkt, np.r_[2.0 * weights * natural, case.e])[: case.n]
-    assert dropped == 0
-    close(dq, expected, 1e-9)
+    soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
+    hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
+
+    def step(jacobian, error, rows, q, work, dq):
+        constrained.step(error, rows, constrained.independent_rows(jacobian, rows, 1e-9, work), *system, work, dq)
+
+    system = (hessian, gradient)
+    kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])
+    close(case.run(step)[0], np.linalg.solve(kkt, np.r_[gradient, case.e])[: case.n], 1e-7)
 
 
 @given(any_case)
 def test_joints_without_a_weight_still_leave_the_strict_rows_obeyed(case):
     weights = case.rng.integers(0, 2, case.n).astype(float)
-    dq, _ = case.run(constrained.step, case.posture, weights, 0.5, constrained.CUTOFF)
+    dq, _ = case.run(constrained_step, weights, 0.5 * (case.posture - case.q), constrained.CUTOFF)
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
     assert np.abs(case.j @ dq - doable).max() <= 1e-9 * (1.0 + np.abs(dq).max())
 
@@ -251,7 +260,7 @@ def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
     ones, none = np.ones(case.n), np.zeros(case.m)
     for step, parameters, unpulled in (
         (damped_least_squares.step, (damping, 0.3 * ones, case.posture, False), (damping, 0.0 * ones, ones, False)),
-        (constrained.step, (case.posture, ones, 0.7, 1e-9), (case.posture, ones, 0.0, 1e-9)),
+        (constrained_step, (ones, 0.7 * (case.posture - case.q), 1e-9), (ones, 0.0 * ones, 1e-9)),
     ):
         whole, _ = case.run(step, *parameters)
         close(whole, case.run(step, *unpulled)[0] + case.run(step, *parameters, error=none)[0], 1e-8)
@@ -266,9 +275,9 @@ def test_no_step_gives_nan_for_any_rank_and_scale(case, damping, size):
         (feedback.step, (gain,)),
         (damped_least_squares.step, (damping, ones, case.posture, False)),
         (jacobian_transpose.step, (1.0, gain)),
-        (jacobian_transpose.step_of_best_length, (gain,)),
-        (constrained.step, (case.posture, ones, 1.0, 1e-9)),
-        (constrained.step, (case.posture, 0.0 * ones, 1.0, 1e-9)),
+        (jacobian_transpose.step_of_best_length, ()),
+        (constrained_step, (ones, case.posture - case.q, 1e-9)),
+        (constrained_step, (0.0 * ones, case.posture - case.q, 1e-9)),
     ):
         first, _ = case.run(step, *parameters, error=error)
         assert first.tobytes() == case.run(step, *parameters, error=error)[0].tobytes()

@@ -25,24 +25,18 @@ def step(jacobian: Array, error: Array, rows: int, q: Array, alpha: float, gain:
 
 
 @compiled
-def step_of_best_length(jacobian: Array, error: Array, rows: int, q: Array, gain: Array, work: Work, dq: Array) -> None:
-    """The transpose's motion with the length that leaves, to first order, the least e^T K e.
+def step_of_best_length(jacobian: Array, error: Array, rows: int, q: Array, work: Work, dq: Array) -> None:
+    """The transpose's motion with the length that leaves, to first order, the least error.
 
-    For K = I it is alpha = <e, J J^T e> / <J J^T e, J J^T e>: Buss, "Introduction to inverse kinematics with Jacobian
-    transpose, pseudoinverse and damped least squares methods", 2004. With a K it
-    is the same search along the steepest descent of e^T K e, so it never turns negative.
-
-    Args:
-        gain: Diagonal of K (6,), not negative.
+    alpha = <e, J J^T e> / <J J^T e, J J^T e>: Buss, "Introduction to inverse kinematics with Jacobian transpose,
+    pseudoinverse and damped least squares methods", 2004.
     """
-    for k in range(rows):
-        work.task[k] = gain[k] * error[k]
-    to_joints(jacobian, work.task, rows, dq)
+    to_joints(jacobian, error, rows, dq)
     to_task(jacobian, dq, rows, work.task)
     pull, reach = 0.0, 0.0
     for k in range(rows):
-        pull += gain[k] * error[k] * work.task[k]
-        reach += gain[k] * work.task[k] * work.task[k]
+        pull += error[k] * work.task[k]
+        reach += work.task[k] * work.task[k]
     # A reach that is zero, or too small for its square to be told from it, has no direction to search.
     alpha = pull / reach if reach > 1e-290 else 0.0
     for j in range(jacobian.shape[0]):

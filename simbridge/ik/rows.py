@@ -1,0 +1,83 @@
+"""Linear conditions on the motion of one iteration, as a user gives them to the constrained step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simbridge.errors import InvalidParameter
+
+Array: TypeAlias = NDArray[np.float64]
+Given: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
+
+# Singular values up to this share of the largest are rounding.
+_FREE = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Conditions A dq = b on the motion dq (n,) of one iteration, rad (of sliding joints m).
+
+    Attributes:
+        matrix: A (k, n), or a function of the joint positions q (n,) that returns it.
+        values: b (k,), or such a function: pull * (wanted - A @ q) goes part of the way to A q = wanted.
+    """
+
+    matrix: Given
+    values: Given
+
+    @property
+    def vary(self) -> bool:
+        """Whether they depend on the joint positions."""
+        return callable(self.matrix) or callable(self.values)
+
+    def at(self, q: Array) -> tuple[Array, Array]:
+        """A (k, n) and b (k,) at joint positions q (n,).
+
+        Raises:
+            InvalidParameter: They are not of these shapes, or not finite.
+        """
+        matrix, values = (
+            np.asarray(given(q.copy()) if callable(given) else given, dtype=float)
+            for given in (self.matrix, self.values)
+        )
+        fit = matrix.ndim == 2 and matrix.shape[1] == len(q) and values.shape == matrix.shape[:1]
+        if not (fit and np.isfinite(matrix).all() and np.isfinite(values).all()):
+            given = f"{matrix.shape} and {values.shape}"
+            raise InvalidParameter("shape of a solver's rows", given, f"(k, {len(q)}) and (k,), of finite numbers")
+        return matrix, values
+
+
+@dataclass(frozen=True, eq=False)
+class SoftRows(Rows):
+    """Conditions that are kept as far as the strict ones leave room, in the sense of weighted least squares.
+
+    Attributes:
+        weights: How much each row counts (k,), positive; all alike by default.
+    """
+
+    weights: ArrayLike = 1.0
+
+    def normal_equations(self, q: Array) -> tuple[Array, Array]:
+        """2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,), scaled: the heaviest joint's entry is two.
+
+        What the rows leave free is to rest.
+
+        Raises:
+            InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
+        """
+        matrix, values = self.at(q)
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape not in ((), values.shape) or not (np.isfinite(weights).all() and (weights > 0.0).all()):
+            raise InvalidParameter("weights of a solver's rows", self.weights, f"one positive number, or {len(values)}")
+        root = np.sqrt(weights * np.ones(len(values)))
+        rows, wanted = root[:, None] * matrix, root * values
+        _, singular, directions = np.linalg.svd(rows)
+        free = directions[int(np.sum(singular > _FREE * singular.max(initial=0.0))) :]
+        hessian = rows.T @ rows
+        scale = max(float(hessian.diagonal().max()), 1e-290)
+        return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale

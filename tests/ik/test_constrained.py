@@ -1,0 +1,147 @@
+"""The constrained step with rows of one's own, and which rows it finds to depend on others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.constrained import Constrained
+from simbridge.ik.pseudoinverse import Pseudoinverse
+from simbridge.ik.rows import Rows, SoftRows
+from simbridge.ik.task import residual, task_jacobian
+from simbridge.kinematics import tool_path
+from simbridge.robot import load_robot
+
+UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
+PLAIN = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
+TARGET = tool_path(PLANAR3R, np.array([[0.4, 0.9, -0.5]]))[0]
+
+
+def settled(solver, target=TARGET, steps=60):
+    q = solver.track(np.tile(target, (steps, 1)), solver.robot.home)[-1]
+    assert residual(solver.task, target, tool_path(solver.robot, q[None])[0])[0] < 1e-4
+    return q
+
+
+def test_soft_rows_of_ones_own_take_the_place_of_the_natural_posture():
+    # One joint is to spare: the last one goes to the angle that is asked for, exactly, and the tool to its target.
+    last = np.array([[0.0, 0.0, 1.0]])
+    q = settled(Constrained(PLANAR3R, soft=SoftRows(last, lambda q: 0.3 * (0.7 - q[2:]))))
+    assert q[2] == pytest.approx(0.7, abs=1e-3)
+    assert settled(Constrained(PLANAR3R))[2] != pytest.approx(0.7, abs=0.05)
+
+
+def test_heavier_soft_rows_win_over_lighter_ones():
+    both = np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 1.0]])
+    ends = [
+        settled(Constrained(PLANAR3R, soft=SoftRows(both, lambda q: 0.3 * ([0.9, 0.3] - q[2]), weights)))[2]
+        for weights in ([1.0, 1.0], [3.0, 1.0])
+    ]
+    assert ends == pytest.approx([0.6, 0.75], abs=2e-3)
+
+
+def test_what_soft_rows_leave_free_rests():
+    # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and the task decide.
+    held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
+    here = tool_path(UR10, UR10.home[None])[0]
+    q = Constrained(UR10, soft=held, task="position").track(np.tile(here, (20, 1)), UR10.home)[-1]
+    assert np.abs(q - UR10.home).max() < 1e-12
+
+
+def test_strict_rows_of_ones_own_are_kept_beside_the_task():
+    # The two last joints are geared together: their difference is driven to zero, and stays.
+    gear = np.array([[0.0, 1.0, -1.0]])
+    q = settled(Constrained(PLANAR3R, strict=Rows(gear, lambda q: -0.5 * gear @ q)))
+    assert q[1] == pytest.approx(q[2], abs=1e-6)
+    # With a motion of zero asked for the difference stays as it was at the start.
+    q = settled(Constrained(PLANAR3R, strict=Rows(gear, [0.0])))
+    assert q[1] - q[2] == pytest.approx(PLANAR3R.home[1] - PLANAR3R.home[2], abs=1e-9)
+
+
+@pytest.mark.parametrize("task", ["position", "axis", "pose"])
+def test_an_iteration_with_rows_of_ones_own_solves_the_lectures_system(task):
+    rng = np.random.default_rng(7)
+    q = UR10.home
+    target = tool_path(UR10, (q + 1e-7 * rng.normal(size=6))[None])[0]
+    soft, wanted, weights = rng.normal(size=(8, 6)), 1e-6 * rng.normal(size=8), rng.uniform(0.5, 2.0, 8)
+    solver = Constrained(UR10, soft=SoftRows(soft, wanted, weights), task=task, iterations=1, **PLAIN)
+    moved = solver.track(target[None], q)[0] - q
+    strict = task_jacobian(UR10, q, task)
+    reached = strict @ moved
+    m = len(strict)
+    kkt = np.block([[2.0 * (soft.T * weights) @ soft, strict.T], [strict, np.zeros((m, m))]])
+    expected = np.linalg.solve(kkt, np.r_[2.0 * (soft.T * weights) @ wanted, reached])[:6]
+    assert np.abs(moved - expected).max() < 1e-8 * np.abs(expected).max()
+    left = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
+    assert max(left) < 1e-11
+
+
+def test_rows_that_a_function_gives_are_those_that_are_constant():
+    soft, wanted, target = np.eye(3)[:2], np.array([0.01, -0.02]), np.tile(TARGET, (20, 1))
+    constant = Constrained(PLANAR3R, soft=SoftRows(soft, wanted))
+    given = Constrained(PLANAR3R, soft=SoftRows(lambda q: soft, lambda q: wanted))
+    assert np.array_equal(constant.track(target, PLANAR3R.home), given.track(target, PLANAR3R.home))
+
+
+def test_rows_that_a_function_gives_are_solved_to_the_tolerance():
+    solver = Constrained(PLANAR3R, soft=SoftRows(np.eye(3), lambda q: 0.5 * (PLANAR3R.home - q)))
+    found = solver.solve(TARGET)
+    assert found.converged
+    assert residual("position", TARGET, tool_path(PLANAR3R, found.q[None])[0])[0] < 1e-9
+    assert solver.solve_each(np.tile(TARGET, (3, 1)), PLANAR3R.home)[2].all()
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ({"soft": SoftRows(np.eye(4), np.zeros(4))}, "rows"),
+        ({"soft": SoftRows(np.eye(3), np.zeros(2))}, "rows"),
+        ({"soft": SoftRows(np.eye(3), [0.0, math.nan, 0.0])}, "finite"),
+        ({"soft": SoftRows(np.eye(3), np.zeros(3), [1.0, -1.0, 1.0])}, "weights"),
+        ({"soft": SoftRows(np.eye(3), np.zeros(3)), "pull": 0.1}, "pull"),
+        ({"strict": Rows(np.ones((7, 3)), np.zeros(7))}, "at most 6"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused(rows, message):
+    with pytest.raises(InvalidParameter, match=message):
+        Constrained(PLANAR3R, **rows)
+
+
+def test_a_solver_with_rows_of_ones_own_does_not_pass_for_the_one_that_settings_name():
+    assert Constrained(PLANAR3R, soft=SoftRows(np.eye(3), np.zeros(3))).name != "constrained"
+    assert Constrained(PLANAR3R).name == "constrained"
+
+
+def stepped(solver, q):
+    solver.reset(q)
+    solver.step(tool_path(solver.robot, np.array([q]))[0])
+    return solver.last
+
+
+def test_the_dependent_rows_are_those_that_the_step_has_found():
+    # Stretched out, a planar arm cannot move along itself: of its two directions one depends on the other.
+    stretched = [0.3, 0.0, 0.0]
+    assert stepped(Constrained(PLANAR3R, iterations=1), stretched).dependent_rows == 1
+    assert stepped(Constrained(PLANAR3R, pull=0.0), stretched).dependent_rows == 1
+    assert stepped(Constrained(PLANAR3R), PLANAR3R.home).dependent_rows == 0
+    # The posture has bent the arm by the last of more iterations.
+    assert stepped(Constrained(PLANAR3R, iterations=10), stretched).dependent_rows == 0
+
+
+def test_the_threshold_of_dependent_rows_is_the_solvers_own():
+    singular = np.linalg.svd(task_jacobian(PLANAR2R, np.array([0.2, 0.01]), "position"), compute_uv=False)
+    share = singular[1] / singular[0]
+    for kind, settings in ((Constrained, {"iterations": 1}), (Pseudoinverse, {})):
+        below, above = (
+            stepped(kind(PLANAR2R, cutoff=factor * share, **settings), [0.2, 0.01]) for factor in (0.5, 2.0)
+        )
+        assert (below.dependent_rows, above.dependent_rows) == (0, 1)
+        assert above.cutoff == pytest.approx(2.0 * share)
+
+
+def test_a_strict_row_that_the_arm_has_no_joint_for_is_counted():
+    hold = Rows(np.eye(3)[1:], np.zeros(2))
+    assert stepped(Constrained(PLANAR3R, strict=hold), PLANAR3R.home).dependent_rows == 1

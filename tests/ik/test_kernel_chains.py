@@ -1,0 +1,165 @@
+"""The machine code of generated kernels against pinocchio: turning and sliding joints, one to twelve of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import types
+
+from simbridge.ik.codegen import mathematics
+from simbridge.ik.codegen.cache import Module
+from simbridge.ik.codegen.expression import Trace, statements
+from simbridge.ik.codegen.source import forward_dynamics_source, structure
+
+# Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
+CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
+VECTOR, MATRIX, TENSOR = (types.Array(types.float64, dimensions, "C") for dimensions in (1, 2, 3))
+
+# The kernel's own `move`, which is compiled into its loops, as a function of its own.
+MOVED = """
+@entry
+def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion):
+    move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)
+"""
+
+
+class Chain:
+    """A chain that holds many of the zeros and ones of built arms, and askew frames, and its machine code."""
+
+    def __init__(self, kinds):
+        rng = np.random.default_rng(len(kinds))
+        quarter = pin.exp3(np.array([math.pi / 2, 0.0, 0.0]))
+        self.slides, self.n = [kind == "p" for kind in kinds], len(kinds)
+        self.placements = [
+            pin.SE3(
+                [np.eye(3), quarter, quarter.T, pin.exp3(rng.uniform(-2, 2, 3))][rng.integers(4)],
+                rng.uniform(-0.5, 0.5, 3) * (rng.random(3) < 0.7),
+            )
+            for _ in range(self.n + 1)
+        ]
+        self.frames = np.array([placement.homogeneous for placement in self.placements])
+        text = forward_dynamics_source(self.frames, self.slides) + MOVED + self._kinematics()
+        module = Module(text, "chain of a test")
+        self.move = module.function("moved", (TENSOR, *[VECTOR] * 6, types.float64, *[VECTOR] * 3))
+        self.kinematics = module.function("kinematics", (TENSOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX))
+
+    def _kinematics(self):
+        """Tool frame, Jacobian and mass matrix, traced and printed as the kernel is."""
+        trace, n = Trace(), self.n
+        symbols = [
+            [[trace.name(f"placements[{i}, {r}, {c}]") if v != v else v for c, v in enumerate(row)] for r, row in rows]
+            for i, rows in ((i, enumerate(frame)) for i, frame in enumerate(structure(self.frames).tolist()))
+        ]
+        at = mathematics.frames(symbols, self.slides, [trace.name(f"q[{i}]") for i in range(n)])
+        twists = mathematics.jacobian(at, self.slides)
+        mass = mathematics.mass_matrix(at, twists, [trace.name(f"twin[{i}]") for i in range(4)])
+        results = [(f"tool[{r}, {c}]", at.rotation[r][c]) for r in range(3) for c in range(3)]
+        results += [(f"tool[{r}, 3]", at.position[r]) for r in range(3)]
+        results += [(f"jacobian[{r}, {c}]", twists[c][r]) for r in range(6) for c in range(n)]
+        results += [(f"mass[{r}, {c}]", mass[r][c]) for r in range(n) for c in range(r + 1)]
+        body = "\n".join(f"    {line}" for line in statements(trace, results))
+        return f"\n@entry\ndef kinematics(placements, q, twin, tool, jacobian, mass):\n{body}\n"
+
+    def expected(self, q, twin):
+        """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia, then each link's."""
+        model, parent = pin.Model(), 0
+        for i, slides in enumerate(self.slides):
+            joint = pin.JointModelPZ() if slides else pin.JointModelRZ()
+            parent = model.addJoint(parent, joint, self.placements[i], f"j{i}")
+            # A link's mass stays where its joint begins, wherever a slide has gone: there it is q behind the frame.
+            origin = np.array([0.0, 0.0, -q[i] if slides else 0.0])
+            model.inertias[parent] = pin.Inertia(twin[2], origin, twin[3] * np.eye(3))
+        model.inertias[parent] += self.placements[-1].act(pin.Inertia(twin[0], np.zeros(3), twin[1] * np.eye(3)))
+        frame = model.addFrame(pin.Frame("tool", parent, 0, self.placements[-1], pin.FrameType.OP_FRAME))
+        data = model.createData()
+        jacobian = pin.computeFrameJacobian(model, data, q, frame, pin.LOCAL_WORLD_ALIGNED).reshape(6, self.n).copy()
+        tool = data.oMf[frame].copy()
+        upper = np.triu(pin.crba(model, data, q).reshape(self.n, self.n))
+        return tool, jacobian, upper + np.triu(upper, 1).T
+
+    def moved(self, q, target, kp, twin):
+        """Error (6,) and motion (n + 1,) of the kernel's `move`, without clamps, damping and ballast."""
+        pull, error, motion = np.zeros(6), np.zeros(6), np.zeros(self.n + 1)
+        aim = np.concatenate([target.translation, target.rotation.ravel()])
+        self.move(self.frames, q, aim, kp, np.zeros(6), twin, np.full(2, np.inf), 0.0, pull, error, motion)
+        return error, motion
+
+
+@functools.cache
+def chain(kinds):
+    return Chain(kinds)
+
+
+def posture(rng, n):
+    """Joint positions (n,), some of them exactly zero or a quarter turn, where chains are singular."""
+    return np.where(rng.random(n) < 0.3, rng.choice([0.0, math.pi / 2, -math.pi / 2], n), rng.uniform(-4.0, 4.0, n))
+
+
+def any_twin(rng):
+    """From the conditioned one's light links to heavy ones."""
+    return rng.uniform([0.5, 0.5, 1e-3, 1e-6], [2.0, 2.0, 0.2, 1e-2])
+
+
+@pytest.mark.parametrize("kinds", CHAINS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_compiled_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
+    rng, own = np.random.default_rng(seed), chain(kinds)
+    q, twin = posture(rng, own.n), any_twin(rng)
+    tool, jacobian, mass = np.zeros((3, 4)), np.zeros((6, own.n)), np.zeros((own.n, own.n))
+    own.kinematics(own.frames, q, twin, tool, jacobian, mass)
+    frame, geometric, crba = own.expected(q, twin)
+    assert np.abs(tool - frame.homogeneous[:3]).max() < 1e-12
+    assert np.abs(jacobian - geometric).max() < 1e-12
+    assert np.abs(mass - np.tril(crba)).max() < 1e-12
+
+
+@pytest.mark.parametrize("kinds", CHAINS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_compiled_iteration_solves_the_equation_of_motion_of_pinocchios_twin(kinds, seed):
+    rng, own = np.random.default_rng(seed), chain(kinds)
+    q, twin, kp = posture(rng, own.n), any_twin(rng), rng.uniform(0.5, 2.0, 6)
+    tool, jacobian, mass = own.expected(q, twin)
+    offset = np.concatenate([rng.uniform(-1.0, 1.0, 3), rng.uniform(-1.0, 1.0, 3)])
+    target = pin.SE3(pin.exp3(offset[3:]) @ tool.rotation, tool.translation + offset[:3])
+    error, motion = own.moved(q, target, kp, twin)
+    assert np.abs(error - offset).max() < 1e-12
+    torque = jacobian.T @ (kp * offset)
+    # The residual, so that a singular posture cannot blur the comparison.
+    assert np.abs(mass @ motion[:-1] - torque).max() < 1e-12 * max(1.0, np.abs(motion[:-1]).max())
+    assert motion[-1] == pytest.approx(motion[:-1] @ torque, rel=1e-12)
+
+
+def turned(angle, axis):
+    """The rotation matrix (3, 3) by Rodrigues' formula in extended precision, and its axis."""
+    x, y, z = unit = np.asarray(axis, np.longdouble) / np.linalg.norm(np.asarray(axis, np.longdouble))
+    cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]], np.longdouble)
+    sine, cosine = np.sin(np.longdouble(angle)), np.cos(np.longdouble(angle))
+    return np.eye(3) + sine * cross + (1 - cosine) * cross @ cross, unit.astype(float)
+
+
+AXES = [*map(tuple, np.eye(3)), *map(tuple, -np.eye(3)), (1, 1, 0), (0, -1, 1), (1, 0, -1), (1, 1, 1), (1, -1, 1e-9)]
+axes = st.one_of(
+    st.sampled_from(AXES), st.tuples(*[st.floats(-1.0, 1.0)] * 3).filter(lambda v: np.linalg.norm(v) > 0.1)
+)
+short_of_half_a_turn = st.one_of(st.just(0.0), st.floats(-15.0, 0.0).map(lambda exponent: 10.0**exponent))
+
+
+@settings(max_examples=400)
+@given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
+def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):
+    """Its closed form: the rotation is made of an axis and an angle, and these are asked back."""
+    own, angle = chain("rrrrrrr"), math.pi - short
+    q = posture(np.random.default_rng(seed), own.n)
+    tool, _, _ = own.expected(q, np.ones(4))
+    rotation, unit = turned(angle, axis)
+    target = pin.SE3((rotation @ tool.rotation).astype(float), tool.translation)
+    error, _ = own.moved(q, target, np.ones(6), np.ones(4))
+    # Half a turn is the same about the opposite axis, and within rounding of it so is the rest.
+    candidates = [angle * unit] + [(angle - 2.0 * math.pi) * unit] * (short < 1e-14)
+    assert min(np.abs(error[3:] - wanted).max() for wanted in candidates) < 1e-14

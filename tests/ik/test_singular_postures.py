@@ -1,0 +1,81 @@
+"""Every solver from singular postures, and to poses that only singular postures attain."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from simbridge import pose
+from simbridge.ik.closed_form import ClosedForm
+from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.task import residual
+from simbridge.kinematics import tool_path
+from simbridge.robot import load_robot
+
+ARMS = ["ur3", "ur10e", "ur20", "planar2r", "planar3r"]
+CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]
+
+
+def singular(robot):
+    """Postures (k, n): all joints zero, stretched, the wrist aligned or folded back; on a planar arm folded."""
+    bent = {4: (0.0, math.pi), 2: (0.0,)} if robot.n == 6 else {1: (0.0, math.pi)}
+    postures = [np.zeros(robot.n)]
+    for joint, angles in bent.items():
+        for angle in angles:
+            q = robot.home.copy()
+            q[joint if robot.n == 6 else slice(1, None)] = angle
+            postures.append(q)
+    return np.array(postures)
+
+
+def goals(robot, q):
+    """Its own pose, one beside it, one half a turn away, each with where to begin."""
+    here, beside = tool_path(robot, np.array([q, q + 0.05 * np.arange(1, robot.n + 1) / robot.n]))
+    over = here.copy()
+    over[3:] = pose.multiply(np.array([1.0, 0.0, 0.0, 0.0]), here[3:])
+    return [(here, robot.home), (beside, q), (over, q)]
+
+
+@pytest.mark.parametrize(("arm", "name"), CASES)
+def test_nothing_is_nan_all_is_repeatable_and_what_is_not_attained_is_said(arm, name):
+    robot = load_robot(arm)
+    for q in singular(robot):
+        for target, start in goals(robot, q):
+            solver, other = (SOLVERS[name]().build(robot) for _ in range(2))
+            joints = solver.track(np.tile(target, (20, 1)), start)
+            assert np.isfinite(joints).all()
+            other.reset(start)
+            assert np.array([other.step(target) for _ in range(20)]).tobytes() == joints.tobytes()
+            assert np.isfinite([*other.last.residual, other.last.manipulability]).all()
+            solution = solver.solve(target, start)
+            assert np.isfinite(solution.q).all()
+            assert other.solve(target, start).q.tobytes() == solution.q.tobytes()
+            left = residual(solver.task, target, tool_path(robot, solution.q[None])[0])
+            assert max(left) < 1e-6 or not solution.converged
+            assert (solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("arm", "name"), [case for case in CASES if case[1] in ("pseudoinverse", "selectively-damped")]
+)
+def test_a_dependable_solver_attains_at_singularities_what_the_closed_form_does(arm, name):
+    """The closed form knows which poses can be attained at all; of planar3r those of its own postures can."""
+    robot = load_robot(arm)
+    solver = SOLVERS[name]().build(robot)
+    closed = None if arm == "planar3r" else ClosedForm(robot)
+    for q in singular(robot):
+        for target, start in goals(robot, q):
+            attainable = closed is None or len(closed.branches(target, q)) > 0
+            assert solver.solve(target, start).converged == attainable
+
+
+@pytest.mark.parametrize(("arm", "name"), CASES)
+def test_at_rest_on_a_singular_posture_nothing_moves(arm, name):
+    robot = load_robot(arm)
+    # The soft pull to the natural posture is meant to move what the task leaves free.
+    solver = SOLVERS[name](**({"pull": 0.0} if name == "constrained" else {})).build(robot)
+    for q in singular(robot):
+        joints = solver.track(np.tile(tool_path(robot, q[None]), (50, 1)), q)
+        assert np.abs(joints - q).max() < 1e-6

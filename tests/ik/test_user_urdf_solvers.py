@@ -1,0 +1,97 @@
+"""Arms of a user's own, from URDF: seven joints, and one with a slide and axes askew, with every solver."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge import ClosedForm
+from simbridge.errors import NoClosedForm
+from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.task import residual
+from simbridge.kinematics import tool_path
+from simbridge.robot import load_robot
+
+URDF = Path(__file__).parents[1] / "data" / "urdf"
+ARMS = {
+    "seven_joints": load_robot(URDF / "seven_joints.urdf", home=[0.2, 0.6, 0.0, -1.4, 0.1, 0.9, 0.3]),
+    "odd_axes": load_robot(URDF / "odd_axes.urdf", home=[0.3, -0.5, 0.15, 0.4, 0.2]),
+}
+ANY = [name for name in SOLVERS if name != "closed-form"]
+QUICK = [name for name in ANY if name != "jacobian-transpose"]
+
+
+@functools.cache
+def made(arm, name, task=""):
+    return SOLVERS[name](task=task).build(ARMS[arm])
+
+
+def nearby(robot, seed):
+    """Joint positions (n,) not far from home, within the limits."""
+    span = np.where(robot.prismatic, 0.1, 0.3)
+    return robot.home + np.random.default_rng(seed).uniform(-span, span)
+
+
+def left_over(solver, target, q):
+    return max(residual(solver.task, target, tool_path(solver.robot, q[None])[0]))
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
+    robot = ARMS[arm]
+    model = pin.buildModelFromUrdf(str(URDF / f"{arm}.urdf"))
+    q = nearby(robot, seed)
+    # A continuous joint is a cosine and a sine there.
+    values = [[q[i]] if model.joints[i + 1].nq == 1 else [np.cos(q[i]), np.sin(q[i])] for i in range(robot.n)]
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, np.concatenate(values))
+    expected = data.oMf[model.nframes - 1]
+    found = pin.XYZQUATToSE3(tool_path(robot, q[None])[0])
+    assert np.abs(found.homogeneous - expected.homogeneous).max() < 1e-12
+
+
+@pytest.mark.parametrize("arm", ARMS)
+@pytest.mark.parametrize("name", ANY)
+@settings(max_examples=5)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_target_near_the_start_is_attained_or_said_not_to_be(arm, name, seed):
+    robot, solver = ARMS[arm], made(arm, name)
+    target = tool_path(robot, nearby(robot, seed)[None])[0]
+    solution = solver.solve(target)
+    assert np.isfinite(solution.q).all()
+    left = left_over(solver, target, solution.q)
+    assert max(solution.distance, solution.angle) == pytest.approx(left, abs=1e-9)
+    assert left < 1e-6 or not solution.converged
+    assert solution.converged or name not in QUICK
+    if solution.converged:
+        assert (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
+
+
+@pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
+@pytest.mark.parametrize("name", QUICK)
+def test_steps_attain_as_much_of_a_target_as_the_task_asks_for(arm, task, name):
+    robot, solver = ARMS[arm], made(arm, name, task)
+    target = tool_path(robot, nearby(robot, 3)[None])[0]
+    joints = solver.track(np.tile(target, (60, 1)), robot.home)
+    assert left_over(solver, target, joints[-1]) < 1e-6
+
+
+@pytest.mark.parametrize(("arm", "reason"), [("seven_joints", "7 joints"), ("odd_axes", "some slide")])
+def test_the_closed_form_refuses_with_the_reason_and_another_solver(arm, reason):
+    with pytest.raises(NoClosedForm, match=reason) as refusal:
+        ClosedForm(ARMS[arm])
+    assert "forward-dynamics" in str(refusal.value)
+
+
+def test_at_the_command_line_too(cli, line):
+    answer = cli("check", line, "--robot", URDF / "seven_joints.urdf", "--solver", "closed-form")
+    assert answer.status != 0
+    assert "7 joints" in answer.message and "forward-dynamics" in answer.message
+    assert "Traceback" not in answer.err
