@@ -20,7 +20,8 @@ run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulatio
 	$(VENV)/bin/simbridge run square_tracking
 
 test: $(VENV)/.installed-test ## run the tests
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto -m "not realtime"
+	$(VENV)/bin/python -m pytest -m realtime
 
 lint: $(VENV)/.installed-dev ## check style, formatting and types
 	$(VENV)/bin/python -m ruff check .

@@ -6,6 +6,7 @@ The user's view is the command line, called in this process: `cli("run", "square
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,6 +20,18 @@ from simbridge.trajectory.shapes import TOOL_DOWN
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
+
+
+# They talk to a controller that keeps real time: nothing else may keep it from its time meanwhile.
+REALTIME = ("backends/test_rtde", "doctor/", "emulator/", "test_live_line.py", "test_repeating.py", "ur/")
+
+
+def pytest_collection_modifyitems(items):
+    """Mark what must not run beside other tests, so that `-m "not realtime" -n auto` may run the rest in parallel."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(REALTIME):
+            item.add_marker(pytest.mark.realtime)
 
 
 class Answer:

@@ -48,7 +48,19 @@ def test_what_comes_out_belongs_to_nobody_else(guard):
 
 @pytest.mark.parametrize(
     "setpoint",
-    ["hello", None, object(), {}, [], 0.0, HOME[:5], HOME[None], [1, "x", 0, 0, 0, 0], [[1], [2, 3]], [10**400] * 6],
+    [
+        "hello",
+        None,
+        pytest.param(object(), id="object"),
+        {},
+        [],
+        0.0,
+        HOME[:5],
+        HOME[None],
+        [1, "x", 0, 0, 0, 0],
+        [[1], [2, 3]],
+        [10**400] * 6,
+    ],
     ids=repr,
 )
 def test_what_is_not_one_number_a_joint_is_refused(guard, setpoint):
