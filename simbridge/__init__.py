@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         SelectivelyDampedParameters,
     )
     from simbridge.ik.pseudoinverse import Pseudoinverse
+    from simbridge.ik.rows import Rows, SoftRows
     from simbridge.ik.selectively_damped import SelectivelyDamped
     from simbridge.ik.solver import Solution, Solver
     from simbridge.live import LiveArm, connect
@@ -63,11 +64,13 @@ _HOMES = {
     "Pseudoinverse": "ik.pseudoinverse",
     "PseudoinverseParameters": "ik.parameters",
     "Robot": "robot",
+    "Rows": "ik.rows",
     "Run": "runner",
     "Scenario": "scenario",
     "SelectivelyDamped": "ik.selectively_damped",
     "SelectivelyDampedParameters": "ik.parameters",
     "SimbridgeError": "errors",
+    "SoftRows": "ik.rows",
     "Solution": "ik.solver",
     "Solver": "ik.solver",
     "Trajectory": "trajectory",
@@ -100,11 +103,13 @@ __all__ = [
     "Pseudoinverse",
     "PseudoinverseParameters",
     "Robot",
+    "Rows",
     "Run",
     "Scenario",
     "SelectivelyDamped",
     "SelectivelyDampedParameters",
     "SimbridgeError",
+    "SoftRows",
     "Solution",
     "Solver",
     "Trajectory",

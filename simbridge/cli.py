@@ -100,7 +100,7 @@ def _dispatch(command: object, given: list[str]) -> int:
     if isinstance(command, Report):
         from simbridge.report import rewrite
 
-        return rewrite(command.run)
+        return rewrite(command.run, as_json=command.json)
     if isinstance(command, Compare):
         from simbridge.comparison import compare
 

@@ -38,12 +38,13 @@ def _prepared(command: Planned, solver_changes: dict[str, Any], backend: str = "
 
 def run(command: Run, solver_changes: dict[str, Any]) -> int:
     """Run a scenario, show its progress and its result."""
+    from simbridge.live_line import live_line
     from simbridge.runner import execute
 
     prepared = _prepared(command, solver_changes, command.backend)
-    ask = terminal.ask if sys.stdin.isatty() else None
-    # A question cannot be asked while a progress bar is drawn.
-    with terminal.progress(prepared, quiet=command.json or command.backend == "real") as progress:
+    with live_line(prepared, quiet=command.json) as line:
+        progress = None if line is None else line.update
+        ask = None if not sys.stdin.isatty() else terminal.ask if line is None else line.ask
         if command.repeat != 1:
             return _repeated(command, prepared, progress, ask)
         finished = execute(prepared, out=command.out, progress=progress, ask=ask)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,13 +22,17 @@ from simbridge.metrics import PoseError, delay, sampled, statistics
 from simbridge.readable import millimetres, plain
 from simbridge.recording.run_directory import RunDirectory
 
+if TYPE_CHECKING:
+    from simbridge.repeats import IsoFigures
+
 PAGE = "compare.html"
 # Paths, in m and as components of quaternions, that agree so well are one path.
 SAME = 1e-6
 # Of each summary, what is compared.
 _COMPARED = (
     *(f"{part}_error" for part in ("tracking", "sampling", "solver", "limiter", "plant", "contour")),
-    *("delay_compensated", "delay_s", "solver_delay_s", "plant_delay_s", "along_path_lag", "near_singularity"),
+    *("delay_compensated", "delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s"),
+    *("along_path_lag", "near_singularity", "absolute_pose_error", "relative_pose_error"),
 )
 
 
@@ -144,11 +148,10 @@ def _runs_of(path: Path) -> list[Path]:
 
 
 def _read(name: str, path: Path) -> Compared:
-    directory = RunDirectory.open(path)
-    evaluation = Evaluation.of(directory)
+    evaluation = Evaluation.of(RunDirectory.open(path))
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{path} holds no sample: the run ended before the arm had reached the start of its plan.")
-    return Compared(name, evaluation, evaluation.summary(directory.outcome(evaluation.log.complete)))
+    return Compared(name, evaluation, evaluation.summary(evaluation.outcome))
 
 
 def _differences(first: Compared, other: Compared) -> list[str]:
@@ -224,13 +227,13 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     return 0
 
 
-def cycles_of(comparison: Comparison) -> list[Any]:
+def cycles_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures when the runs are cycles of one motion on one arm; none otherwise."""
     from simbridge.repeats import iso_figures
 
     if not repeats_of_one(comparison):
-        return []
+        return None
     try:
-        return list(iso_figures(run.evaluation for run in comparison.runs))
+        return iso_figures(run.evaluation for run in comparison.runs)
     except UnusableSamples:
-        return []
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -9,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.kernels import tool_jacobian, tool_poses
+from simbridge.ik.kernels import tool_poses
 from simbridge.ik.task import freed
-from simbridge.kinematics import joint_origins
+from simbridge.kinematics import joint_origins, movable_directions, task_jacobians
 from simbridge.metrics import (
     ContourError,
     ErrorBudget,
@@ -21,6 +22,7 @@ from simbridge.metrics import (
     near_limits,
     near_singularity,
     path_summary,
+    pose_error_summary,
     sampled,
     smoothness_summary,
     tracking_summary,
@@ -69,7 +71,7 @@ class Evaluation:
         return tool_poses(*self._chain, np.ascontiguousarray(joints))
 
     def _jacobians(self, joints: Array) -> Array:
-        return np.stack([tool_jacobian(*self._chain, q) for q in np.ascontiguousarray(joints)])
+        return task_jacobians(*self._chain, joints, self.task)
 
     @property
     def task(self) -> str:
@@ -125,6 +127,11 @@ class Evaluation:
         )
 
     @cached_property
+    def pose_errors(self) -> dict[str, Any]:
+        """APE and RPE of the attained poses: see `pose_error_summary`."""
+        return pose_error_summary(self.plan.period, self.reference, self.attained, tracking=self.budget.tracking)
+
+    @cached_property
     def contour(self) -> ContourError:
         """How far off the reference's path each sample is, time aside, and how far behind along it."""
         return self.contour_of(self.log.stamp, self.attained[:, :3])
@@ -154,8 +161,9 @@ class Evaluation:
 
     @cached_property
     def near_singularity(self) -> dict[str, float]:
-        """How near the measured joints come to a singular posture, and for which share of the samples."""
-        return near_singularity(self.log.position, self._jacobians)
+        """How near the measured joints come to a posture singular for the task, and for which share of the samples."""
+        motions = movable_directions(*self._chain, self.task)
+        return near_singularity(self.log.position, self._jacobians, motions=motions)
 
     @cached_property
     def near_limits(self) -> dict[str, Any]:
@@ -181,6 +189,13 @@ class Evaluation:
         poses = self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
         return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
 
+    @property
+    def outcome(self) -> str:
+        """How the run ended, as far as its directory tells: see `RunDirectory.outcome`."""
+        at, end = self.log.plan_time, self.plan.trajectory_times[-1]
+        arrived = len(at) > 0 and bool(at[-1] >= end - 0.5 * self.plan.period)
+        return self.directory.outcome(complete=self.log.complete, arrived=arrived)
+
     def summary(self, outcome: str, loop: dict[str, Any] | None = None) -> dict[str, Any]:
         """What summary.json holds, as numbers in SI units.
 
@@ -199,6 +214,7 @@ class Evaluation:
             "samples": len(log.stamp),
             "duration_s": float(log.stamp[-1] - log.stamp[0]) if len(log.stamp) else 0.0,
             "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
+            "solver_notes": settings["solver"].get("notes", []),
             "limited_samples": int(log.limited.sum()),
             "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if len(log.stamp) else 0.0,
         }
@@ -217,6 +233,7 @@ class Evaluation:
             "joint_effort": self.joint_effort,
             "near_singularity": self.near_singularity,
             "near_limits": self.near_limits,
+            **self.pose_errors,
         }
         return summary
 
@@ -229,3 +246,21 @@ class Evaluation:
     def max_velocity(self) -> Array:
         """Velocity limits (n,), rad/s."""
         return np.array(self.settings["robot"]["max_velocity"], dtype=float)
+
+
+def judged(summary: Mapping[str, Any], tolerance: Mapping[str, float] | None) -> dict[str, Any]:
+    """What a summary says of a tolerance.
+
+    Args:
+        summary: As `Evaluation.summary` makes it.
+        tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None to judge nothing.
+
+    Returns:
+        `tolerance`, and `passed`: whether the run completed and kept it; None without a tolerance.
+    """
+    if tolerance is None:
+        return {"tolerance": None, "passed": None}
+    kept = summary["outcome"] == "completed" and all(
+        summary["tracking_error"][part]["rms"] <= most for part, most in tolerance.items()
+    )
+    return {"tolerance": dict(tolerance), "passed": kept}

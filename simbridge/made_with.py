@@ -11,9 +11,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
-from simbridge.ik.parameters import SOLVERS, SolverParameters, unknown_setting
+from simbridge.ik.named_function import solver_of_function
+from simbridge.ik.parameters import SOLVERS, SolverParameters, check_solver, is_function, unknown_setting
 from simbridge.ik.solver import Solver
 from simbridge.options import Options
 from simbridge.plan import Plan
@@ -29,22 +30,22 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
     Args:
         scenario: Its settings hold if they are of the same solver.
         robot: The arm.
-        name: In `SOLVERS`; empty for the scenario's own.
+        name: In `SOLVERS`, or module:function; empty for the scenario's own.
         changes: Settings by name.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
         InvalidParameter: A setting makes no sense.
     """
-    if name and name not in SOLVERS:
-        raise UnknownName("solver", name, SOLVERS)
+    if name:
+        check_solver(name)
     settings = scenario.solver
-    if name and type(settings) is not SOLVERS[name]:
+    if name in SOLVERS and type(settings) is not SOLVERS[name]:
         settings = SOLVERS[name]()
-    if not is_dataclass(settings):
+    if is_function(name) or not is_dataclass(settings):
         if changes:
-            raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the scenario has a function")
-        return CallableSolver(robot, cast(StepFunction, settings))
+            raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the solver is a function")
+        return solver_of_function(robot, name) if name else CallableSolver(robot, cast(StepFunction, settings))
     known = {field.name for field in fields(settings)}
     for setting in changes or {}:
         if setting not in known:
@@ -107,9 +108,11 @@ def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
     """The solver that settings.toml describes.
 
     Raises:
-        UnknownName: It is none of simbridge's own.
+        UnknownName: It is none of simbridge's own, nor module:function.
+        ForeignSolverError: The function is not to be had any more.
     """
     name, parameters = settings["solver"]["name"], settings["solver"]["parameters"]
-    if name not in SOLVERS:
-        raise UnknownName("solver", name, SOLVERS)
+    check_solver(name)
+    if is_function(name):
+        return solver_of_function(robot, name)
     return SOLVERS[name](**parameters).build(robot)

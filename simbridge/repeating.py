@@ -6,7 +6,7 @@ import contextlib
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,11 @@ from simbridge.approach import plan_approach
 from simbridge.backends import Backend
 from simbridge.backends.consent import Ask
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation import Array, Evaluation
+from simbridge.evaluation import Evaluation
 from simbridge.readable import degrees
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.repeats import iso_figures
+from simbridge.repeats import IsoFigures, iso_figures
+from simbridge.report.repeats_page import write_repeats_page
 from simbridge.runner import Prepared, Progress, Run, begin, conclude, drive, early_end_told, open_backend, plan_facts
 
 # What the common summary takes over of each run's.
@@ -129,31 +130,28 @@ def _way_back(prepared: Prepared, count: int) -> tuple[tuple[str, str], ...]:
     return (("runs", f"{count}"), ("between them", f"straight back to the start, {times}: {farthest}, {seconds:.1f} s"))
 
 
-def summarise_repeats(
-    whole: RunDirectory, runs: Sequence[RunDirectory], count: int, attained: Sequence[Array] | None = None
-) -> dict[str, Any]:
-    """Measure runs of one plan together, from their directories, and write the common summary.json.
+def summarise_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> dict[str, Any]:
+    """Measure runs of one plan together, from their directories; write the common summary.json and report.html.
 
     Args:
-        whole: Where it is written.
+        whole: Where they are written.
         runs: The runs, in order.
         count: How many there were to be.
-        attained: Positions (T_j, 3) at each completed run's stamps from an outside witness, in place of the arm's own.
 
     Returns:
         `scenario`, `robot`, `solver`, `backend`; `outcome`, "completed" or that of the last run; `repeats` asked for,
         and `completed`; `runs`, of each its name and the main parts of its summary; `iso_9283_style`: `witness`
-        ("self-reported" or "external"), `figures` (`symbol`, `value`, `unit`, `cycles` used, `asked` by the standard),
-        and why there are none, if so; `passed`, whether all were made and passed, None without a tolerance.
+        ("self-reported"), `figures` (`symbol`, `value`, `unit`, `cycles` used, `asked` by the standard, and the number
+        of the `stop`, None for the path), `stops_m`, `limit_band_m`, and what is `missing` and why; `passed`, whether
+        all were made and passed, None without a tolerance.
     """
     summaries = [run.summary() for run in runs]
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
     try:
         # One at a time: of a long run only what the figures need stays in memory.
-        figures = iso_figures((Evaluation.of(run) for run in completed), attained)
-        iso: dict[str, Any] = {"figures": [asdict(figure) for figure in figures], "missing": None}
+        iso = iso_figures(Evaluation.of(run) for run in completed)
     except UnusableSamples as error:
-        iso = {"figures": [], "missing": str(error)}
+        iso = IsoFigures("self-reported", (), (), None, (str(error),))
     judged = [summary["passed"] for summary in summaries]
     common = {
         **{name: summaries[0][name] for name in ("scenario", "robot", "solver", "backend", "tolerance")},
@@ -164,8 +162,9 @@ def summarise_repeats(
             {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}}
             for run, summary in zip(runs, summaries, strict=True)
         ],
-        "iso_9283_style": {"witness": "self-reported" if attained is None else "external", **iso},
+        "iso_9283_style": iso.as_dict(),
         "passed": None if None in judged else all(judged) and len(completed) == count,
     }
     whole.write_summary(common)
+    write_repeats_page(whole, common)
     return common

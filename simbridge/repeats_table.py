@@ -22,12 +22,7 @@ def show_repeats(repeats: Repeats) -> None:
         soft_wrap=True,
     )
     console.print(_runs(summary["runs"]))
-    iso = summary["iso_9283_style"]
-    if iso["figures"]:
-        console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
-        console.print(_figures(iso["figures"]))
-    else:
-        console.print(f"\nNo ISO 9283-style figures: {iso['missing']}", soft_wrap=True, markup=False)
+    show_iso(console, summary["iso_9283_style"])
     if summary["passed"] is not None:
         kept = "[green]All within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
         console.print(kept)
@@ -51,6 +46,46 @@ def _runs(runs: list[dict[str, Any]]) -> Table:
             degrees(error["rotation_rad"]["rms"]),
             milliseconds(run["delay_s"]),
             millimetres(run["contour_error"]["position_m"]["rms"]),
+        )
+    return table
+
+
+def show_iso(console: Console, iso: dict[str, Any]) -> None:
+    """A line a stop, a line a figure of the path, and why some are missing.
+
+    Args:
+        console: Where.
+        iso: What summary.json or evaluation.json holds as `iso_9283_style`.
+    """
+    at_stops = [figure for figure in iso["figures"] if figure["stop"] is not None]
+    of_path = [figure for figure in iso["figures"] if figure["stop"] is None]
+    if iso["figures"]:
+        console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
+    if at_stops:
+        console.print(_stops(at_stops, iso["stops_m"]))
+        console.print(f"Settled: within {millimetres(iso['limit_band_m'])} mm. The standard asks for 30 cycles.\n")
+    if of_path:
+        console.print(_figures(of_path))
+    for sentence in iso["missing"]:
+        console.print(sentence, markup=False)
+
+
+def _stops(figures: list[dict[str, Any]], positions: list[list[float]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("stop")
+    for name in ("x, y, z mm", "AP mm", "RP mm", "settling ms", "OV mm", "cycles"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for number in sorted({figure["stop"] for figure in figures}):
+        here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
+        place = ", ".join(f"{1e3 * value:.0f}" for value in positions[number - 1])
+        table.add_row(
+            f"{number}",
+            place,
+            millimetres(here["AP"]["value"]),
+            millimetres(here["RP"]["value"]),
+            milliseconds(here["stabilisation time"]["value"]),
+            millimetres(here["OV"]["value"]),
+            str(here["AP"]["cycles"]),
         )
     return table
 

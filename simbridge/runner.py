@@ -15,7 +15,7 @@ from simbridge.backends import ArmState, Backend
 from simbridge.backends.consent import Ask
 from simbridge.check import Peaks
 from simbridge.errors import Interrupted, InvalidParameter, UnknownName
-from simbridge.evaluation import Evaluation
+from simbridge.evaluation import Evaluation, judged
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.solver import Solver
 from simbridge.made_with import chosen_solver, equipped_arm, replayed
@@ -53,6 +53,11 @@ class Prepared:
     options: Options = field(default_factory=Options)
     backend: str = "pybullet"
     controller: ControllerFacts | None = None
+
+    @property
+    def solver_notes(self) -> tuple[str, ...]:
+        """What is special about the solver's way, as sentences (see `Solver.notes`): singular poses in closed form."""
+        return self.solver.notes(self.plan.targets, self.plan.solution[0])
 
 
 @dataclass(frozen=True)
@@ -344,20 +349,9 @@ def conclude(
     """Measure a run from its log, write summary.json and report.html."""
     evaluation = Evaluation.of(directory)
     summary = evaluation.summary(outcome, loop)
-    summary["tolerance"] = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    summary["passed"] = passed(summary)
+    asked = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
+    summary |= judged(summary, asked)
     directory.write_summary(summary)
     if summary["samples"]:
         write_report(evaluation, summary)
     return summary
-
-
-def passed(summary: dict[str, Any]) -> bool | None:
-    """Whether the run completed and the RMS of its tracking error keeps the tolerance; None without a tolerance."""
-    tolerance = summary["tolerance"]
-    if tolerance is None:
-        return None
-    if summary["outcome"] != "completed":
-        return False
-    error = summary["tracking_error"]
-    return all(error[part]["rms"] <= tolerance[part] for part in ("position_m", "rotation_rad"))

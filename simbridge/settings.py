@@ -114,6 +114,8 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
         },
         "versions": versions(),
     }
+    if options.tolerance is not None:
+        settings["tolerance"] = dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True))
     if any(link.shapes for link in robot.links):
         settings["shapes"] = shapes_of(robot)
     if prepared.controller is not None:
@@ -121,6 +123,9 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
         settings["controller"] = controller_settings(prepared.controller)
     if lag is not None:
         settings["solver"]["predicted_lag_s"] = lag
+    notes = prepared.solver_notes
+    if notes:
+        settings["solver"]["notes"] = list(notes)
     floor = options.surroundings.floor
     if floor is not None:
         settings["scenario"]["floor"] = floor

@@ -1,29 +1,21 @@
-"""What people see in the terminal: progress, tables, results. Degrees and millimetres are for here only."""
+"""What people see in the terminal: questions, tables, results. Degrees and millimetres are for here only."""
 
 from __future__ import annotations
 
 import math
-import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from simbridge.metrics.summary import turns_otherwise
 from simbridge.readable import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
-    from simbridge.backends import ArmState
     from simbridge.robot import Robot
     from simbridge.runner import Prepared, Run
-
-# How many of the last errors, a tenth of a second apart, are shown while a plan runs.
-LATELY = 16
 
 _LINES = {
     "sampling_error": "sampling",
@@ -33,46 +25,6 @@ _LINES = {
     "tracking_error": "tracking",
     "delay_compensated": "tracking, delay removed",
 }
-
-
-@contextmanager
-def progress(prepared: Prepared, *, quiet: bool) -> Iterator[Callable[[ArmState], None] | None]:
-    """A live line while a plan runs: how far, how long, and how far the tool is off its target, now and lately."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield None
-        return
-    from simbridge.kinematics import tool_path
-    from simbridge.sparkline import BARS, PLAIN_BARS, sparkline
-
-    plan, bars = prepared.plan, BARS if console.encoding.startswith("utf") else PLAIN_BARS
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=12),
-        TextColumn("{task.completed:.1f} of {task.total:.1f} s"),
-        TextColumn("{task.fields[lately]} {task.fields[off]} mm off"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("Approaching", total=max(plan.duration, plan.period), off="0", lately=" " * LATELY)
-        errors: deque[float] = deque(maxlen=LATELY)
-        shown = 0.0
-
-        def update(state: ArmState) -> None:
-            nonlocal shown
-            now = time.monotonic()
-            if now - shown < 0.1 and state.plan_time < plan.duration:
-                return
-            shown = now
-            due = plan.targets[min(round(state.plan_time / plan.period), plan.samples - 1)]
-            attained = tool_path(prepared.robot, state.q[None])[0]
-            errors.append(float(np.linalg.norm(attained[:3] - due[:3])))
-            lately = sparkline(list(errors), LATELY, bars)
-            off = millimetres(errors[-1])
-            bar.update(task, completed=state.plan_time, off=off, lately=lately, description="Tracking", refresh=True)
-
-        bar.refresh()
-        yield update
 
 
 def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
@@ -133,6 +85,9 @@ def show_run(run: Run) -> None:
     console.print(_budget_table(summary, narrow=console.width < 72))
     _print_delays(console, summary)
     _print_path(console, summary)
+    _print_relative(console, summary)
+    for note in summary["solver_notes"]:
+        console.print(note, soft_wrap=True, markup=False)
     if summary["limited_samples"]:
         console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
     _print_time(console, summary)
@@ -195,13 +150,18 @@ def _budget_table(summary: Mapping[str, Any], *, narrow: bool) -> Table:
 def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
     names = {
         "delay_s": "total",
+        "rotation_delay_s": "rotation",
         "solver_delay_s": "solver",
         "plant_delay_s": "plant",
         "predicted_lag_s": "predicted lag",
     }
-    known = [f"{name} {summary[key] * 1e3:.2f} ms" for key, name in names.items() if summary[key] is not None]
+    if not turns_otherwise(summary):
+        del names["rotation_delay_s"]
+    known = [f"{name} {milliseconds(summary[key])} ms" for key, name in names.items() if summary[key] is not None]
     if known:
         console.print(f"\nDelay: {', '.join(known)}.")
+    if summary["delay_s"] == 0.0:
+        console.print("No shift in time makes the error of the position smaller: its delay counts as 0.")
 
 
 def _print_path(console: Console, summary: Mapping[str, Any]) -> None:
@@ -210,7 +170,7 @@ def _print_path(console: Console, summary: Mapping[str, Any]) -> None:
     behind = "behind" if lag["mean"] >= 0.0 else "ahead"
     console.print(
         f"Path, time aside: off by {millimetres(off['rms'])} mm RMS, {millimetres(off['max'])} at most; "
-        f"{millimetres(abs(lag['mean']))} mm {behind} along it."
+        f"{millimetres(abs(lag['mean']))} mm {behind}."
     )
     tool, joints = summary["smoothness"]["tool"], summary["smoothness"]["joints"]
     if tool["sparc"] is None:
@@ -220,6 +180,17 @@ def _print_path(console: Console, summary: Mapping[str, Any]) -> None:
     console.print(
         f"Smoothness: SPARC of the tool {significant(tool['sparc'])}{of_joints}; LDLJ {significant(tool['ldlj'])}."
     )
+
+
+def _print_relative(console: Console, summary: Mapping[str, Any]) -> None:
+    """How far the motion strays within a second; of the absolute pose error the RMSE is the tracking error's RMS."""
+    relative = summary["relative_pose_error"]
+    if relative is not None:
+        console.print(
+            f"Relative pose error over {significant(relative['delta_s'])} s: "
+            f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees "
+            f"RMSE."
+        )
 
 
 def check_facts(prepared: Prepared) -> dict[str, Any]:
@@ -236,6 +207,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "trajectory_duration_s": float(plan.trajectory_times[-1]),
         "limited_samples": int(plan.limited.sum()),
         "predicted_lag_s": prepared.solver.lag(plan.period),
+        "solver_notes": list(prepared.solver_notes),
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
@@ -275,6 +247,8 @@ def show_check(prepared: Prepared) -> None:
     lag = prepared.solver.lag(plan.period)
     if lag is not None:
         console.print(f"Predicted lag of the solver: {lag * 1e3:.3g} ms.")
+    for note in prepared.solver_notes:
+        console.print(note, soft_wrap=True, markup=False)
     if plan.duration - plan.trajectory_times[-1] > plan.period:
         console.print(
             f"For the tool's speed, {plan.trajectory_times[-1]:.2f} s of trajectory will take {plan.duration:.2f} s."

@@ -8,6 +8,7 @@ it takes out whatever is constant, offset, rotation and delay, so that the arm's
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from simbridge import pose
-from simbridge.errors import OutputDirectoryError, SimbridgeError
+from simbridge.errors import InvalidParameter, OutputDirectoryError, SimbridgeError
 from simbridge.evaluation import Array, Evaluation
 from simbridge.metrics import (
     Alignment,
@@ -69,6 +70,12 @@ def witnessed(evaluation: Evaluation, recording: Trajectory, *, find_marker: boo
     """
     stamp, attained = evaluation.log.stamp, evaluation.attained
     found = align(stamp, attained, recording.times, recording.poses[:, :3], find_marker=find_marker)
+    return brought_on(evaluation, recording, found)
+
+
+def brought_on(evaluation: Evaluation, recording: Trajectory, found: Alignment) -> Witness:
+    """An outside recording on a run's clock and in its frame, as an alignment has them."""
+    stamp, attained = evaluation.log.stamp, evaluation.attained
     at = recording.times - found.offset
     inside = (at >= stamp[0]) & (at <= stamp[-1])
     times = at[inside]
@@ -128,33 +135,56 @@ def comparison(evaluation: Evaluation, witness: Witness) -> dict[str, Any]:
 
 
 def evaluate(
-    run: str, attained: str, *, topic: str | None = None, find_marker: bool = False, as_json: bool = False
+    run: str, attained: Sequence[str], *, topic: str | None = None, find_marker: bool = False, as_json: bool = False
 ) -> int:
     """The command `simbridge evaluate`: measure a run against an outside recording; writes evaluation.json into it.
+
+    Args:
+        run: The run's directory, or that of repeats.
+        attained: The recording's file; for repeats one of all of them, or one for each.
+        topic: Of a bag: the topic with the poses.
+        find_marker: See `witnessed`.
+        as_json: Print what is written instead of tables.
 
     Returns:
         The exit status, 0.
 
     Raises:
         NotARun, InputFileError, UnusableSamples: The run or the file cannot be read, or the two do not fit.
+        InvalidParameter: Another number of recordings than one is given, and it is no directory of repeats.
     """
     from simbridge.trajectory import read_trajectory
+    from simbridge.witness_repeats import evaluate_repeats, is_of_repeats
 
+    if is_of_repeats(Path(run)):
+        return evaluate_repeats(run, attained, topic=topic, find_marker=find_marker, as_json=as_json)
+    if len(attained) != 1:
+        raise InvalidParameter("number of recordings (--attained)", len(attained), "1 for a run that is not repeated")
     evaluation = Evaluation.of(RunDirectory.open(Path(run)))
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
-    witness = witnessed(evaluation, read_trajectory(attained, topic=topic), find_marker=find_marker)
-    result = {"run": run, "attained": str(Path(attained).resolve()), **comparison(evaluation, witness)}
-    path = evaluation.directory.path / FILE
-    try:
-        path.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputDirectoryError(path.parent, f"{FILE}: {error.strerror or error}") from None
+    witness = witnessed(evaluation, read_trajectory(attained[0], topic=topic), find_marker=find_marker)
+    result = {"run": run, "attained": str(Path(attained[0]).resolve()), **comparison(evaluation, witness)}
+    path = write_evaluation(evaluation.directory, result)
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:
         show(result, path, find_marker)
     return 0
+
+
+def write_evaluation(directory: RunDirectory, result: dict[str, Any]) -> Path:
+    """Write evaluation.json, and return its path.
+
+    Raises:
+        OutputDirectoryError: It cannot be written.
+    """
+    path = directory.path / FILE
+    try:
+        path.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise OutputDirectoryError(path.parent, f"{FILE}: {error.strerror or error}") from None
+    return path
 
 
 def show(result: dict[str, Any], path: Path, find_marker: bool) -> None:
@@ -167,16 +197,21 @@ def show(result: dict[str, Any], path: Path, find_marker: bool) -> None:
         soft_wrap=True,
     )
     console.print(_table(result))
-    turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
-    shift = ", ".join(f"{value:.4f}" for value in result["transform"][:3])
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')}, and taken out:")
     console.print(f"  clock   the recording's is ahead by {result['time_offset_s']:.6f} s", soft_wrap=True)
+    show_frame(console, result, find_marker)
+    console.print("A constant offset, rotation or delay of the arm cannot be told from these.")
+    console.print(f"Written: {path}", soft_wrap=True, markup=False)
+
+
+def show_frame(console: Console, result: dict[str, Any], find_marker: bool) -> None:
+    """Where the recording's frame was found to be, and the marker if it was looked for."""
+    turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
+    shift = ", ".join(f"{value:.4f}" for value in result["transform"][:3])
     console.print(f"  frame   at ({shift}) m in base_link, turned by {degrees(turn)} degrees", soft_wrap=True)
     if find_marker:
         marker = ", ".join(f"{value * 1e3:.2f}" for value in result["marker_m"])
         console.print(f"  marker  at ({marker}) mm from the TCP")
-    console.print("A constant offset, rotation or delay of the arm cannot be told from these.")
-    console.print(f"Written: {path}", soft_wrap=True, markup=False)
 
 
 def _table(result: dict[str, Any]) -> Table:

@@ -14,7 +14,7 @@ from evo.core import sync
 from evo.tools import file_interface
 
 from simbridge.evaluation import Evaluation
-from simbridge.metrics import absolute_pose_error, associate, relative_pose_error
+from simbridge.metrics import associate
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory import read_trajectory
 
@@ -32,29 +32,44 @@ def run(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_evo_finds_the_same_errors_in_what_a_run_exports(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_evo_finds_in_what_a_run_exports_the_errors_of_its_summary(cli: Any, run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     assert cli("export", copy, "--to", "tum").status == 0
     files = [copy / f"{name}.tum" for name in ("reference", "attained")]
     theirs = sync.associate_trajectories(*(file_interface.read_tum_trajectory_file(file) for file in files))
     ours = [read_trajectory(file) for file in files]
     pairs = associate(ours[0].times, ours[1].times)
-    reference, attained = (one.poses[indices] for one, indices in zip(ours, pairs, strict=True))
+    assert len(pairs[0]) == len(theirs[0].timestamps)
+    summary = json.loads((run / "summary.json").read_text())
+    same_as_evo(summary, *theirs)
+
+
+def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
+    """Every statistic of APE and RPE in a summary is what evo says of the same poses, to 1e-9."""
+    delta = summary["relative_pose_error"]["delta_samples"]
     relations = evo_metrics.PoseRelation
     for name, relation in (
         ("position_m", relations.translation_part),
         ("rotation_rad", relations.rotation_angle_rad),
     ):
-        for found, metric in (
-            (absolute_pose_error(reference, attained), evo_metrics.APE(relation)),
-            (relative_pose_error(reference, attained, 5), evo_metrics.RPE(relation, 5, evo_metrics.Unit.frames)),
+        for kind, metric in (
+            ("absolute_pose_error", evo_metrics.APE(relation)),
+            ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
         ):
-            metric.process_data(theirs)
-            expected = metric.get_all_statistics()
-            assert found.statistics()[name] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+            metric.process_data((reference, attained))
+            assert summary[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+
+
+def test_the_absolute_error_is_the_budgets_and_the_relative_one_says_over_what(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
-    ape = absolute_pose_error(reference, attained).statistics()["position_m"]
-    assert summary["tracking_error"]["position_m"]["rms"] == pytest.approx(ape["rmse"], abs=1e-12)
+    for part in ("position_m", "rotation_rad"):
+        assert summary["absolute_pose_error"][part]["rmse"] == pytest.approx(
+            summary["tracking_error"][part]["rms"], abs=1e-15
+        )
+    delta = summary["relative_pose_error"]["delta_samples"]
+    # A second, or half of a shorter run.
+    assert delta == min(round(1.0 / summary["period_s"]), summary["samples"] // 2)
+    assert summary["relative_pose_error"]["delta_s"] == pytest.approx(delta * summary["period_s"])
 
 
 def test_the_summary_tells_path_smoothness_and_effort(run: Path) -> None:

@@ -9,8 +9,11 @@ import pytest
 
 from simbridge.cli import main
 from simbridge.evaluation import Evaluation
+from simbridge.ik.task import task_jacobian
+from simbridge.kinematics import movable_directions, task_jacobians
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.over_time import error_curves
+from simbridge.robot import load_robot
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,34 @@ def test_in_the_summary_all_rotation_is_the_plants(late_run):
 
 def test_no_curve_of_the_report_shows_the_free_rotation(late_run):
     run = Evaluation.of(RunDirectory.open(late_run))
-    curves = error_curves(run, run.tracking["delay_s"])
+    curves = error_curves(run, (run.tracking["delay_s"], run.tracking["rotation_delay_s"]))
     assert [curve.name for curve in curves][-1] == "without its delay"
     assert max(curve.rotation.max() for curve in curves) < 20.0
     assert curves[-1].rotation.max() < curves[0].rotation.max()
+
+
+def test_a_planar_arm_is_as_near_to_a_singularity_as_the_two_rows_of_its_task_say(late_run):
+    joints = RunDirectory.open(late_run).log().position
+    angles = np.cumsum(joints, axis=1)
+    links = np.array([0.75, 0.5, 0.25])
+    # Of the tool's x and y by joint: every joint turns the links from itself on.
+    x, y = (np.cumsum((links * turn(angles))[:, ::-1], axis=1)[:, ::-1] for turn in (np.cos, np.sin))
+    values = np.linalg.svd(np.stack([-y, x], axis=1), compute_uv=False)
+    summary = json.loads((late_run / "summary.json").read_text())["near_singularity"]
+    assert summary["smallest_singular_value"] == pytest.approx(values[:, 1].min(), rel=1e-9)
+    assert summary["manipulability"] == pytest.approx(values.prod(axis=1).min(), rel=1e-9)
+    assert summary["share"] == np.mean(values[:, 1] < summary["threshold"])
+
+
+@pytest.mark.parametrize("task", ["pose", "axis", "position"])
+def test_the_jacobians_of_a_task_are_those_that_its_solvers_use(task):
+    robot = load_robot("ur10")
+    joints = np.random.default_rng(3).uniform(-3.0, 3.0, (20, 6))
+    found = task_jacobians(robot.placements, robot.prismatic, joints, task)
+    np.testing.assert_allclose(found, [task_jacobian(robot, q, task) for q in joints], atol=1e-14)
+    assert movable_directions(robot.placements, robot.prismatic, task) == found.shape[1]
+
+
+def test_a_planar_arm_moves_in_two_directions():
+    robot = load_robot("planar3r")
+    assert movable_directions(robot.placements, robot.prismatic, "position") == 2

@@ -11,12 +11,12 @@ from simbridge.flags.inputs import Inspect, Robots, Scenarios
 from simbridge.flags.results import Compare, Evaluate, Export, Report
 from simbridge.flags.run import Check, Run
 from simbridge.flags.tools import Bench, Doctor, Emulate, Experiment
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.parameters import SOLVERS, FunctionParameters
 
 
 def commands_with(solver: str) -> Any:
     """The commands, of which those that plan have the flags of this solver."""
-    kind = SOLVERS[solver]
+    kind = SOLVERS.get(solver, FunctionParameters)
     settings = ("parameters", Annotated[kind, arg(name="solver")], field(default_factory=kind))
     run, check = (
         make_dataclass(base.__name__, [settings], bases=(base,), namespace={"__doc__": base.__doc__})

@@ -25,7 +25,7 @@ class Planned:
     cell: Annotated[str | None, given("FILE", "a floor, and nothing else")] = None
     """How the arm stands, what it carries and what is around it (TOML, docs/cell.md)."""
     solver: Annotated[str, given("NAME", "the scenario's")] = ""
-    """Inverse-kinematics solver; its own settings are --solver.NAME, shown by --solver SOLVER --help."""
+    """Inverse-kinematics solver, or module:function of your own; settings are --solver.NAME: --solver SOLVER --help."""
     speed_scale: float = 1.0
     """0.2 plays the trajectory at a fifth of its speed."""
     tcp: Annotated[Six | None, optional(6), given("X Y Z RX RY RZ", "the cell's, else tool0")] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from tyro.conf import Positional, arg
+from tyro.conf import Positional, UseAppendAction, arg
 
 from simbridge.flags.reading import given
 
@@ -25,10 +25,12 @@ class Export:
 
 @dataclass
 class Report:
-    """Write a run's report.html and replay.html (the arm in 3D) anew, from what it recorded."""
+    """Write a run's report.html and replay.html (the arm in 3D) anew from what it recorded; exit status as of `run`."""
 
     run: Positional[str]
     """The run directory."""
+    json: bool = False
+    """Print the result as JSON, for machines."""
 
 
 @dataclass
@@ -48,9 +50,10 @@ class Evaluate:
     """Measure a run against an outside recording (laser tracker, motion capture); writes its evaluation.json."""
 
     run: Positional[str]
-    """The run directory."""
-    attained: Annotated[str, arg(metavar="FILE")]
-    """What was recorded, in any frame, on any clock: a file of samples as for `run`."""
+    """The run directory; of one made by --repeat, all runs are measured together, ISO 9283-style."""
+    attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
+    """What was recorded, in any frame, on any clock: a file of samples as for `run`. Of repeats one recording of all
+    runs, or, given several times, one for each run that completed."""
     topic: Annotated[str | None, given("NAME", "the only one")] = None
     """Of a bag: the topic with the poses."""
     marker: bool = False

@@ -7,7 +7,7 @@ from simbridge.metrics.dexterity import near_limits, near_singularity
 from simbridge.metrics.effort import joint_effort
 from simbridge.metrics.path import ContourError, contour_error
 from simbridge.metrics.smoothness import ldlj, sparc
-from simbridge.metrics.summary import path_summary, smoothness_summary, tracking_summary
+from simbridge.metrics.summary import path_summary, pose_error_summary, smoothness_summary, tracking_summary
 from simbridge.metrics.trajectory_errors import (
     TrajectoryError,
     absolute_pose_error,
@@ -34,6 +34,7 @@ __all__ = [
     "near_limits",
     "near_singularity",
     "path_summary",
+    "pose_error_summary",
     "relative_pose_error",
     "relative_pose_error_over",
     "rigid_transform",

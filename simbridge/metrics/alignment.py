@@ -142,11 +142,32 @@ def align(
 
 
 @dataclass(frozen=True)
-class _Fit:
+class Fit:
+    """The best transform (7,) and marker (3,), and what they leave: see `Alignment`."""
+
     transform: Array
     marker: Array
     residual: float
     samples: int
+
+
+def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = False) -> Fit:
+    """Fit recorded positions (K, 3) to the poses (K, 7) attained at the same instants.
+
+    Raises:
+        UnusableSamples: They differ in number, there are none, or a value is not finite.
+    """
+    x = rows("recorded positions", recorded, 3)
+    own = rows("attained poses", poses, 7, len(x))
+    if len(x) == 0:
+        raise UnusableSamples("recorded positions", "there are none.")
+    rotation, translation = _umeyama(x, own[:, :3])
+    marker = np.zeros(3)
+    if find_marker:
+        rotation, translation, marker = _with_marker(x, own, rotation, translation)
+    left = x @ rotation.T + translation - own[:, :3] - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
+    residual = float(np.sqrt(np.mean((left**2).sum(axis=1))))
+    return Fit(np.concatenate([translation, _quaternion(rotation)]), marker, residual, len(x))
 
 
 class _Search:
@@ -160,18 +181,11 @@ class _Search:
         at = self._u - offset
         return self.fit(offset).residual if np.count_nonzero(self._inside(at)) >= FEWEST else np.inf
 
-    def fit(self, offset: float) -> _Fit:
+    def fit(self, offset: float) -> Fit:
         at = self._u - offset
         inside = self._inside(at)
         own = pose.interpolate(self._t, self._poses, at[inside])
-        x = self._x[inside]
-        rotation, translation = _umeyama(x, own[:, :3])
-        marker = np.zeros(3)
-        if self._find_marker:
-            rotation, translation, marker = _with_marker(x, own, rotation, translation)
-        left = x @ rotation.T + translation - own[:, :3] - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
-        residual = float(np.sqrt(np.mean((left**2).sum(axis=1))))
-        return _Fit(np.concatenate([translation, _quaternion(rotation)]), marker, residual, len(x))
+        return rigid_fit(self._x[inside], own, find_marker=self._find_marker)
 
     def _inside(self, at: Array) -> NDArray[np.bool_]:
         return np.asarray((at >= self._t[0]) & (at <= self._t[-1]))

@@ -7,11 +7,15 @@ middle, and the answer is off by tens of milliseconds), and a least-squares shif
 Translation and rotation count together, as they would for a point ROTATION_LENGTH away from the tool centre point:
 distance^2 = |translation|^2 + (ROTATION_LENGTH angle)^2. A motion that only turns is thus measured by its turning, one
 that only travels by its travel, and one that does both by each as far as it moves.
+
+Or one of the two counts alone. A solver may well turn a tool later than it moves it (each has its own gain), and one
+shift that is to serve both is then a compromise that leaves more of the position error than there was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +28,9 @@ from simbridge.metrics.samples import rows, stamps
 Array = NDArray[np.float64]
 Motion = Callable[[Array], Array]
 """Poses (K, 7) at any instants (K,) in s."""
+
+Part = Literal["both", "position", "rotation"]
+"""What of a motion counts."""
 
 ROTATION_LENGTH = 0.1
 """Metres that a radian weighs: about the reach of a tool, so that 1 mm and 10 mrad count alike."""
@@ -71,7 +78,9 @@ def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
     return lambda at: pose.interpolate(t, p, at)
 
 
-def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: float = LONGEST) -> float | None:
+def delay(
+    times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: float = LONGEST, part: Part = "both"
+) -> float | None:
     """Seconds by which an attained motion lags a desired one; negative if it leads.
 
     On motions that differ by nothing but a delay it is right to 0.03 ms. If the shape differs too, as after a
@@ -83,11 +92,13 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
         desired: The desired motion, a function of the same clock; asked only within the range of the times.
         attained: Poses (T, 7) at the stamps.
         longest: The longest delay, either way, to look for, in s. Half of the recorded time is always a bound.
+        part: What counts.
 
     Returns:
-        The delay in s, or None when the samples do not tell one: either motion stays within 0.1 mm and 1 mrad of its
-        first pose; fewer than 10 samples are left to compare; the error still falls at the longest delay; or the
-        motions correlate by less than 0.5 even at the best shift, so that the attained one follows something else.
+        The delay in s; 0 exactly if the best shift leaves no less than none does. None when the samples do not tell
+        one: either motion stays within 0.1 mm and 1 mrad of its first pose; fewer than 10 samples are left to compare;
+        the error still falls at the longest delay; or the motions correlate by less than 0.5 even at the best shift, so
+        that the attained one follows something else.
 
     Raises:
         UnusableSamples: If times or poses are not finite or do not belong together.
@@ -99,7 +110,7 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
     grid = np.linspace(t[0], t[-1], min(len(t), MOST_CORRELATED))
     period = (t[-1] - t[0]) / (len(grid) - 1)
     wanted = rows("desired poses", desired(grid), 7, len(grid))
-    if not (_moves(wanted) and _moves(poses)):
+    if not (_moves(wanted, part) and _moves(poses, part)):
         return None
     even = pose.interpolate(t, poses, grid)
     stride = -(-len(t) // MOST_COMPARED)
@@ -108,9 +119,9 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
 
     def mean_squared_distance(shift: float, inside: NDArray[np.bool_] | None = None) -> float:
         inside = _inside(t, shift, shift) if inside is None else inside
-        return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside]) ** 2, axis=-1)))
+        return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside], part) ** 2, axis=-1)))
 
-    seed = _velocity_lag(wanted, even, period, limit)
+    seed = _velocity_lag(wanted, even, period, limit, part)
     bracket = downhill(mean_squared_distance, seed, period, limit)
     if bracket is None:
         return None
@@ -120,8 +131,10 @@ def delay(times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: fl
     if np.count_nonzero(inside) < FEWEST_SAMPLES:
         return None
     best = minimum(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
-    agree = _correlation(desired(t[inside] - best), poses[inside]) >= LEAST_AGREEMENT
-    return float(best) if agree else None
+    if _correlation(desired(t[inside] - best), poses[inside], part) < LEAST_AGREEMENT:
+        return None
+    common = _inside(t, min(best, 0.0), max(best, 0.0))
+    return float(best) if mean_squared_distance(best, common) < mean_squared_distance(0.0, common) else 0.0
 
 
 def delay_compensated(times: ArrayLike, desired: Motion, attained: ArrayLike, delay: float) -> PoseError:
@@ -151,30 +164,34 @@ def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
     return np.asarray((times - high >= times[0]) & (times - low <= times[-1]))
 
 
-def _moves(poses: Array) -> bool:
+def _moves(poses: Array, part: Part) -> bool:
     """Whether a motion ever leaves its first pose by LEAST_MOTION; of a long one a few poses tell, if it does."""
     few = poses[:: max(1, len(poses) // FEW)]
-    return any(np.sqrt(np.max(np.sum(_displacements(p, poses[0]) ** 2, axis=-1))) >= LEAST_MOTION for p in (few, poses))
+    farthest = (np.sqrt(np.max(np.sum(_displacements(p, poses[0], part) ** 2, axis=-1))) for p in (few, poses))
+    return any(distance >= LEAST_MOTION for distance in farthest)
 
 
-def _displacements(poses: Array, origin: Array) -> Array:
-    """Translations in m, and rotations scaled to m, (T, 6), to poses from one origin or from one each."""
+def _displacements(poses: Array, origin: Array, part: Part) -> Array:
+    """Translations in m, rotations scaled to m, or both side by side, to poses from one origin or from one each."""
+    if part == "position":
+        return np.asarray(poses[..., :3] - origin[..., :3])
     translation, rotation = pose.error(poses, origin)
-    return np.concatenate([translation, ROTATION_LENGTH * rotation], axis=-1)
+    turned = ROTATION_LENGTH * rotation
+    return turned if part == "rotation" else np.concatenate([translation, turned], axis=-1)
 
 
-def _correlation(desired: Array, attained: Array) -> float:
+def _correlation(desired: Array, attained: Array, part: Part) -> float:
     """The correlation coefficient of two motions: 1 when they are alike but for an offset and a positive scale."""
-    d, a = (_displacements(p, desired[0]) for p in (desired, attained))
+    d, a = (_displacements(p, desired[0], part) for p in (desired, attained))
     d, a = d - d.mean(axis=0), a - a.mean(axis=0)
     scale = np.sqrt(np.sum(d**2) * np.sum(a**2))
     return float(np.sum(d * a) / scale) if scale > 0.0 else 0.0
 
 
-def _velocity_lag(desired: Array, attained: Array, period: float, limit: float) -> float:
+def _velocity_lag(desired: Array, attained: Array, period: float, limit: float, part: Part) -> float:
     """The shift in s, in whole periods, at which the velocities of two evenly sampled motions agree best."""
     span = min(max(1, round(VELOCITY_SPAN / period)), len(desired) // 4)
-    v, w = (_displacements(p[span:], p[:-span]) for p in (desired, attained))
+    v, w = (_displacements(p[span:], p[:-span], part) for p in (desired, attained))
     reach = int(limit / period)
     # Padded with zeros the circular correlation is the plain one, which favours the lag with more in common.
     size = 1 << (len(v) + reach).bit_length()

@@ -35,15 +35,21 @@ BLOCK = 10_000
 
 
 def near_singularity(
-    joints: ArrayLike, jacobians: Callable[[Array], Array], *, threshold: float = NEAR_SINGULAR
+    joints: ArrayLike,
+    jacobians: Callable[[Array], Array],
+    *,
+    threshold: float = NEAR_SINGULAR,
+    motions: int | None = None,
 ) -> dict[str, float]:
     """Share of samples near a singularity, and how near the nearest is.
 
     Args:
         joints: Joint positions (T, n), T at least 1.
-        jacobians: Joint positions (K, n) to Jacobians (K, 6, n), translation first. With fewer than six joints the
-            singular values are those of the n motions that there are.
+        jacobians: Joint positions (K, n) to Jacobians (K, m, n) of the m rows that the task has. With fewer joints than
+            rows the singular values are those of the n motions that there are.
         threshold: Smallest singular value that is not near.
+        motions: In how many independent directions the arm can move at all: 2 for the position of a planar arm, which
+            is not singular for never leaving its plane. As many as rows or joints by default.
 
     Returns:
         `share` (0 to 1), `threshold`, `smallest_singular_value` and `manipulability` (the least of each).
@@ -57,6 +63,7 @@ def near_singularity(
     values = np.concatenate(
         [np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False) for k in range(0, len(q), BLOCK)]
     )
+    values = values[:, :motions]
     return {
         "share": float(np.mean(values[:, -1] < threshold)),
         "threshold": threshold,

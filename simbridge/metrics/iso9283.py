@@ -31,6 +31,7 @@ class Figure:
         unit: "m", "m/s", "s" or "%".
         cycles: How many it comes from.
         asked: How many the standard asks for.
+        stop: Of a pose's figure: the number of its pose, from 1. None for a path's.
     """
 
     symbol: str
@@ -38,6 +39,7 @@ class Figure:
     unit: str
     cycles: int
     asked: int
+    stop: int | None = None
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -152,8 +154,10 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
     )
 
 
-def settling_figures(cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float) -> tuple[Figure, Figure]:
-    """Stabilisation time and overshoot OV of coming to rest at a pose, which is the last one of each cycle.
+def settling_figures(
+    cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float, attained: ArrayLike | None = None
+) -> tuple[Figure, Figure]:
+    """Stabilisation time and overshoot OV of coming to rest at a pose.
 
     Stabilisation time is from the first time into the limit band to the time from which on it is not left again (0 when
     never left), the mean over cycles. Overshoot is the largest distance after the first entry; 0 when never left.
@@ -161,20 +165,27 @@ def settling_figures(cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float)
     Args:
         cycles: Of each its stamps (T_j,) in s and positions (T_j, 3) in m, from the approach until at rest.
         band: Radius of the limit band, m.
+        attained: Positions (n, 3) at which the cycles come to rest, m; the last one of each by default.
 
     Raises:
-        UnusableSamples: There are no cycles, or they cannot be evaluated.
+        UnusableSamples: There are no cycles, or they cannot be evaluated: one ends outside of the band.
         InvalidParameter: The band is not positive.
     """
     if not band > 0.0:
         raise InvalidParameter("limit band", f"{band} m", "positive")
     _some(len(cycles))
+    given = None if attained is None else rows("attained poses", attained, 3, len(cycles))
     lasted, beyond = [], []
-    for times, positions in cycles:
+    for number, (times, positions) in enumerate(cycles):
         t = stamps("times", times)
         x = rows("attained positions", positions, 3, len(t))
-        distance = np.linalg.norm(x - x[-1], axis=1)
+        distance = np.linalg.norm(x - (x[-1] if given is None else given[number]), axis=1)
         outside = distance > band
+        if outside[-1]:
+            raise UnusableSamples(
+                "cycles",
+                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose: outside of the limit band.",
+            )
         entry = int(np.argmin(outside))
         left = np.flatnonzero(outside[entry:])
         lasted.append(

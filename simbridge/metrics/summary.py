@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.metrics.budget import ErrorBudget, error_budget, statistics
-from simbridge.metrics.delays import LONGEST, Motion, delay, delay_compensated, sampled
+from simbridge.metrics.budget import ErrorBudget, PoseError, Statistics, error_budget, statistics
+from simbridge.metrics.delays import LONGEST, Motion, Part, delay, delay_compensated, sampled
 from simbridge.metrics.effort import evenly
 from simbridge.metrics.path import ContourError
 from simbridge.metrics.samples import rows, stamps
 from simbridge.metrics.smoothness import CUTOFF, ldlj, sparc
+from simbridge.metrics.trajectory_errors import TrajectoryError, relative_pose_error
 
 Array = NDArray[np.float64]
 
+PARTS: tuple[Part, Part] = ("position", "rotation")
+
 STILL = 1e-3
 """m/s or rad/s: what never gets faster does not move, and the smoothness of its noise means nothing."""
+
+SAME_DELAY = 1e-3
+"""Seconds: delays of position and rotation that differ by less are told as one."""
+
+RELATIVE_SPAN = 1.0
+"""Seconds over which the relative pose error is told; over one period it would be that of the sensors' last digit."""
 
 
 def tracking_summary(
@@ -46,15 +56,25 @@ def tracking_summary(
     Returns:
         `tracking_error`, `sampling_error`, `solver_error`, `limiter_error`, `plant_error`: each `{position_m,
         rotation_rad}` of `{rms, mean, p95, max}`. `delay_s` (reference to attained), `solver_delay_s` (target to
-        setpoint), `plant_delay_s` (setpoint to attained): None where the motion does not tell one.
-        `delay_compensated`: the tracking error without `delay_s`, None without a delay.
+        setpoint), `plant_delay_s` (setpoint to attained): of the position, or of the rotation where the position does
+        not tell one; None where neither does. `rotation_delay_s`: reference to attained, of the rotation.
+        `delay_compensated`: the tracking error, its position without `delay_s` and its rotation without
+        `rotation_delay_s`; None without any delay. A delay without which more would be left is 0.
 
     Raises:
         UnusableSamples: If the arrays do not belong together or a value is not finite.
     """
     t = stamps("times", times)
     budget = budget or error_budget(reference(t), target, solution, setpoint, attained)
-    total = delay(t, reference, attained, longest=longest)
+    (position, still_off), (rotation, still_turned) = (
+        _forgiven(t, reference, attained, budget.tracking, part, longest) for part in PARTS
+    )
+
+    def told(desired: Motion, followed: ArrayLike) -> float | None:
+        found = delay(t, desired, followed, longest=longest, part="position")
+        return delay(t, desired, followed, longest=longest, part="rotation") if found is None else found
+
+    total = rotation if position is None else position
     return {
         "tracking_error": budget.tracking.statistics(),
         "sampling_error": budget.sampling.statistics(),
@@ -62,10 +82,59 @@ def tracking_summary(
         "limiter_error": budget.limiter.statistics(),
         "plant_error": budget.plant.statistics(),
         "delay_s": total,
-        "solver_delay_s": delay(t, sampled(t, target), setpoint, longest=longest),
-        "plant_delay_s": delay(t, sampled(t, setpoint), attained, longest=longest),
-        "delay_compensated": None if total is None else delay_compensated(t, reference, attained, total).statistics(),
+        "rotation_delay_s": rotation,
+        "solver_delay_s": told(sampled(t, target), setpoint),
+        "plant_delay_s": told(sampled(t, setpoint), attained),
+        "delay_compensated": None if total is None else {"position_m": still_off, "rotation_rad": still_turned},
     }
+
+
+def _forgiven(
+    times: Array, reference: Motion, attained: ArrayLike, tracking: PoseError, part: Part, longest: float
+) -> tuple[float | None, Statistics]:
+    """The delay of a part of the motion, and the statistics of what is left of its error without it."""
+    name = "rotation_rad" if part == "rotation" else "position_m"
+    found, before = delay(times, reference, attained, longest=longest, part=part), tracking.statistics()[name]
+    if found is None:
+        return None, before
+    after = delay_compensated(times, reference, attained, found).statistics()[name]
+    # A shift leaves samples out at an end, and those may be the good ones.
+    return (found, after) if after["rms"] <= before["rms"] else (0.0, before)
+
+
+def turns_otherwise(summary: Mapping[str, Any]) -> bool:
+    """Whether, by what `tracking_summary` found, the rotation's delay is to be told beside the position's."""
+    moved, turned = summary["delay_s"], summary["rotation_delay_s"]
+    return moved is not None and turned is not None and abs(turned - moved) > SAME_DELAY
+
+
+def pose_error_summary(
+    period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | None = None
+) -> dict[str, Any]:
+    """`absolute_pose_error` and `relative_pose_error` as evo defines them: see `simbridge.metrics.trajectory_errors`.
+
+    Args:
+        period: From one pose to the next, s.
+        reference, attained: Poses (T, 7) that belong to the same instants.
+        tracking: Their difference, where it is known already.
+
+    Returns:
+        Each `{position_m, rotation_rad}` of `{rmse, mean, median, std, min, max, sse}`. The relative one, of all pairs
+        of poses that are `delta_samples` apart, also tells these and the time `delta_s` they take: RELATIVE_SPAN, or
+        half of a shorter motion. None of a single pose.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    tracking = tracking or PoseError.between(reference, attained)
+    absolute = TrajectoryError(tracking.distance, tracking.angle)
+    count = len(absolute.translation)
+    relative = None
+    if count > 1:
+        delta = max(1, min(round(RELATIVE_SPAN / period), count // 2))
+        error = relative_pose_error(reference, attained, delta, all_pairs=True)
+        relative = {"delta_samples": delta, "delta_s": delta * period, **error.statistics()}
+    return {"absolute_pose_error": absolute.statistics(), "relative_pose_error": relative}
 
 
 def path_summary(contour: ContourError) -> dict[str, Any]:

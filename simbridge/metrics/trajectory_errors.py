@@ -28,6 +28,10 @@ TOLERANCE = 0.010
 """Seconds by which the stamps of two samples that are compared may differ."""
 
 
+BLOCK = 50_000
+"""So many pairs are looked at at once: an hour has millions, whose poses would take a gigabyte."""
+
+
 @dataclass(frozen=True)
 class TrajectoryError:
     """One value a pose, or a pair of poses. Both arrays (K,), read-only.
@@ -137,10 +141,14 @@ def relative_pose_error_over(
 
 
 def _relative(q: Array, p: Array, first: Indices, second: Indices) -> TrajectoryError:
-    wanted, found = (pose.compose(_inverse(x[first]), x[second]) for x in (q, p))
-    error = pose.compose(_inverse(wanted), found)
-    angles = np.linalg.norm(pose.rotation_vectors(error[:, 3:]), axis=1)
-    return TrajectoryError(np.asarray(np.linalg.norm(error[:, :3], axis=1)), np.asarray(angles))
+    translation, rotation = np.empty(len(first)), np.empty(len(first))
+    for k in range(0, len(first), BLOCK):
+        part = slice(k, k + BLOCK)
+        wanted, found = (pose.compose(_inverse(x[first[part]]), x[second[part]]) for x in (q, p))
+        error = pose.compose(_inverse(wanted), found)
+        translation[part] = np.linalg.norm(error[:, :3], axis=1)
+        rotation[part] = np.linalg.norm(pose.rotation_vectors(error[:, 3:]), axis=1)
+    return TrajectoryError(translation, rotation)
 
 
 def _inverse(poses: Array) -> Array:

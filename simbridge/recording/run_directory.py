@@ -199,16 +199,19 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise NotARun(self.path, "summary.json", str(error)) from None
 
-    def outcome(self, complete: bool) -> str:
+    def outcome(self, *, complete: bool, arrived: bool) -> str:
         """How the run ended: as summary.json says, or, where there is none, as far as the log tells.
 
         Args:
             complete: Whether the log was closed.
+            arrived: Whether it reaches the end of the plan.
         """
         try:
             return str(self.summary()["outcome"])
         except (NotARun, KeyError, TypeError):
-            return "completed" if complete else "the log was not closed: the run was killed, or still goes on"
+            if not complete:
+                return "the log was not closed: the run was killed, or still goes on"
+            return "completed" if arrived else "the log ends before the plan does, and why was not written down"
 
     def write_report(self, page: str) -> None:
         """Write report.html."""

@@ -16,7 +16,6 @@ def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str
     Args:
         evaluation: The run, read back from its directory.
         summary: What summary.json holds (`Evaluation.summary`, with `tolerance` and `passed`).
-
         replay: The name of the replay beside the page, if there is one.
 
     Raises:
@@ -28,26 +27,34 @@ def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str
     evaluation.directory.write_report(report_page(evaluation, summary, replay=replay))
 
 
-def rewrite(run: str) -> int:
+def rewrite(run: str, *, as_json: bool = False) -> int:
     """The command `simbridge report`: write report.html and replay.html anew, from what the run recorded.
 
-    Numbers come from settings.toml, plan.npz and log.mcap; of summary.json only what these do not know, if it is
-    there: how the run ended, the control loop's timing, the tolerance.
+    Numbers and tolerance come from settings.toml, plan.npz and log.mcap; of summary.json only what these do not know,
+    if it is there: how the run ended, and the control loop's timing.
+
+    Args:
+        run: The run directory.
+        as_json: Print the pages' paths and what summary.json holds, or would hold, as JSON.
 
     Returns:
-        The exit status, 0.
+        The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
+        one that missed it, 2 for one that did not complete. What keeps it from 0 is told on standard error.
 
     Raises:
         NotARun, LogReadError: A part is missing or broken.
         SimbridgeError: The run has no sample.
         OutputDirectoryError: A page cannot be written.
     """
+    import json
     from pathlib import Path
 
     from simbridge.errors import NotARun, SimbridgeError
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation import Evaluation, judged
     from simbridge.recording.run_directory import RunDirectory
     from simbridge.report.replay import replay_page
+    from simbridge.report.verdict import judgement
+    from simbridge.telling import say
 
     directory = RunDirectory.open(Path(run))
     evaluation = Evaluation.of(directory)
@@ -57,11 +64,18 @@ def rewrite(run: str) -> int:
         earlier = directory.summary()
     except NotARun:
         earlier = {}
-    summary = evaluation.summary(directory.outcome(evaluation.log.complete), earlier.get("loop"))
-    summary |= {name: earlier.get(name) for name in ("tolerance", "passed")}
+    summary = evaluation.summary(evaluation.outcome, earlier.get("loop"))
+    summary |= judged(summary, evaluation.settings.get("tolerance"))
     title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
     directory.write_replay(replay_page(evaluation, title))
     write_report(evaluation, summary, replay=directory.replay_file.name)
-    for path in (directory.report_file, directory.replay_file):
-        print(path)
+    pages = {"report": str(directory.report_file), "replay": str(directory.replay_file)}
+    print(json.dumps({"run": run, **pages, **summary}, indent=2) if as_json else "\n".join(pages.values()))
+    if summary["outcome"] != "completed":
+        say(f"The run did not complete: {summary['outcome'].rstrip('.')}.")
+        return 2
+    if summary["passed"] is False:
+        found = judgement(summary)
+        say(f"Beyond the tolerance{'' if found is None else f': {found[1]}'}.")
+        return 1
     return 0

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from simbridge.comparison import Compared, Comparison
 from simbridge.metrics import statistics
-from simbridge.metrics.iso9283 import Figure
 from simbridge.readable import NO_BREAK, degrees, millimetres, milliseconds
+from simbridge.repeats import IsoFigures
 from simbridge.report.charts import Line, Panel, map_of
 from simbridge.report.document import document, figure, legend, section
 from simbridge.report.drawing import Drawing, dots, drawing_style
-from simbridge.report.iso import iso_table
+from simbridge.report.iso import iso_section
 from simbridge.report.over_time import ROUNDING, shown_range
 from simbridge.report.palette import PARTS, REFERENCE, WHOLE
 from simbridge.report.settings_list import flattened
@@ -32,7 +32,7 @@ ALONG = "Time on the trajectory (s)"
 _ALWAYS_DIFFERENT = ("versions.", "shapes", "kinematics.placements", "controller.kinematics_checksum")
 
 
-def compare_page(comparison: Comparison, figures: Sequence[Figure] = ()) -> str:
+def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> str:
     """The whole page as HTML.
 
     Args:
@@ -43,8 +43,9 @@ def compare_page(comparison: Comparison, figures: Sequence[Figure] = ()) -> str:
     with drawing_style():
         sections = [_header(comparison), _budget(comparison), _delays(comparison), _path(comparison)]
         sections += [_over_time(comparison), _along(comparison), _apart(comparison)]
-    if figures:
-        sections.append(section("iso", "Cycles of one motion: ISO 9283-style figures", iso_table(figures)))
+    if figures is not None:
+        content = iso_section([figures.as_dict()])
+        sections.append(section("iso", "Cycles of one motion: ISO 9283-style figures", content))
     sections.append(_settings(comparison))
     return document(f"{scenario}: {len(comparison.runs)} runs compared", [part for part in sections if part])
 
@@ -134,7 +135,7 @@ def _bar(value: float, worst: float, colour: str) -> str:
 
 def _delays(comparison: Comparison) -> str:
     rows = []
-    keys = ("delay_s", "solver_delay_s", "plant_delay_s")
+    keys = ("delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s")
     worst = max((abs(run.summary[key] or 0.0) for run in comparison.runs for key in keys), default=0.0)
     for i, (name, run) in enumerate(zip(_names(comparison), comparison.runs, strict=True)):
         cells = []
@@ -143,9 +144,9 @@ def _delays(comparison: Comparison) -> str:
             bar = f'<span class="bar" style="width:{share:.1f}%;background:{_colour(i)}"></span>'
             cells.append(milliseconds(run.summary[key]) + bar)
         rows.append((name, [*cells, milliseconds(comparison.behind[i])]))
-    columns = ["Run", "total, ms", "solver, ms", "plant, ms", "behind the first run, ms"]
+    columns = ["Run", "total, ms", "rotation, ms", "solver, ms", "plant, ms", "behind the first run, ms"]
     note = (
-        '<p class="note">The first three by each run\'s own clock; the last by the time on the trajectory, which waits '
+        '<p class="note">All but the last by each run\'s own clock; that by the time on the trajectory, which waits '
         "where a controller does.</p>"
     )
     return section("delay", "Delay", _table("Delays", columns, rows) + note)

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from simbridge.metrics import delay_compensated
+from simbridge.metrics import PoseError
 from simbridge.readable import NO_BREAK
 from simbridge.report.charts import Line, Panel
 from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
@@ -55,21 +55,33 @@ class Curve:
     rotation: Array
 
 
-def error_curves(evaluation: Evaluation, delay: float | None) -> list[Curve]:
-    """The tracking error first, then its parts, then what is left of it without its delay if that matters."""
+def error_curves(evaluation: Evaluation, delays: tuple[float | None, float | None]) -> list[Curve]:
+    """The tracking error first, then its parts, then what is left of it without its delays if that matters.
+
+    Args:
+        evaluation: The run.
+        delays: Of the position and of the rotation, s.
+    """
     times, budget = evaluation.log.stamp, evaluation.budget
     curves = []
     for line in (WHOLE, *PARTS):
         error = getattr(budget, line.name)
         width = 3.2 if line is WHOLE else 1.4
         curves.append(Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle)))
-    if delay is not None:
-        left = delay_compensated(times, evaluation.reference_at, evaluation.attained, delay)
-        shown = times[(times - delay >= times[0]) & (times - delay <= times[-1])]
-        if len(shown) and _rms(left.distance) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.distance):
-            curves.append(
-                Curve("without its delay", TRACKING, 1.0, ":", shown, left.distance * 1e3, np.degrees(left.angle))
-            )
+    moved, turned = (0.0 if delay is None else delay for delay in delays)
+    if moved == turned == 0.0:
+        return curves
+    inside = np.all([(times - d >= times[0]) & (times - d <= times[-1]) for d in (moved, turned)], axis=0)
+    shown, attained = times[inside], evaluation.attained[inside]
+    due = evaluation.reference_at(shown - moved)
+    due[:, 3:] = evaluation.reference_at(shown - turned)[:, 3:]
+    left = PoseError.between(due, attained)
+    if len(shown) and (
+        _rms(left.distance) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.distance)
+        or _rms(left.angle) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.angle)
+    ):
+        name = "without its delay"
+        curves.append(Curve(name, TRACKING, 1.0, ":", shown, left.distance * 1e3, np.degrees(left.angle)))
     return curves
 
 

@@ -94,6 +94,7 @@ def _verdict(evaluation: Evaluation, summary: Mapping[str, Any], replay: str | N
 
 def _budget(summary: Mapping[str, Any]) -> str:
     content = f'<div class="scroll">{tables.budget_table(summary)}</div>'
+    content += f'\n<div class="scroll">{tables.pose_error_table(summary)}</div>'
     content += f'\n<div class="scroll">{tables.delay_table(summary)}</div>'
     return section("budget", "How much is delay, solver, plant: the error budget", content)
 
@@ -120,7 +121,7 @@ def _path(evaluation: Evaluation) -> list[str]:
 
 
 def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
-    curves = error_curves(evaluation, summary["delay_s"])
+    curves = error_curves(evaluation, (summary["delay_s"], summary["rotation_delay_s"]))
     entries = [(_told(curve, curves), curve.colour, "dotted" if curve.dashes == ":" else "") for curve in curves]
     if evaluation.log.limited.any():
         entries.append(("setpoints limited", LIMITER, "band"))

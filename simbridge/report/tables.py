@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from simbridge.readable import degrees, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.readable import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
 from simbridge.report.joints import Joint, Quantity
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
 
@@ -20,8 +20,9 @@ def budget_table(summary: Mapping[str, Any]) -> str:
     rows = [_budget_row(line.title, line.colour, line.meaning, summary[line.key], worst) for line in PARTS]
     rows.append(_budget_row(WHOLE.title, WHOLE.colour, WHOLE.meaning, summary[WHOLE.key], worst, "whole"))
     if summary["delay_compensated"] is not None:
-        delay = milliseconds(summary["delay_s"])
-        meaning = f"Tracking against the reference {delay} ms earlier: what is left when the delay is forgiven."
+        meaning = "Tracking against the reference as it was before the delay: what is left when that is forgiven."
+        if not (summary["delay_s"] or summary["rotation_delay_s"]):
+            meaning = "No shift in time makes the tracking error smaller."
         rows.append(_budget_row("Without delay", TRACKING, meaning, summary["delay_compensated"], worst))
     if "contour_error" in summary:
         meaning = "Attained to the nearest place on the path, time aside."
@@ -59,6 +60,7 @@ def delay_table(summary: Mapping[str, Any]) -> str:
     """Delays and the predicted lag, in ms."""
     rows = (
         ("Total", "reference to attained", "delay_s"),
+        ("Rotation", "the same, of the rotation by itself", "rotation_delay_s"),
         ("Solver", "target to setpoint, the limiter included", "solver_delay_s"),
         ("Predicted lag", "of the solver, from its gains and the period", "predicted_lag_s"),
         ("Plant", "setpoint to attained", "plant_delay_s"),
@@ -70,6 +72,30 @@ def delay_table(summary: Mapping[str, Any]) -> str:
     return (
         '<table class="numbers"><caption class="unseen">Delays</caption><thead>'
         + _header(["Delay", "ms"], "From where to where")
+        + f"</thead><tbody>{body}</tbody></table>"
+    )
+
+
+def pose_error_table(summary: Mapping[str, Any]) -> str:
+    """APE and RPE: their statistics in position and the main ones in rotation."""
+    relative = summary["relative_pose_error"]
+    rows = [("APE", summary["absolute_pose_error"], "Absolute pose error, nothing aligned.")]
+    if relative is not None:
+        seconds = plain(float(f"{relative['delta_s']:.6g}"))
+        over = f"{counted(relative['delta_samples'], 'sample')} ({seconds} s)"
+        rows.append(("RPE", relative, f"Relative pose error of all pairs {over} apart."))
+    body = ""
+    for title, error, meaning in rows:
+        position, rotation = error["position_m"], error["rotation_rad"]
+        cells = [millimetres(position[name]) for name in ("rmse", "mean", "median", "std", "max")]
+        cells += [degrees(rotation[name]) for name in ("rmse", "max")]
+        body += f'<tr><th scope="row">{title}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
+        body += f'<td class="words">{escape(meaning)}</td></tr>'
+    return (
+        '<table class="numbers"><caption class="unseen">APE and RPE</caption><thead>'
+        '<tr><td></td><th scope="colgroup" colspan="5">position, mm</th>'
+        '<th scope="colgroup" colspan="2">rotation, °</th><td></td></tr>'
+        + _header(["As evo", "RMSE", "mean", "median", "std", "max", "RMSE", "max"], "What it is")
         + f"</thead><tbody>{body}</tbody></table>"
     )
 

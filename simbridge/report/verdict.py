@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from simbridge.evaluation import Evaluation
+from simbridge.metrics.summary import turns_otherwise
 from simbridge.readable import (
     NO_BREAK,
     counted,
@@ -82,7 +83,7 @@ def blame(summary: Mapping[str, Any]) -> str:
 
 
 def lateness(summary: Mapping[str, Any]) -> str:
-    """The three delays and the solver's predicted lag."""
+    """The three delays, the rotation's own where it is another one, and the solver's predicted lag."""
     total, solver, plant = (summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s"))
     predicted = summary["predicted_lag_s"]
     expected = "" if predicted is None else f" ({milliseconds(predicted)}{NO_BREAK}ms predicted for the solver)"
@@ -95,13 +96,21 @@ def lateness(summary: Mapping[str, Any]) -> str:
     if total is None:
         text = "A delay of the whole could not be measured"
         return f"{text}; of its parts, {' and '.join(parts)}." if parts else f"{text}."
-    way = "behind" if total >= 0.0 else "ahead of"
-    text = f"The arm was {milliseconds(abs(total))}{NO_BREAK}ms {way} the reference"
+    if total == 0.0:
+        text = "No shift in time makes the error of the position smaller, and so its delay counts as 0"
+    else:
+        way = "behind" if total > 0.0 else "ahead of"
+        text = f"The arm was {milliseconds(abs(total))}{NO_BREAK}ms {way} the reference"
     if parts:
         text += f": {' and '.join(parts)}"
-    rest = summary["delay_compensated"]
-    if rest is not None:
+    rest, turned = summary["delay_compensated"], summary["rotation_delay_s"]
+    if rest is not None and total != 0.0:
         text += f". Without this delay {millimetres(rest['position_m']['rms'])}{NO_BREAK}mm RMS would remain"
+    if rest is not None and turns_otherwise(summary):
+        text += (
+            f". The rotation was {milliseconds(abs(turned))}{NO_BREAK}ms {'behind' if turned > 0.0 else 'ahead'}; "
+            f"without that {degrees(rest['rotation_rad']['rms'])}{NO_BREAK}degrees RMS would remain"
+        )
     return text + "."
 
 

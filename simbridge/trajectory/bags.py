@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory, OutputFileError
 from simbridge.pose import Array
+from simbridge.readable import counted
 from simbridge.trajectory.trajectory import Trajectory
 
 POSE = "geometry_msgs/msg/PoseStamped"
@@ -24,16 +25,16 @@ TF = "tf2_msgs/msg/TFMessage"
 _READABLE = (POSE, TRANSFORM, TF, "tf/msg/tfMessage")
 # 32 bytes each of stamp and pose: some 640 MB, and hours at any rate a robot takes.
 _MOST = 10_000_000
-# How far into a bag its tf topics are searched for the frames that move.
-_LOOKED_AT = 2_000
 
 
 def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
     """Read PoseStamped, TransformStamped or tf messages.
 
-    Stamps are the messages' own, in s; where they are all zero, the times of recording. Messages out of order are
-    sorted, and repetitions left out, with a warning that counts them. Poses are as the messages give them; transforms
-    of tf are not chained, so parent and child must be the two frames of one transform.
+    Stamps are the messages' own; where they are all zero, the times of recording. They are kept as a bag has them, in
+    whole nanoseconds: the trajectory's `epoch_ns` is the first, and its times are the s since, each the double next to
+    the nanoseconds that it stands for (seconds since 1970 in doubles would be rounded to 0.24 us). Messages out of
+    order are sorted, and repetitions left out, with a warning that counts them. Poses are as the messages give them;
+    transforms of tf are not chained, so parent and child must be the two frames of one transform.
 
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
@@ -90,19 +91,18 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _candidates(path: Path, reader: Any) -> list[str]:
-    counted: dict[str, int] = {}
+    messages: dict[str, int] = {}
     for connection in reader.connections:
         if connection.msgtype in (POSE, TRANSFORM):
-            counted[connection.topic] = counted.get(connection.topic, 0) + connection.msgcount
+            messages[connection.topic] = messages.get(connection.topic, 0) + connection.msgcount
     tf = [c for c in reader.connections if c.msgtype in _READABLE[2:]]
     if tf:
-        for number, (connection, _, raw) in enumerate(reader.messages(tf)):
-            if number == _LOOKED_AT:
-                break
+        # All of them: a frame may appear at any time.
+        for connection, _, raw in reader.messages(tf):
             for transform in reader.deserialize(raw, connection.msgtype).transforms:
                 name = f"{connection.topic}:{_bare(transform.header.frame_id)}>{_bare(transform.child_frame_id)}"
-                counted[name] = counted.get(name, 0) + 1
-    return sorted(counted, key=lambda name: -counted[name])
+                messages[name] = messages.get(name, 0) + 1
+    return sorted(messages, key=lambda name: -messages[name])
 
 
 def _chosen(path: Path, reader: Any, topic: str | None) -> tuple[str, str]:
@@ -194,7 +194,7 @@ def _trajectory(
         raise InputFileError(path, f"{name}, message {bad[0] + 1} holds a number that is not finite", field="pose")
     times = stamps if stamps.any() else recorded
     order = np.argsort(times, kind="stable")
-    late = int((np.diff(times) < 0).sum())
+    late = int((times < np.maximum.accumulate(times)).sum())
     times, poses = times[order], poses[order]
     again = np.flatnonzero(np.diff(times) == 0) + 1
     differ = again[(np.abs(poses[again] - poses[again - 1]) > 1e-12).any(axis=1)]
@@ -205,14 +205,14 @@ def _trajectory(
         )
         raise InputFileError(path, reason, field="stamp")
     if late or len(again):
-        told = [f"{late} messages came out of order and were sorted by their stamps"] if late else []
-        told += [f"{len(again)} repetitions were left out"] if len(again) else []
+        told = [f"sorted by their stamps, for {counted(late, 'message')} came after later ones"] if late else []
+        told += [f"{counted(len(again), 'repetition')} left out"] if len(again) else []
         warnings.warn(f"{path}, {name}: {'; '.join(told)}.", stacklevel=4)
         kept = np.ones(len(times), dtype=bool)
         kept[again] = False
         times, poses, order = times[kept], poses[kept], order[kept]
     try:
-        return Trajectory(times / 1e9, poses, source=str(path))
+        return Trajectory((times - times[0]) / 1e9, poses, source=str(path), epoch_ns=int(times[0]))
     except InvalidTrajectory as fault:
         where = "" if fault.sample is None else f", message {int(order[fault.sample]) + 1}"
         raise InputFileError(path, f"{name}{where}: {fault.reason}", field=fault.field) from fault
@@ -223,7 +223,7 @@ def write_bag(
 ) -> None:
     """Write PoseStamped messages; the kind of bag follows from the name.
 
-    Stamps become whole nanoseconds, as ROS has them; poses keep every digit.
+    Stamps become whole nanoseconds since the trajectory's `epoch_ns`, as ROS has them; poses keep every digit.
 
     Args:
         path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the directory of a
@@ -241,17 +241,17 @@ def write_bag(
         raise OutputFileError(path, "it exists already, and a bag is never overwritten; choose another name")
     if file.suffix not in ("", ".bag", ".mcap"):
         raise OutputFileError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
-    stamps = np.round(trajectory.times * 1e9)
+    stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
     try:
         if file.suffix == ".mcap":
             # The writer makes a directory; the one file in it is what is asked for.
             with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-                _write(Path(folder) / file.stem, trajectory, stamps.astype(np.int64), topic, frame_id, mcap=True)
+                _write(Path(folder) / file.stem, trajectory, stamps, topic, frame_id, mcap=True)
                 shutil.move(Path(folder) / file.stem / file.name, file)
         else:
-            _write(file, trajectory, stamps.astype(np.int64), topic, frame_id, mcap=False)
+            _write(file, trajectory, stamps, topic, frame_id, mcap=False)
     except OSError as problem:
         raise OutputFileError(path, str(problem.strerror or problem)) from problem
 

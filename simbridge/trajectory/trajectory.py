@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -37,6 +37,8 @@ class Trajectory:
         times: Strictly increasing stamps (T,) in s.
         poses: Poses (T, 7) in m and unit quaternions. Quaternions within 1e-3 of unit length are normalised.
         source: Where the trajectory comes from, for messages: a file, or the name of a shape.
+        epoch_ns: From where on its source's clock the times count, in whole ns; 0 where they are that clock's own.
+            Seconds since 1970 in doubles are rounded to 0.24 us: what needs them exactly adds them up in ns.
 
     Raises:
         InvalidTrajectory: No samples, shapes that do not fit, a value that is not finite, a time that does not
@@ -46,6 +48,7 @@ class Trajectory:
     times: Array
     poses: Array
     source: str = ""
+    epoch_ns: int = 0
 
     def __post_init__(self) -> None:
         times = self._floats(self.times, "time")
@@ -128,7 +131,7 @@ class Trajectory:
             InvalidTrajectory: `frame` is not a pose.
         """
         outer = Trajectory(np.zeros(1), np.atleast_2d(np.asarray(frame, dtype=float)), source="the frame").start
-        return Trajectory(self.times, pose.compose(outer, self.poses), self.source)
+        return replace(self, poses=pose.compose(outer, self.poses))
 
     def anchored(self, start: ArrayLike) -> Trajectory:
         """The same motion relative to its first pose, moved as a whole so that this one is `start` (7,).
@@ -140,7 +143,7 @@ class Trajectory:
         turn = pose.conjugate(first[3:])
         inverse = np.concatenate([-pose.rotate(turn, first[:3]), turn])
         moved = pose.compose(inverse, self.poses)
-        return Trajectory(self.times, moved, self.source).transformed(start)
+        return replace(self, poses=moved).transformed(start)
 
     def from_pendant_base(self) -> Trajectory:
         """This trajectory, given in the pendant's "base", in base_link: turned by pi about z (exactly)."""
@@ -157,7 +160,7 @@ class Trajectory:
         """
         if not (math.isfinite(scale) and scale > 0.0):
             raise InvalidParameter("speed scale", scale, "a positive number")
-        return Trajectory(self.times[0] + self.elapsed / scale, self.poses, self.source)
+        return replace(self, times=self.times[0] + self.elapsed / scale)
 
     @cached_property
     def _instant_tolerance(self) -> float:

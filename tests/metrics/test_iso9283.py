@@ -138,6 +138,17 @@ def test_inside_the_band_from_the_start_the_time_counts_from_the_first_stamp() -
     assert (lasting.value, overshoot.value) == (pytest.approx(1.5), pytest.approx(2e-3))
 
 
+def test_settling_may_be_about_a_pose_that_is_no_sample_and_must_end_in_the_band() -> None:
+    cycles = [ringing(1.2, 3e-3, 1.6)]
+    mean = [[2e-4, 0.0, 0.0]]
+    lasting, overshoot = settling_figures(cycles, 1e-3, mean)
+    assert overshoot.value == pytest.approx(3.2e-3)
+    # The band reaches from -0.8 to 1.2 mm: entered at 0.88 s; left for the last time between 1.6 and 2.6 s, at -0.8 mm.
+    assert lasting.value == pytest.approx(1.6 + 0.2 - 0.88)
+    with pytest.raises(UnusableSamples, match="cycle 1 ends 2 mm from its pose"):
+        settling_figures(cycles, 1e-3, [[2e-3, 0.0, 0.0]])
+
+
 def test_a_rounded_corner_is_off_by_its_arc_and_not_overshot() -> None:
     # An arc of 10 mm radius in the corner at the origin, from leg 1 (along x) to leg 2 (along y).
     angle = np.linspace(-0.5 * math.pi, 0.0, 4001)

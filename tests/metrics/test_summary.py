@@ -29,7 +29,8 @@ def circle(t: Array) -> Array:
 def test_the_keys_are_those_of_summary_json() -> None:
     t = np.arange(500) * 0.008
     summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.03))
-    assert list(summary) == [*ERRORS, "delay_s", "solver_delay_s", "plant_delay_s", "delay_compensated"]
+    delays = ["delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s"]
+    assert list(summary) == [*ERRORS, *delays, "delay_compensated"]
     for key in [*ERRORS, "delay_compensated"]:
         assert list(summary[key]) == ["position_m", "rotation_rad"]
         assert all(list(line) == ["rms", "mean", "p95", "max"] for line in summary[key].values())
@@ -56,6 +57,47 @@ def test_a_late_circle_is_off_by_its_chord_and_by_nothing_once_compensated() -> 
     # What is left is how finely the delay is located: 1 us at 0.157 m/s and 0.157 rad/s.
     assert summary["delay_compensated"]["position_m"]["max"] < 1e-6
     assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
+
+
+def test_a_tool_that_turns_later_than_it_moves_has_two_delays_and_neither_makes_the_rest_larger() -> None:
+    t = np.arange(1000) * 0.008
+    attained = circle(t - 0.001)
+    attained[:, 3:] = circle(t - 0.020)[:, 3:]
+    summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), attained)
+    assert summary["delay_s"] == pytest.approx(0.001, abs=3e-5)
+    assert summary["rotation_delay_s"] == pytest.approx(0.020, abs=3e-5)
+    assert summary["delay_compensated"]["position_m"]["max"] < 1e-6
+    assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
+
+
+def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
+    t = np.arange(1000) * 0.008
+
+    def rocking(at: Array) -> Array:
+        poses = circle(at)
+        poses[:, :3] = 0.5
+        return poses
+
+    late = rocking(t - 0.03)
+    summary = tracking_summary(t, rocking, rocking(t), rocking(t), rocking(t), late)
+    delays = [summary[key] for key in ("delay_s", "rotation_delay_s", "plant_delay_s")]
+    assert delays == pytest.approx([0.03] * 3, abs=3e-5)
+
+
+def test_where_no_delay_leaves_less_the_delay_is_0_and_the_error_stays() -> None:
+    # At rest but for a dash and back; the arm dashes alike, and farther: a shift, either way, leaves more.
+    t = np.arange(1000) * 0.008
+
+    def dash(at: Array) -> Array:
+        poses = np.tile([0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0], (len(at), 1))
+        poses[:, 0] = 0.1 * np.exp(-(((at - 4.0) / 0.5) ** 2))
+        return poses
+
+    attained = dash(t)
+    attained[:, 0] *= 1.01
+    summary = tracking_summary(t, dash, dash(t), dash(t), dash(t), attained)
+    assert summary["delay_s"] == 0.0
+    assert summary["delay_compensated"] == summary["tracking_error"]
 
 
 def test_the_lines_are_those_of_the_error_budget() -> None:

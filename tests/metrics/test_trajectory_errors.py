@@ -19,8 +19,10 @@ from simbridge.metrics import (
     TrajectoryError,
     absolute_pose_error,
     associate,
+    pose_error_summary,
     relative_pose_error,
     relative_pose_error_over,
+    trajectory_errors,
 )
 
 Array = NDArray[Any]
@@ -79,6 +81,26 @@ def test_evo_finds_the_same_relative_error(pair: tuple[Array, Array], delta: int
         return evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=all_pairs)
 
     same_as_evo(relative_pose_error(*pair, delta, all_pairs=all_pairs), metric, *pair)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
+def test_evo_finds_what_a_summary_says(pair: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+    # In blocks, as of a long run.
+    monkeypatch.setattr(trajectory_errors, "BLOCK", 64)
+    told = pose_error_summary(0.008, *pair)
+    delta = told["relative_pose_error"].pop("delta_samples")
+    assert delta == 125 and told["relative_pose_error"].pop("delta_s") == 1.0
+    for name, relation in RELATIONS.items():
+        for kind, metric in (
+            ("absolute_pose_error", evo_metrics.APE(relation)),
+            ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
+        ):
+            metric.process_data((path(pair[0]), path(pair[1])))
+            assert told[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+
+
+def test_a_single_pose_has_no_relative_error() -> None:
+    assert pose_error_summary(0.008, helix(1), helix(1))["relative_pose_error"] is None
 
 
 def test_over_a_time_of_even_samples_it_is_the_error_over_so_many_samples() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,16 +17,36 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 LAPTOP = {"width": 1366, "height": 768}
+LOOP = {
+    "period_mean_s": 0.008,
+    "period_std_s": 1.2e-4,
+    "period_p999_s": 8.9e-3,
+    "period_max_s": 9.1e-3,
+    "missed_deadlines": 3,
+    "missed_states": 1,
+    "state_age_mean_s": 4e-4,
+}
 
 
 @pytest.fixture(scope="module")
 def pages(line_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The three pages of a short run, as the commands write them."""
+    """The pages of a short run, as the commands write them; and the report of one that a controller timed and that
+    missed its tolerance."""
     directory = tmp_path_factory.mktemp("pages")
-    run, other = (shutil.copytree(line_run, directory / name) for name in ("run", "other"))
+    run, other, timed = (shutil.copytree(line_run, directory / name) for name in ("run", "other", "timed"))
+    with (timed / "settings.toml").open("a") as settings:
+        settings.write("\n[tolerance]\nposition_m = 1e-7\nrotation_rad = 0.1\n")
+    summary = json.loads((timed / "summary.json").read_text())
+    (timed / "summary.json").write_text(json.dumps(summary | {"loop": LOOP}))
     assert main(["report", str(run)]) == 0
+    assert main(["report", str(timed)]) == 1
     assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0
-    return {"report": run / "report.html", "replay": run / "replay.html", "compare": directory / "compare.html"}
+    return {
+        "report": run / "report.html",
+        "timed": timed / "report.html",
+        "replay": run / "replay.html",
+        "compare": directory / "compare.html",
+    }
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +92,7 @@ def seen(locator: Any) -> list[Any]:
     return [one for one in locator.all() if one.is_visible()]
 
 
-@pytest.mark.parametrize("name", ["report", "compare"])
+@pytest.mark.parametrize("name", ["report", "timed", "compare"])
 def test_a_page_opens_from_disk_without_a_complaint_and_fits_a_laptop(opened: Any, name: str) -> None:
     view = opened(name)
     assert view.page.locator("#verdict .headline").inner_text().strip()
@@ -90,6 +111,23 @@ def test_the_report_has_its_verdict_and_every_figure(opened: Any) -> None:
             box = svg.bounding_box()
             assert box["width"] > 200 and box["height"] > 150
     assert page.locator(".replay a").get_attribute("href") == "replay.html"
+
+
+def test_the_report_of_a_controllers_run_shows_its_badge_and_its_loop(opened: Any) -> None:
+    view = opened("timed")
+    badge = view.page.locator("#verdict .badge")
+    assert badge.is_visible() and badge.inner_text().lower() == "failed"
+    assert view.page.locator("#verdict .judgement").inner_text().replace("\u00a0", " ").endswith("within 5.72958°.")
+    assert len(seen(view.page.locator("#loop svg"))) == 1
+    told = " ".join(view.page.locator("#loop table").inner_text().split())
+    assert "Period, mean 8.00 ms" in told and "Missed deadlines 3" in told
+    assert view.complaints == []
+
+
+def test_the_report_has_the_errors_as_evo_defines_them(opened: Any) -> None:
+    table = opened("report").page.locator("#budget table", has_text="APE")
+    assert table.is_visible()
+    assert "all pairs" in table.inner_text() and table.locator("tbody tr").count() == 2
 
 
 def test_the_comparison_has_every_figure(opened: Any) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from simbridge.cli import main
+from simbridge.recording.log import LogWriter, Sample
+from simbridge.recording.run_directory import RunDirectory
 from tests.report.conftest import Page
 
 
@@ -42,20 +47,75 @@ def test_the_log_alone_is_enough(cli: Any, run: Path) -> None:
     assert "mm RMS" in page.text("headline") and not page.has("failure")
 
 
-def test_a_killed_run_has_pages_that_say_so(cli: Any, run: Path) -> None:
+def killed(run: Path) -> None:
+    """As kill -9 leaves it."""
     (run / "summary.json").unlink()
     log = (run / "log.mcap").read_bytes()
     (run / "log.mcap").write_bytes(log[: len(log) * 2 // 3])
-    assert cli("report", run).status == 0
+
+
+def test_a_killed_run_has_pages_that_say_so_and_is_no_success(cli: Any, run: Path) -> None:
+    killed(run)
+    answer = cli("report", run)
+    assert answer.status == 2
+    assert answer.message == ("The run did not complete: the log was not closed: the run was killed, or still goes on.")
     page = Page((run / "report.html").read_text(encoding="utf-8"))
     assert "the log was not closed" in page.text("failure")
 
 
-def test_the_tolerance_stays_judged(cli: Any, run: Path) -> None:
-    summary = json.loads((run / "summary.json").read_text())
-    summary |= {"tolerance": {"position_m": 0.005, "rotation_rad": 0.01}, "passed": True}
-    (run / "summary.json").write_text(json.dumps(summary))
-    cli("report", run)
+def test_a_run_that_ended_early_and_has_no_summary_is_no_success(cli: Any, line_run: Path, tmp_path: Path) -> None:
+    directory = RunDirectory(shutil.copytree(line_run, tmp_path / "run"))
+    directory.summary_file.unlink()
+    log = directory.log()
+    with LogWriter(directory.log_file, joint_names=log.joint_names, period=directory.plan().period) as cut:
+        for k in range(len(log.stamp) // 2):
+            cut.write(Sample(**{field.name: getattr(log, field.name)[k] for field in fields(Sample)}))
+    answer = cli("report", directory.path)
+    assert answer.status == 2 and "the log ends before the plan does" in answer.message
+
+
+@pytest.fixture(scope="module")
+def judged(line: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run with a tolerance that it missed."""
+    out = tmp_path_factory.mktemp("run") / "judged"
+    assert main(["run", str(line), "--tolerance", "1e-4", "5", "--out", str(out), "--json"]) == 1
+    return out
+
+
+def test_the_tolerance_is_judged_from_what_was_written_before_the_run_began(
+    cli: Any, judged: Path, tmp_path: Path
+) -> None:
+    run = shutil.copytree(judged, tmp_path / "run")
+    written = json.loads((run / "summary.json").read_text())
+    (run / "summary.json").unlink()
+    answer = cli("report", run, "--json")
+    told = json.loads(answer.out)
+    assert answer.status == 1 and "Beyond the tolerance" in answer.message and "exceeds 0.0001 mm" in answer.message
+    assert told["passed"] is False
+    assert told["tolerance"] == pytest.approx({"position_m": 1e-7, "rotation_rad": math.radians(5.0)})
+    assert told == {
+        "run": str(run),
+        "report": str(run / "report.html"),
+        "replay": str(run / "replay.html"),
+        **written,
+    }
+    assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Failed")
+
+
+def test_a_killed_run_is_judged_and_has_failed(cli: Any, judged: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(judged, tmp_path / "run")
+    killed(run)
+    answer = cli("report", run, "--json")
+    told = json.loads(answer.out)
+    assert answer.status == 2 and told["passed"] is False and told["outcome"] != "completed"
+
+
+def test_a_kept_tolerance_is_told_on_the_page_and_by_the_status(cli: Any, line: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    cli("run", line, "--tolerance", "5", "5", "--out", run)
+    (run / "summary.json").unlink()
+    answer = cli("report", run, "--json")
+    assert answer.status == 0 and answer.err == "" and json.loads(answer.out)["passed"] is True
     assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Passed")
 
 

@@ -1,0 +1,69 @@
+"""Corners of a sampled path: where two straight legs meet, on a sample or between two."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from simbridge.metrics.corners import corners
+
+Array = NDArray[Any]
+
+
+def bent(angle: float, past: float, step: float = 0.01, steps: int = 50) -> Array:
+    """A path along x to the origin and on at an angle, sampled every step; a sample is `past` steps beyond the bend."""
+    along = (np.arange(-steps, steps) + past) * step
+    leaving = np.array([np.cos(angle), np.sin(angle), 0.0])
+    return np.where(along[:, None] < 0.0, along[:, None] * [1.0, 0.0, 0.0], along[:, None] * leaving)
+
+
+@settings(max_examples=30)
+@given(st.floats(0.6, 3.0), st.sampled_from([0.0, 0.1, 0.5, 0.9]))
+def test_a_corner_is_where_the_legs_meet_even_between_two_samples(angle: float, past: float) -> None:
+    points = bent(angle, past)
+    (corner,) = corners(0.1 * np.arange(len(points)), points)
+    np.testing.assert_allclose(corner.position, 0.0, atol=1e-12)
+    np.testing.assert_allclose(corner.arriving, [1.0, 0.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(corner.leaving, [np.cos(angle), np.sin(angle), 0.0], atol=1e-12)
+    assert corner.time == pytest.approx(5.0 - 0.1 * past, abs=0.051)
+
+
+def test_each_corner_reaches_to_the_middles_of_its_legs() -> None:
+    t = np.linspace(0.0, 4.0, 401)
+    x = np.interp(t, [0.0, 1.0, 3.0, 4.0], [0.0, 0.1, 0.1, 0.2])
+    y = np.interp(t, [0.0, 1.0, 3.0, 4.0], [0.0, 0.0, 0.2, 0.2])
+    first, second = corners(t, np.column_stack([x, y, 0.0 * t]))
+    assert (first.begin, first.time, first.end) == pytest.approx((0.5, 1.0, 2.0))
+    assert (second.begin, second.time, second.end) == pytest.approx((2.0, 3.0, 3.5))
+
+
+def test_where_a_leg_begins_to_bend_it_ends() -> None:
+    straight = np.column_stack([np.linspace(-0.1, 0.0, 101), np.zeros(101), np.zeros(101)])
+    up = np.column_stack([np.zeros(40), 0.001 * np.arange(1, 41), np.zeros(40)])
+    angle = np.linspace(0.0, np.pi, 60)[1:]
+    arc = np.column_stack([0.02 * (np.cos(angle) - 1.0), 0.04 + 0.02 * np.sin(angle), 0.0 * angle])
+    points = np.concatenate([straight, up, arc])
+    (corner,) = corners(0.01 * np.arange(len(points)), points)
+    assert (corner.begin, corner.time, corner.end) == pytest.approx((0.5, 1.0, 1.2))
+
+
+def test_round_paths_straight_ones_and_stops_have_no_corners() -> None:
+    angle = np.linspace(0.0, 2.0 * np.pi, 13)
+    coarse_circle = np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+    assert corners(angle, coarse_circle) == []
+    assert corners(np.arange(100.0), bent(0.0, 0.0)) == []
+    rested = np.insert(bent(1.5, 0.0), 50, np.zeros(3), axis=0)
+    assert corners(np.arange(101.0), rested) == []
+
+
+def test_a_way_back_is_a_corner_too() -> None:
+    x = np.array([0.0, 0.1, 0.2, 0.2 + 1e-3, 0.1, 0.0])
+    (corner,) = corners(np.arange(6.0), np.column_stack([x, 0.0 * x, 0.0 * x]))
+    assert corner.position.tolist() == [0.2 + 1e-3, 0.0, 0.0]
+    (cut,) = corners([0.0, 1.0, 2.0, 3.0], [[0.0, 0, 0], [0.1, 0, 0], [0.1, 1e-3, 0], [0.0, 1e-3, 0]])
+    np.testing.assert_allclose(cut.position, [0.1, 5e-4, 0.0], atol=1e-15)
