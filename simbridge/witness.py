@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from simbridge import pose
-from simbridge.errors import InvalidParameter, OutputDirectoryError, SimbridgeError
+from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.evaluation import Array, Evaluation
 from simbridge.metrics import (
     Alignment,
@@ -29,12 +29,10 @@ from simbridge.metrics import (
     statistics,
 )
 from simbridge.readable import counted, degrees, millimetres
-from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 
 if TYPE_CHECKING:
     from simbridge.trajectory import Trajectory
-
-FILE = "evaluation.json"
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,7 @@ def evaluate(
         InvalidParameter: Another number of recordings than one is given, and it is no directory of repeats.
     """
     from simbridge.trajectory import read_trajectory
-    from simbridge.witness_repeats import evaluate_repeats, is_of_repeats
+    from simbridge.witness_repeats import evaluate_repeats
 
     if is_of_repeats(Path(run)):
         return evaluate_repeats(run, attained, topic=topic, find_marker=find_marker, as_json=as_json)
@@ -165,26 +163,12 @@ def evaluate(
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
     witness = witnessed(evaluation, read_trajectory(attained[0], topic=topic), find_marker=find_marker)
     result = {"run": run, "attained": str(Path(attained[0]).resolve()), **comparison(evaluation, witness)}
-    path = write_evaluation(evaluation.directory, result)
+    evaluation.directory.write_evaluation(result)
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:
-        show(result, path, find_marker)
+        show(result, evaluation.directory.evaluation_file, find_marker)
     return 0
-
-
-def write_evaluation(directory: RunDirectory, result: dict[str, Any]) -> Path:
-    """Write evaluation.json, and return its path.
-
-    Raises:
-        OutputDirectoryError: It cannot be written.
-    """
-    path = directory.path / FILE
-    try:
-        path.write_text(json.dumps(result, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputDirectoryError(path.parent, f"{FILE}: {error.strerror or error}") from None
-    return path
 
 
 def show(result: dict[str, Any], path: Path, find_marker: bool) -> None:

@@ -27,18 +27,13 @@ from simbridge.repeats import iso_figures
 from simbridge.repeats_table import show_iso
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.trajectory import Trajectory, read_trajectory
-from simbridge.witness import Witness, brought_on, comparison, show_frame, write_evaluation
+from simbridge.witness import Witness, brought_on, comparison, show_frame
 
 MARGIN = 1.0
 """Seconds before and after a run that are cut out of a long recording with it."""
 
 MOST_MISSING = 0.05
 """Seconds at a run's ends, and between two samples, that a recording may miss."""
-
-
-def is_of_repeats(path: Path) -> bool:
-    """Whether a directory is one of repeats: it holds runs, and is none."""
-    return not (path / "settings.toml").is_file() and any(path.glob("*/settings.toml"))
 
 
 def witnessed_together(
@@ -144,12 +139,12 @@ def evaluate_repeats(path: str, attained: Sequence[str], *, topic: str | None, f
         ],
         "iso_9283_style": iso.as_dict(),
     }
-    file = write_evaluation(whole, result)
+    whole.write_evaluation(result)
     write_repeats_page(whole, summary, result)
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:
-        _show(result, file, find_marker)
+        _show(result, whole.evaluation_file, find_marker)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,24 @@ def test_what_is_printed_for_machines_is_the_common_summary(cli, line, tmp_path)
     assert told.pop("run") == str(tmp_path / "out")
     assert told == json.loads((tmp_path / "out" / "summary.json").read_text())
     assert told["passed"] is None
+
+
+def test_the_pages_of_all_runs_are_written_anew_and_one_run_that_ended_badly_is_named(cli, repeated, tmp_path):
+    out = Path(shutil.copytree(repeated, tmp_path / "out"))
+    before = (out / "report.html").read_text()
+    (out / "report.html").unlink()
+    answer = cli("report", out, "--json")
+    assert answer.status == 0
+    told = json.loads(answer.out)
+    assert (out / "report.html").read_text() == before and told["report"] == str(out / "report.html")
+    assert [Path(run["replay"]).is_file() for run in told["runs"]] == [True, True, True]
+    assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in told["runs"])
+    (out / "02" / "summary.json").unlink()
+    log = (out / "02" / "log.mcap").read_bytes()
+    (out / "02" / "log.mcap").write_bytes(log[: len(log) // 2])
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("Run 02 did not complete")
+    assert answer.out.splitlines()[0] == str(out / "report.html")
 
 
 def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_terminal(cli, line, tmp_path, monkeypatch):

@@ -93,6 +93,10 @@ class RunDirectory:
         return self.path / "summary.json"
 
     @property
+    def evaluation_file(self) -> Path:
+        return self.path / "evaluation.json"
+
+    @property
     def replay_file(self) -> Path:
         return self.path / "replay.html"
 
@@ -199,6 +203,23 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise NotARun(self.path, "summary.json", str(error)) from None
 
+    def write_evaluation(self, evaluation: dict[str, Any]) -> None:
+        """Write evaluation.json: what an outside witness saw."""
+        self._write(self.evaluation_file, json.dumps(evaluation, indent=2, allow_nan=False).encode() + b"\n")
+
+    def evaluation(self) -> dict[str, Any] | None:
+        """Read evaluation.json; None where no outside witness has been compared.
+
+        Raises:
+            NotARun: It is broken.
+        """
+        try:
+            return json.loads(self.evaluation_file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise NotARun(self.path, "evaluation.json", str(error)) from None
+
     def outcome(self, *, complete: bool, arrived: bool) -> str:
         """How the run ended: as summary.json says, or, where there is none, as far as the log tells.
 
@@ -261,3 +282,8 @@ def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
         )
     if not abs(plan.period - period) <= 1e-12:
         raise InvalidParameter("plan's period", f"{plan.period} s", f"the run's, {period} s (--period)")
+
+
+def is_of_repeats(path: Path) -> bool:
+    """Whether a directory is one of repeats: it holds runs, and is none."""
+    return not (path / "settings.toml").is_file() and any(path.glob("*/settings.toml"))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from simbridge.evaluation import Evaluation
 
 __all__ = ["rewrite", "write_report"]
@@ -28,13 +30,14 @@ def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str
 
 
 def rewrite(run: str, *, as_json: bool = False) -> int:
-    """The command `simbridge report`: write report.html and replay.html anew, from what the run recorded.
+    """The command `simbridge report`: write report.html and replay.html anew, from what the run recorded; of repeated
+    runs those of each, and the report of all.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap; of summary.json only what these do not know,
     if it is there: how the run ended, and the control loop's timing.
 
     Args:
-        run: The run directory.
+        run: The run directory, or that of repeats.
         as_json: Print the pages' paths and what summary.json holds, or would hold, as JSON.
 
     Returns:
@@ -49,6 +52,27 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
     import json
     from pathlib import Path
 
+    from simbridge.recording.run_directory import is_of_repeats
+    from simbridge.report.repeats_page import rewrite_repeats_page
+
+    if not is_of_repeats(Path(run)):
+        found, status = _rewrite_one(Path(run), "The run")
+        pages = [found["report"], found["replay"]]
+    else:
+        found, each = rewrite_repeats_page(Path(run)), []
+        pages, status = [found["report"]], 0
+        for one in found["runs"]:
+            of_one, its_status = _rewrite_one(Path(run) / one["run"], f"Run {one['run']}")
+            each.append(of_one)
+            pages += [of_one["report"], of_one["replay"]]
+            status = max(status, its_status)
+        found["runs"] = each
+    print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
+    return status
+
+
+def _rewrite_one(run: Path, called: str) -> tuple[dict[str, Any], int]:
+    """The pages of one run: their paths beside what summary.json holds or would hold, and the exit status."""
     from simbridge.errors import NotARun, SimbridgeError
     from simbridge.evaluation import Evaluation, judged
     from simbridge.recording.run_directory import RunDirectory
@@ -56,7 +80,7 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
     from simbridge.report.verdict import judgement
     from simbridge.telling import say
 
-    directory = RunDirectory.open(Path(run))
+    directory = RunDirectory.open(run)
     evaluation = Evaluation.of(directory)
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
@@ -70,12 +94,12 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
     directory.write_replay(replay_page(evaluation, title))
     write_report(evaluation, summary, replay=directory.replay_file.name)
     pages = {"report": str(directory.report_file), "replay": str(directory.replay_file)}
-    print(json.dumps({"run": run, **pages, **summary}, indent=2) if as_json else "\n".join(pages.values()))
+    status = 0
     if summary["outcome"] != "completed":
-        say(f"The run did not complete: {summary['outcome'].rstrip('.')}.")
-        return 2
-    if summary["passed"] is False:
+        say(f"{called} did not complete: {summary['outcome'].rstrip('.')}.")
+        status = 2
+    elif summary["passed"] is False:
         found = judgement(summary)
-        say(f"Beyond the tolerance{'' if found is None else f': {found[1]}'}.")
-        return 1
-    return 0
+        say(f"{called} is beyond the tolerance{'' if found is None else f': {found[1]}'}.")
+        status = 1
+    return {"run": str(run), **pages, **summary}, status

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from simbridge.readable import NO_BREAK, degrees, millimetres, milliseconds
@@ -26,6 +27,22 @@ def write_repeats_page(
         OutputDirectoryError: The page cannot be written.
     """
     whole.write_report(repeats_page(summary, external))
+
+
+def rewrite_repeats_page(path: Path) -> dict[str, Any]:
+    """Write it anew from summary.json, and from evaluation.json where an outside witness has been compared.
+
+    Returns:
+        The page's path as `report`, beside what summary.json holds.
+
+    Raises:
+        NotARun: There is no summary: the repeats were killed. Each of the runs can still be told by itself.
+        OutputDirectoryError: The page cannot be written.
+    """
+    whole = RunDirectory(path)
+    summary = whole.summary()
+    write_repeats_page(whole, summary, whole.evaluation())
+    return {"run": str(path), "report": str(whole.report_file), **summary}
 
 
 def repeats_page(summary: Mapping[str, Any], external: Mapping[str, Any] | None = None) -> str:

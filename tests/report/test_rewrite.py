@@ -90,7 +90,11 @@ def test_the_tolerance_is_judged_from_what_was_written_before_the_run_began(
     (run / "summary.json").unlink()
     answer = cli("report", run, "--json")
     told = json.loads(answer.out)
-    assert answer.status == 1 and "Beyond the tolerance" in answer.message and "exceeds 0.0001 mm" in answer.message
+    assert (
+        answer.status == 1
+        and "The run is beyond the tolerance" in answer.message
+        and "exceeds 0.0001 mm" in answer.message
+    )
     assert told["passed"] is False
     assert told["tolerance"] == pytest.approx({"position_m": 1e-7, "rotation_rad": math.radians(5.0)})
     assert told == {
