@@ -1,11 +1,13 @@
 """How punctual the servo loop is at 500 Hz, beside ur_rtde's own pacing, on the emulated controller.
 
 `python -m simbridge.bench_servo HOST SECONDS` is the rival: a loop as ur_rtde's examples have it. Without HOST it is a
-bare timer at real-time priority, which runs beside our loop: how often this computer itself was not there in time.
+bare timer, at real-time priority where that is granted, which runs beside our loop: how often this computer itself was
+not there in time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -13,6 +15,7 @@ import sys
 import threading
 import time
 import warnings
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -43,16 +46,15 @@ def measure(seconds: float = SECONDS) -> list[Row]:
         ("parent computing", True, 0),
     ):
         # A real controller is a machine of its own, and a real-time one: its clock must not wait for ours.
-        timer = _start_timer(seconds)
         with Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY) as controller:
-            ours, refused = _ours(seconds, busy, priority)
-            if refused:
-                rows.append((f"setpoints, {title}", "refused by the system", "mend it", "simbridge doctor"))
-                timer.kill()
-                continue
+            with _bare_timer(seconds) as timer:
+                ours, refused = _ours(seconds, busy, priority)
+                if refused:
+                    rows.append((f"setpoints, {title}", "refused by the system", "mend it", "simbridge doctor"))
+                    continue
+                late, longest = json.loads(timer.communicate()[0])
             theirs = _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
         rows += _rows(title, seconds, ours, theirs, required=not busy)
-        late, longest = json.loads(timer.communicate()[0])
         lateness = f"{late} times over {1e3 * SLACK:g} ms, at most {1e3 * longest:.1f} ms"
         missed = f"{ours['missed_deadlines']} deadlines, {ours['missed_states']} states"
         title = f"setpoints, {title}: missed of {round(seconds / PERIOD)}"
@@ -103,10 +105,16 @@ def _theirs(host: str, seconds: float) -> dict[str, float]:
     }
 
 
-def _start_timer(seconds: float) -> subprocess.Popen[str]:
-    """The bare timer, for the time of one run and its beginning."""
+@contextlib.contextmanager
+def _bare_timer(seconds: float) -> Iterator[subprocess.Popen[str]]:
+    """The bare timer, for the time of one run."""
     command = [sys.executable, "-m", "simbridge.bench_servo", str(seconds)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    timer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield timer
+    finally:
+        timer.kill()
+        timer.wait()
 
 
 def _wait_bare(seconds: float) -> None:

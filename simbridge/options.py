@@ -107,6 +107,8 @@ class Options:
         # Its own checks are made on the way.
         _ = self.reading
         self._check_numbers()
+        if self.host is not None and not self.host.strip():
+            raise InvalidParameter("host", self.host, "the address of a controller, such as 192.168.1.10")
         for field in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
                 object.__setattr__(self, field, self.cell.agreed(field, getattr(self, field)))

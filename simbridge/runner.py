@@ -259,9 +259,12 @@ def execute(
         raise
 
 
-def begin(prepared: Prepared, arm: Backend, directory: RunDirectory) -> None:
-    """Write down what is going to be done."""
-    directory.write_settings(resolved_settings(prepared, arm))
+def begin(
+    prepared: Prepared, arm: Backend, directory: RunDirectory, *, repeats: Mapping[str, int] | None = None
+) -> None:
+    """Write down what is going to be done; of one of several runs also its `number`, and the `count` of all."""
+    settings = resolved_settings(prepared, arm)
+    directory.write_settings(settings if repeats is None else settings | {"repeats": dict(repeats)})
     directory.write_plan(prepared.plan)
 
 
@@ -272,10 +275,11 @@ def drive(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: P
     # The log closes before the arm is let go: it holds whatever the arm did.
     with _log(directory, prepared) as log:
         arm.move_to(plan.setpoints[0])
-        for state in arm.stream(plan.setpoints):
-            log.write(samples.of(state))
-            if progress is not None:
-                progress(state)
+        with contextlib.closing(arm.stream(plan.setpoints)) as states:
+            for state in states:
+                log.write(samples.of(state))
+                if progress is not None:
+                    progress(state)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import ctypes
 import os
 import platform
 import struct
+import threading
 
 # The shortest slice that Linux takes.
 _SLICE = 100_000  # ns
@@ -40,27 +41,37 @@ def ask_for_short_slices(thread: int = 0) -> bool:
 
 
 def ask_for_priority(priority: int) -> list[str]:
-    """Run all threads of this process at a real-time priority (SCHED_FIFO, 1 to 99), its memory locked.
+    """Run this process at a real-time priority (SCHED_FIFO, 1 to 99), its memory locked.
 
-    All of them, for what the loop waits for may be in the hands of another: ur_rtde receives in a thread of its own.
+    The calling thread gets the priority (98 at most), all others that there are by now the next higher one: ur_rtde
+    spins in the calling thread until its receiving thread has seen a state, which on one core would otherwise never be.
 
     Returns:
         What the system refused, in sentences for a person.
     """
     notes = []
+    calling = threading.get_native_id()
     try:
         for thread in threads():
-            # One may have ended since.
-            with contextlib.suppress(ProcessLookupError):
-                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
+            _prioritise(thread, min(priority, 98) + (thread not in (0, calling)))
     except (OSError, AttributeError) as error:
+        for thread in threads():
+            _prioritise(thread, 0)
         notes.append(
             f"The system refused real-time priority {priority} ({error}); the loop runs at the ordinary priority. "
-            f"Allow it with a line '{os.environ.get('USER', 'you')} - rtprio 99' in /etc/security/limits.conf."
+            "docs/hardware.md says how it is allowed (rtprio in /etc/security/limits.conf)."
         )
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
         notes.append(
-            f"The system refused to lock the memory ({os.strerror(ctypes.get_errno())}); pages may be swapped."
+            f"The system refused to lock the memory ({os.strerror(ctypes.get_errno())}); pages may be swapped. "
+            "docs/hardware.md says how it is allowed (memlock in /etc/security/limits.conf)."
         )
     return notes
+
+
+def _prioritise(thread: int, priority: int) -> None:
+    """Give a thread a real-time priority, or with 0 the ordinary one."""
+    # It may have ended since.
+    with contextlib.suppress(ProcessLookupError):
+        os.sched_setscheduler(thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))

@@ -17,7 +17,8 @@ INTERRUPTED = "Interrupted; nothing is moving."
 
 def say(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
-    columns = min(os.get_terminal_size(2).columns if sys.stderr.isatty() else 100, 120)
+    # A terminal may not know its size.
+    columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
     print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
 
 

@@ -23,7 +23,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: nothing else may keep it from its time meanwhile.
-REALTIME = ("backends/test_rtde", "doctor/", "emulator/", "test_live_line.py", "test_repeating.py", "ur/")
+REALTIME = (
+    "backends/test_rtde",
+    "backends/test_servo_process",
+    "doctor/",
+    "emulator/",
+    "test_live_line.py",
+    "test_repeating.py",
+    "ur/",
+)
 
 
 def pytest_collection_modifyitems(items):

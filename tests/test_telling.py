@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -20,6 +21,13 @@ CHECKOUT = Path(__file__).parents[1]
 
 def broken(*_, **__):
     raise ZeroDivisionError("by nobody")
+
+
+def test_a_terminal_that_does_not_know_its_size_gets_the_message(monkeypatch, capsys):
+    monkeypatch.setattr(telling.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(telling.os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
+    telling.say("one paragraph")
+    assert capsys.readouterr().err == "one paragraph\n"
 
 
 def test_a_mistake_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):

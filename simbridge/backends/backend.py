@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -101,7 +101,7 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def stream(self, setpoints: Iterable[Array]) -> Iterator[ArmState]:
+    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         """Send one setpoint (n,) a period and yield the state at the instant each is due.
 
         Closing the iterator stops the arm.

@@ -95,7 +95,7 @@ def check_cell_answers(facts: ControllerFacts, cell: Cell | None) -> None:
             f"{cell.payload:g} kg",
             "This software does not tell its payload, so --yes cannot compare it; leave it out and answer yourself.",
         )
-    preflight.check_tool(facts, cell.tcp, cell.payload)
+    preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 
 
 def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Shown:

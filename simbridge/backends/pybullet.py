@@ -15,7 +15,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import replace
 from types import TracebackType
 from typing import Any
@@ -226,7 +226,7 @@ class PyBulletBackend(Backend):
             if np.abs(self._qd).max() < 1e-6:
                 return
 
-    def stream(self, setpoints: Iterable[Array]) -> Iterator[ArmState]:
+    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         begin = self._count
         if self._servoj is not None:
             self._servoj.reset(self._reference)

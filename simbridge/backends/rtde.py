@@ -11,7 +11,7 @@ import contextlib
 import math
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from types import TracebackType
 
 import numpy as np
@@ -192,7 +192,7 @@ class RtdeBackend(Backend):
             self.stop()
             raise StartNotReached(self.host, self.robot.joint_names[joint], float(off[joint]))
 
-    def stream(self, setpoints: Iterable[Array]) -> Iterator[ArmState]:
+    def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         """See `Backend.stream`. An array (T, n) is a replay: it is mapped whole before its first setpoint leaves, and
         the state of every setpoint is given. Anything else is live: one setpoint is taken from it a period, and the
         state given with it is the newest, which belongs to the setpoint before.
@@ -207,9 +207,11 @@ class RtdeBackend(Backend):
         try:
             if isinstance(setpoints, np.ndarray):
                 self._check_start(setpoints[0])
-                for state in self._replayed(process, setpoints):
-                    self._timing.add(state)
-                    yield state
+                # Closed here and now, not whenever its memory is collected: closing stops the arm.
+                with contextlib.closing(self._replayed(process, setpoints)) as states:
+                    for state in states:
+                        self._timing.add(state)
+                        yield state
             else:
                 yield from self._live(process, iter(setpoints))
         finally:
@@ -259,7 +261,7 @@ class RtdeBackend(Backend):
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
 
-    def _replayed(self, process: ServoProcess, setpoints: Array) -> Iterator[ArmState]:
+    def _replayed(self, process: ServoProcess, setpoints: Array) -> Generator[ArmState, None, None]:
         """The states of a plan, as they come."""
         with self._ending():
             ring = process.replay(setpoints)
@@ -311,7 +313,7 @@ class RtdeBackend(Backend):
         silent = time.monotonic() - heard
         if silent > SILENCE:
             timestamp = 0.0 if self._last is None else self._last.timestamp
-            raise StaleState(self.host, timestamp, silent)
+            raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
 
     @contextlib.contextmanager
     def _ending(self) -> Iterator[None]:

@@ -121,8 +121,13 @@ class RtdeLink:
             raise ProgramStopped(orders.host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
     def watch(self) -> None:
-        """From now on the controller ends the script when nothing comes any more."""
-        self._control.setWatchdog(WATCHDOG_FREQUENCY)
+        """From now on the controller ends the script when nothing comes any more.
+
+        Raises:
+            ConnectionLost: It did not take the watchdog; nothing may be streamed without.
+        """
+        if not self._control.setWatchdog(WATCHDOG_FREQUENCY):
+            raise ConnectionLost(self._orders.host, 30004, "the control script did not take its watchdog")
 
     def states(self, timeout: float) -> list[Package]:
         """See `servo_loop.Link`."""
@@ -221,9 +226,11 @@ def _undisturbed(priority: int) -> list[str]:
     gc.collect()
     gc.freeze()
     gc.disable()
-    for thread in threads():
-        ask_for_short_slices(thread)
-    return ask_for_priority(priority) if priority else []
+    # The system lists the threads in a directory.
+    with new_files_allowed():
+        for thread in threads():
+            ask_for_short_slices(thread)
+        return ask_for_priority(priority) if priority else []
 
 
 def _facts(error: BaseException) -> dict[str, Any]:

@@ -67,6 +67,14 @@ class Cell:
     calibration: Path | None = None
     source: Path | None = field(default=None, compare=False)
 
+    @property
+    def centre_of_gravity(self) -> Vector | None:
+        """Of the payload, in tool0, m: at the TCP by default; None where the file says neither."""
+        if self.payload is None or self.payload_cog is not None or self.tcp is None:
+            return self.payload_cog
+        x, y, z, *_ = self.tcp
+        return (x, y, z)
+
     def __post_init__(self) -> None:
         for name, value, needed in self._judged():
             if needed is not None:

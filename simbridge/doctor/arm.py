@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.consent import mounted
-from simbridge.backends.preflight import SAME_MASS, same_tcp, shown_tcp
+from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, shown_tcp
 from simbridge.cell import Cell
 from simbridge.doctor.finding import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
@@ -104,11 +105,12 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
     )
 
 
-def check_payload(survey: Survey, expected: float | None) -> Finding:
+def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence[float] | None = None) -> Finding:
     """Whether the controller's payload is the cell file's.
 
     Args:
         expected: kg; None without a cell file.
+        expected_cog: Its centre of gravity in the flange (3,), m; None where it is not said.
     """
     name = "payload"
     if survey.state is None:
@@ -121,17 +123,23 @@ def check_payload(survey: Survey, expected: float | None) -> Finding:
             "Look at the pendant: Installation > General > Payload.",
         )
     cog = survey.state.payload_cog
-    seen = f"{found:.3g} kg"
-    if found and cog is not None:
-        seen += f" at {' '.join(millimetres(part) for part in cog)} mm"
-    if expected is None or abs(found - expected) <= SAME_MASS:
-        return passed(name, seen + ("" if expected is None else ", as in the cell file"))
+    seen = _shown_payload(found, cog)
+    if expected is None:
+        return passed(name, seen)
+    there = not found or cog is None or expected_cog is None or np.allclose(cog, expected_cog, 0.0, SAME_COG)
+    if abs(found - expected) <= SAME_MASS and there:
+        return passed(name, f"{seen}, as in the cell file")
     return failed(
         name,
-        f"{seen}; the cell file says {expected:.3g} kg",
+        f"{seen}; the cell file says {_shown_payload(expected, expected_cog)}",
         "A wrong payload ends in protective stops. Correct it at the pendant (Installation > General > "
         "Payload) or in the cell file.",
     )
+
+
+def _shown_payload(mass: float, cog: Sequence[float] | None) -> str:
+    place = "" if not mass or cog is None else f" at {' '.join(millimetres(part) for part in cog)} mm"
+    return f"{mass:.3g} kg{place}"
 
 
 def check_calibration(survey: Survey, robot: Robot) -> Finding:

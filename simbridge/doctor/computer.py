@@ -93,14 +93,14 @@ def check_kernel(computer: ComputerFacts) -> Finding:
 
 def check_priority(computer: ComputerFacts) -> Finding:
     """Whether --realtime-priority would be granted."""
-    limit = "no limit" if computer.priority_limit < 0 else f"limit {computer.priority_limit}"
     if computer.priority_allowed:
-        return passed("priority", f"real-time priorities are allowed (RLIMIT_RTPRIO: {limit})")
+        return passed("priority", "real-time priorities are allowed")
+    limit = "no limit" if computer.priority_limit < 0 else f"limit {computer.priority_limit}"
     return warned(
         "priority",
         f"real-time priorities are refused (RLIMIT_RTPRIO: {limit})",
-        "For --realtime-priority add to /etc/security/limits.conf: @realtime - rtprio 99, put yourself into the group "
-        "realtime, and log in again.",
+        "For --realtime-priority add to /etc/security/limits.conf: @realtime - rtprio 99, and @realtime - memlock "
+        "unlimited; put yourself into the group realtime, and log in again.",
     )
 
 

@@ -108,7 +108,7 @@ def check_controller(read: Survey, robot: Robot, cell: Cell | None, *, ursim: bo
         controller.check_registers(_taken(read)),
         controller.check_slider(read),
         arm.check_tcp(read, known.tcp),
-        arm.check_payload(read, known.payload),
+        arm.check_payload(read, known.payload, known.centre_of_gravity),
         *([] if cell is None else [arm.check_mounting(cell)]),
         arm.check_calibration(read, robot),
         *_calibration_file(read, known.calibration),

@@ -60,7 +60,7 @@ def numba_cache() -> str:
     """The directory where compiled kernels are kept between two starts."""
     from simbridge.ik import kernels
 
-    return str(kernels.tool_poses.stats.cache_path)
+    return str(kernels.tool_poses.kept_in)
 
 
 def check_numba_cache(path: str) -> Finding:

@@ -43,21 +43,25 @@ class ConnectionLost(ControllerError, ConnectionError):
 
 
 class StaleState(ControllerError, TimeoutError):
-    """The controller is connected, and its clock does not advance.
+    """The controller is connected, and no newer state of it comes.
 
     Attributes:
         timestamp: The controller's last timestamp, s.
         waited: For how long nothing newer came, s.
+        said_by: Who should have told it; empty for the controller itself.
     """
 
-    def __init__(self, host: str, timestamp: float, waited: float) -> None:
+    def __init__(self, host: str, timestamp: float, waited: float, said_by: str = "") -> None:
         self.timestamp = timestamp
         self.waited = waited
+        self.said_by = said_by
+        silent = said_by or f"the controller at {host}"
+        look = "the network (cable, not Wi-Fi) and at the load of both computers"
         super().__init__(
             host,
-            f"The controller at {host} has sent no newer state than {timestamp:.3f} s (its clock) for "
-            f"{waited * 1e3:.0f} ms, so sending was ended. Its watchdog stops the arm. Look at the network (cable, not "
-            f"Wi-Fi) and at the load of both computers before beginning again.",
+            f"{silent[0].upper()}{silent[1:]} has told no newer state than {timestamp:.3f} s (the "
+            f"controller's clock) for {waited * 1e3:.0f} ms, so sending was ended. The controller's watchdog stops the "
+            f"arm. Look at {'the load of this computer' if said_by else look} before beginning again.",
         )
 
 

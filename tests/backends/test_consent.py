@@ -11,7 +11,7 @@ from simbridge.cell import Cell
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from tests.backends.test_preflight import FACTS, TCP, UR10E
 
-CELL = Cell(serial_number="20261234567", tcp=TCP, payload=1.5, mounting="floor")
+CELL = Cell(serial_number="20261234567", tcp=TCP, payload=1.5, payload_cog=(0.0, 0.0, 0.05), mounting="floor")
 PLAN = (("plan", "square, 16.0 s"),)
 
 
@@ -86,7 +86,7 @@ def test_a_cell_file_does_not_answer_what_comes_up_later():
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])
 def test_a_cell_file_that_leaves_something_out_does_not_answer(name):
     with pytest.raises(NotConfirmed, match=name):
-        agree(FACTS, UR10E, replace(CELL, **{name: None}), PLAN, Person(True), yes=True)
+        agree(FACTS, UR10E, replace(CELL, **{"payload_cog": None, name: None}), PLAN, Person(True), yes=True)
 
 
 def test_yes_without_a_cell_file_answers_nothing():
@@ -100,6 +100,9 @@ def test_yes_without_a_cell_file_answers_nothing():
         ({"serial_number": "20269999999"}, "serial number"),
         ({"tcp": (0.0, 0.01, 0.16, 0.0, 0.0, 1.5)}, "TCP"),
         ({"payload": 2.0}, "payload"),
+        ({"payload_cog": (0.0, 0.02, 0.05)}, "centre of gravity"),
+        # At the TCP, which is elsewhere.
+        ({"payload_cog": None}, "centre of gravity"),
     ],
 )
 def test_a_cell_file_of_another_arm_or_tool_does_not_answer(changes, what):

@@ -381,6 +381,14 @@ def test_states_that_come_in_bursts_are_all_given_to_their_setpoints():
     assert bench.loop.missed_states == 0
 
 
+def test_a_few_states_that_come_late_cost_no_period_of_a_loop_that_is_punctual():
+    plan = glide(500, period=0.002)
+    bench = Bench(0.002, delay=lambda tick: 0.001 if tick in (200, 201, 202, 300) else 0.0).run(Replay(plan))
+    assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
+    assert np.abs(np.diff(bench.sent_at[:500]) - 0.002).max() < 1e-4
+    assert np.array_equal(bench.recorded("setpoint"), plan) and np.array_equal(bench.recorded("q"), plan)
+
+
 def test_the_loops_counts_are_those_of_the_motion():
     bench = Bench(delay=lambda tick: None if tick % 10 == 9 and tick < 90 else 0.0)
     bench.run(Replay(np.repeat(HOME[None], 100, axis=0)))

@@ -180,6 +180,8 @@ def test_tcp_and_payload_are_the_cells():
     verdict(arm.check_payload(READ, None), "pass", "1.5 kg", "50.0 mm")
     verdict(arm.check_payload(READ, 1.5), "pass", "cell file")
     verdict(arm.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
+    verdict(arm.check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
+    verdict(arm.check_payload(READ, 1.5, (-0.2, 0.0, 0.05)), "fail", "0 0 50.0 mm; the cell file", "−200 0 50.0 mm")
     verdict(arm.check_payload(state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
 
 
