@@ -11,15 +11,14 @@ import inspect
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.codegen.mathematics import rotation_vector
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-compiled = njit(cache=True, nogil=True, error_model="numpy")
 _rotation_vector = compiled(inspect.unwrap(rotation_vector))
 
 
@@ -49,19 +48,23 @@ def chain_frames(
     r20, r21, r22 = 0.0, 0.0, 1.0
     x, y, z = 0.0, 0.0, 0.0
     for i in range(n + 1):
+        # Read once: each reading of an array takes longer to compile than a dozen products.
         a = placements[i]
-        x += r00 * a[0, 3] + r01 * a[1, 3] + r02 * a[2, 3]
-        y += r10 * a[0, 3] + r11 * a[1, 3] + r12 * a[2, 3]
-        z += r20 * a[0, 3] + r21 * a[1, 3] + r22 * a[2, 3]
-        s00 = r00 * a[0, 0] + r01 * a[1, 0] + r02 * a[2, 0]
-        s01 = r00 * a[0, 1] + r01 * a[1, 1] + r02 * a[2, 1]
-        s02 = r00 * a[0, 2] + r01 * a[1, 2] + r02 * a[2, 2]
-        s10 = r10 * a[0, 0] + r11 * a[1, 0] + r12 * a[2, 0]
-        s11 = r10 * a[0, 1] + r11 * a[1, 1] + r12 * a[2, 1]
-        s12 = r10 * a[0, 2] + r11 * a[1, 2] + r12 * a[2, 2]
-        s20 = r20 * a[0, 0] + r21 * a[1, 0] + r22 * a[2, 0]
-        s21 = r20 * a[0, 1] + r21 * a[1, 1] + r22 * a[2, 1]
-        s22 = r20 * a[0, 2] + r21 * a[1, 2] + r22 * a[2, 2]
+        a00, a01, a02, ax = a[0, 0], a[0, 1], a[0, 2], a[0, 3]
+        a10, a11, a12, ay = a[1, 0], a[1, 1], a[1, 2], a[1, 3]
+        a20, a21, a22, az = a[2, 0], a[2, 1], a[2, 2], a[2, 3]
+        x += r00 * ax + r01 * ay + r02 * az
+        y += r10 * ax + r11 * ay + r12 * az
+        z += r20 * ax + r21 * ay + r22 * az
+        s00 = r00 * a00 + r01 * a10 + r02 * a20
+        s01 = r00 * a01 + r01 * a11 + r02 * a21
+        s02 = r00 * a02 + r01 * a12 + r02 * a22
+        s10 = r10 * a00 + r11 * a10 + r12 * a20
+        s11 = r10 * a01 + r11 * a11 + r12 * a21
+        s12 = r10 * a02 + r11 * a12 + r12 * a22
+        s20 = r20 * a00 + r21 * a10 + r22 * a20
+        s21 = r20 * a01 + r21 * a11 + r22 * a21
+        s22 = r20 * a02 + r21 * a12 + r22 * a22
         c, s, slide = 1.0, 0.0, 0.0
         if i < n:
             origins[i, 0], origins[i, 1], origins[i, 2] = x, y, z
@@ -91,13 +94,19 @@ def pose_error(target: Array, rotation: Array, tool: Array, e: Array) -> None:
     e[1] = target[1] - tool[1, 3]
     e[2] = target[2] - tool[2, 3]
     t, c = rotation, tool
-    d00 = t[0, 0] * c[0, 0] + t[0, 1] * c[0, 1] + t[0, 2] * c[0, 2]
-    d01 = t[0, 0] * c[1, 0] + t[0, 1] * c[1, 1] + t[0, 2] * c[1, 2]
-    d02 = t[0, 0] * c[2, 0] + t[0, 1] * c[2, 1] + t[0, 2] * c[2, 2]
-    d10 = t[1, 0] * c[0, 0] + t[1, 1] * c[0, 1] + t[1, 2] * c[0, 2]
-    d11 = t[1, 0] * c[1, 0] + t[1, 1] * c[1, 1] + t[1, 2] * c[1, 2]
-    d12 = t[1, 0] * c[2, 0] + t[1, 1] * c[2, 1] + t[1, 2] * c[2, 2]
-    d20 = t[2, 0] * c[0, 0] + t[2, 1] * c[0, 1] + t[2, 2] * c[0, 2]
-    d21 = t[2, 0] * c[1, 0] + t[2, 1] * c[1, 1] + t[2, 2] * c[1, 2]
-    d22 = t[2, 0] * c[2, 0] + t[2, 1] * c[2, 1] + t[2, 2] * c[2, 2]
+    t00, t01, t02 = t[0, 0], t[0, 1], t[0, 2]
+    t10, t11, t12 = t[1, 0], t[1, 1], t[1, 2]
+    t20, t21, t22 = t[2, 0], t[2, 1], t[2, 2]
+    c00, c01, c02 = c[0, 0], c[0, 1], c[0, 2]
+    c10, c11, c12 = c[1, 0], c[1, 1], c[1, 2]
+    c20, c21, c22 = c[2, 0], c[2, 1], c[2, 2]
+    d00 = t00 * c00 + t01 * c01 + t02 * c02
+    d01 = t00 * c10 + t01 * c11 + t02 * c12
+    d02 = t00 * c20 + t01 * c21 + t02 * c22
+    d10 = t10 * c00 + t11 * c01 + t12 * c02
+    d11 = t10 * c10 + t11 * c11 + t12 * c12
+    d12 = t10 * c20 + t11 * c21 + t12 * c22
+    d20 = t20 * c00 + t21 * c01 + t22 * c02
+    d21 = t20 * c10 + t21 * c11 + t22 * c12
+    d22 = t20 * c20 + t21 * c21 + t22 * c22
     e[3], e[4], e[5] = _rotation_vector(d00, d01, d02, d10, d11, d12, d20, d21, d22)

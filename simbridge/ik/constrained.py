@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.chain import Array, Counts, compiled
+from simbridge.ik.chain import Array, Counts
 from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
 from simbridge.ik.rows import Rows, SoftRows
-from simbridge.ik.solver import Solution, Target
+from simbridge.ik.solver import Solution, Solver, Target
 from simbridge.ik.steps.constrained import independent_rows, step
-from simbridge.ik.steps.work import Work
+from simbridge.ik.steps.work import Work, work_for
 from simbridge.robot import Robot
 
 # With the task's six, as many rows as the decomposition takes.
@@ -44,6 +44,7 @@ class ConstrainedSettings(NamedTuple):
         cutoff: Of dependent rows.
         dependent: How many the last step found (1,).
         rest, none: Zeros (n,) and (6,).
+        room, rows, wanted, beside: What the step works in when there are own strict rows.
     """
 
     hessian: Array
@@ -56,6 +57,10 @@ class ConstrainedSettings(NamedTuple):
     dependent: Counts
     rest: Array
     none: Array
+    room: Work
+    rows: Array
+    wanted: Array
+    beside: Array
 
 
 @step_for(ConstrainedSettings)
@@ -64,10 +69,12 @@ def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # ty
     s, n, own = settings, q.shape[0], settings.strict.shape[0]
     total, room, strict, wanted, beside = rows + own, work, jacobian, error, s.none
     if own > 0:
-        room = room_for(n, total)
-        strict, wanted, beside = np.zeros((n, total)), np.zeros(total), np.zeros(total)
-        strict[:, :rows], wanted[:rows] = jacobian[:, :rows], error[:rows]
-        strict[:, rows:], beside[rows:] = s.strict.T, s.values
+        room, strict, wanted, beside = s.room, s.rows, s.wanted, s.beside
+        for k in range(total):
+            task = k < rows
+            wanted[k], beside[k] = error[k] if task else 0.0, 0.0 if task else s.values[k - rows]
+            for j in range(n):
+                strict[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
     rank = independent_rows(strict, total, s.cutoff, room)
     s.dependent[0] = total - rank
     step(wanted, total, rank, s.hessian, s.rest, room, dq)
@@ -77,22 +84,6 @@ def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # ty
         for j in range(n):
             soft[i] += s.hessian[i, j] * s.pull * (s.posture[j] - q[j])
     step(beside, total, rank, s.hessian, soft, room, drift)
-
-
-@compiled
-def room_for(joints: int, rows: int) -> Work:
-    """`Work` for a step with more rows than a task has."""
-    size = joints + rows
-    return Work(
-        np.zeros((size, size)),
-        np.zeros(size),
-        np.zeros(size, np.int64),
-        np.zeros(joints),
-        np.zeros(6),
-        np.zeros((rows, joints)),
-        np.zeros(rows),
-        np.zeros((rows, rows)),
-    )
 
 
 class Constrained(IterativeSolver):
@@ -152,12 +143,26 @@ class Constrained(IterativeSolver):
             if len(strict) > _MOST_STRICT:
                 raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
         posture, dependent = np.array(self._posture), np.zeros(1, np.int64)
+        most = 6 + len(strict)
         return ConstrainedSettings(
-            hessian, gradient, posture, pull, strict, values, float(s.cutoff), dependent, np.zeros(n), np.zeros(6)
+            hessian,
+            gradient,
+            posture,
+            pull,
+            strict,
+            values,
+            float(s.cutoff),
+            dependent,
+            np.zeros(n),
+            np.zeros(6),
+            work_for(n, most),
+            np.zeros((n, most)),
+            np.zeros(most),
+            np.zeros(most),
         )
 
     def step(self, target: Target) -> Array:
-        q = super().step(target)
+        q = super().step(target) if self._varying is None else Solver.step(self, target)
         self._dependent_rows = int(self._kernel_arguments[0].dependent[0])
         return q
 
@@ -178,15 +183,14 @@ class Constrained(IterativeSolver):
 
     def _iterated(self, q: Array, pose: Array) -> Array:
         """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""
-        from simbridge.ik import iteration
-
-        settings, chain, rules = self._kernel_arguments
+        settings, out = self._kernel_arguments[0], np.empty((1, self.robot.n))
         for _ in range(self.iterations):
             if self._soft is not None:
                 settings.hessian[:], settings.gradient[:] = self._soft.normal_equations(q)
             if self._strict is not None:
                 settings.strict[:], settings.values[:] = self._strict.at(q)
-            q = iteration.track(settings, chain, rules, 1, pose[None], q)[0]
+            self._bound(pose[None], q, out, iterations=1)()
+            q = out[0].copy()
         return q
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:

@@ -21,6 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
+from simbridge.ik.codegen.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
+from simbridge.ik.codegen.routine import Call
 from simbridge.ik.parameters import PRESETS
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
@@ -119,8 +121,7 @@ class ForwardDynamics(Solver):
         self._placements = robot.placements
         self._limits = np.array([robot.position_min, robot.position_max])
         self._n = robot.n
-        self._run: Any = None
-        self._memory = self._begin(self._q)
+        self._run: Call | None = None
 
     @classmethod
     def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:
@@ -202,34 +203,36 @@ class ForwardDynamics(Solver):
 
     def reset(self, q: Array | Sequence[float]) -> None:
         super().reset(q)
-        self._memory = self._begin(self._q)
+        self._run = None
 
     def step(self, target: Target) -> Array:
         goal = as_pose(target)
-        q = self._tracked(goal[None], self._memory)[0]
+        if self._run is None:
+            # The same arrays at every step: to hand over new ones would take longer than an iteration.
+            self._goal, self._found = np.empty((1, 7)), np.empty((1, self._n))
+            self._run = self._bound(self._goal, self._q, self._found)
+        self._goal[0] = goal
+        self._run()
+        q = self._found[0].copy()
         self._stepped_to(q, goal)
         return q.copy()
 
     def track(self, poses: Array, q0: Array) -> Array:
-        return self._tracked(np.ascontiguousarray(poses, dtype=float), self._begin(q0))
-
-    def _begin(self, q: Array) -> Array:
-        """What the kernel keeps from one target to the next (see `codegen/loops.py`), at rest at q."""
-        memory = np.zeros(2 * self.robot.n + 8)
-        memory[: self.robot.n] = q
-        return memory
-
-    def _tracked(self, poses: Array, memory: Array) -> Array:
-        if self._run is None:
-            kernel = self._kernel()
-            self._run = kernel.track if self.scheme == "paper" else kernel.accumulate
         out = np.empty((len(poses), self._n))
-        self._run(self._placements, self._limits, poses, memory, self._settings, self._iterations, out)
+        self._bound(np.ascontiguousarray(poses, dtype=float), q0, out)()
         return out
 
-    def _kernel(self) -> Any:
-        from simbridge.ik.codegen.kernel import forward_dynamics_kernel
+    def _bound(self, poses: Array, q0: Array, out: Array) -> Call:
+        """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
+        kernel = self._kernel()
+        run = kernel.track if self.scheme == "paper" else kernel.accumulate
+        # What the kernel keeps from one target to the next (see `codegen/loops.py`), at rest at q0.
+        memory, work = np.zeros(2 * self._n + 8), np.empty(44 + 3 * self._n)
+        memory[: self._n] = q0
+        limits, settings = self._limits, self._settings
+        return run.bound(self._placements, limits, poses, memory, settings, self._iterations, work, out)
 
+    def _kernel(self) -> ForwardDynamicsKernel:
         return forward_dynamics_kernel(self.robot, self.task)
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
@@ -280,11 +283,24 @@ class ForwardDynamics(Solver):
         twin = self.twin.numbers
         settings = np.array([1.0, _SOLVE_STEP_CLAMP, *_SOLVE_ERROR_CLAMP, *twin, *gains, *np.zeros(8)])
         starts = restart_postures(self.robot, tries)
-        q0 = np.ascontiguousarray(q0, dtype=float)
-        found: tuple[Array, Array, Counts, Counts] = self._kernel().solve(
-            self._placements, q0, starts, poses, settings, _ITERATIONS, np.array(tolerance), True
+        total, start = len(poses), np.ascontiguousarray(q0, dtype=float)
+        q, residuals, work = np.empty((total, self._n)), np.empty((total, 2)), np.empty(44 + 3 * self._n)
+        used, tried = np.empty(total, np.int64), np.empty(total, np.int64)
+        self._kernel().solve(
+            self._placements,
+            start,
+            starts,
+            poses,
+            settings,
+            _ITERATIONS,
+            np.array(tolerance),
+            work,
+            q,
+            residuals,
+            used,
+            tried,
         )
-        return found
+        return q, residuals, used, tried
 
     def lag(self, period: float) -> float | None:
         """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None where unknown.

@@ -24,14 +24,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from simbridge.ik.chain import Array, Counts, chain_frames, compiled, rotation_of
-from simbridge.ik.steps.work import Work, work_for
+from simbridge.ik.chain import Array, Counts, chain_frames, rotation_of
+from simbridge.ik.codegen.lazy import Choice, compiled
+from simbridge.ik.codegen.routine import Routine, own_source
+from simbridge.ik.steps.work import Work
 from simbridge.ik.task import jacobian_rows, reduce_rows, task_error
 
 # Parts of a motion: below the first another direction is better, below the second it is as good as none.
@@ -71,7 +73,7 @@ class Rules(NamedTuple):
 
 
 class State(NamedTuple):
-    """Where the loops are: arrays that are allocated once a call."""
+    """Where the loops are: arrays that are made before the loops."""
 
     origins: Array
     axes: Array
@@ -83,30 +85,42 @@ class State(NamedTuple):
     dq: Array
     drift: Array
     before: Array
+    at: Array
 
 
-def take_step(*arguments: Any) -> None:
-    """Stands in compiled loops for the step that belongs to the settings' type."""
-    raise TypeError("only compiled code calls this")
+class Found(NamedTuple):
+    """What `solve` finds, a row a target.
+
+    Attributes:
+        q: Joint positions (T, n).
+        residuals: Translation (m) and rotation (rad) that are left (T, 2).
+        iterations, tries: Over all tries (T,), and their number (T,).
+        inside: Whether the positions are within the joint limits (T,).
+    """
+
+    q: Array
+    residuals: Array
+    iterations: Counts
+    tries: Counts
+    inside: NDArray[np.bool_]
+
+
+take_step = Choice("take_step")
+"""The step that belongs to the settings' class."""
 
 
 def step_for(settings_type: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Declares a function to be the step of solvers whose settings are of this type."""
+    """Declares a function to be the step of solvers whose settings are of this class."""
 
     def declare(implementation: Callable[..., None]) -> Callable[..., None]:
-        @overload(take_step)
-        def _step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
-            if getattr(settings, "instance_class", None) is settings_type:
-                return implementation
-            return None
-
+        take_step.functions[settings_type] = implementation
         return implementation
 
     return declare
 
 
-@compiled
-def _state_for(n: int) -> State:
+def state_for(n: int) -> State:
+    """Room for the loops, for a chain of n joints."""
     return State(
         np.empty((n, 3)),
         np.empty((n, 3)),
@@ -118,7 +132,14 @@ def _state_for(n: int) -> State:
         np.empty(n),
         np.zeros(n),
         np.empty(n),
+        np.empty(n),
     )
+
+
+@compiled
+def _copy(source: Array, destination: Array) -> None:
+    for i in range(source.shape[0]):
+        destination[i] = source[i]
 
 
 @compiled
@@ -232,7 +253,7 @@ def _descend(
             for i in range(n):
                 q[i] = state.before[i] + scale * (state.drift[i] if trial == _DRIFT else state.dq[i])
             continue
-        if trial in (_STEP, _STEEPEST):
+        if trial != _NOTHING and trial != _DRIFT:
             drifts = False
             for i in range(n):
                 drifts = drifts or state.drift[i] != 0.0
@@ -264,23 +285,28 @@ def _descend(
             better = promised(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.before)
             if better > promise / _SHARE:
                 trial, promise = _STEEPEST, better
-                state.dq[:] = state.before
+                _copy(state.before, state.dq)
         allowed = max(cost - _SHARE * abs(promise), _ROUNDING)
         for i in range(n):
             state.before[i] = q[i]
             q[i] += state.dq[i]
 
 
-@compiled
-def track(settings: Any, chain: Chain, rules: Rules, iterations: int, poses: Array, q0: Array) -> Array:
-    """Joint positions (T, n) after `iterations` towards each pose (T, 7) in turn, beginning at q0 (n,)."""
-    out = np.empty((poses.shape[0], q0.shape[0]))
-    q = q0.copy()
-    state, work = _state_for(q0.shape[0]), work_for(q0.shape[0])
+def track(
+    settings: Any,
+    chain: Chain,
+    rules: Rules,
+    iterations: int,
+    poses: Array,
+    q: Array,
+    state: State,
+    work: Work,
+    out: Array,
+) -> None:
+    """From q (n,), which goes along, `iterations` towards each pose (T, 7) in turn; out: joint positions (T, n)."""
     for t in range(poses.shape[0]):
         _descend(settings, chain, rules, iterations, (-1.0, -1.0), poses[t], q, state, work)
-        out[t] = q
-    return out
+        _copy(q, out[t])
 
 
 @compiled
@@ -306,7 +332,6 @@ def wind_into_limits(chain: Chain, near: Array, q: Array) -> bool:
     return inside
 
 
-@compiled
 def solve(
     settings: Any,
     chain: Chain,
@@ -316,58 +341,46 @@ def solve(
     q0: Array,
     starts: Array,
     tolerance: Array,
-) -> tuple[Array, Array, Counts, Counts, NDArray[np.bool_]]:
+    state: State,
+    work: Work,
+    found: Found,
+) -> None:
     """Solve each pose (T, 7) to a tolerance: from the solution before (the first from q0), then from each of `starts`.
 
     Args:
         iterations: The most per try; a try ends early when it has converged.
+        q0: Joint positions (n,); the last solution in the end.
         starts: Joint positions (R, n), tried in turn while no try has converged within the joint limits.
         tolerance: Translation (m) and rotation (rad) (2,).
-
-    Returns:
-        Positions (T, n), residuals (T, 2) in m and rad, iterations (T,), tries (T,), and whether the positions are
-        within the limits (T,). They are those of the best try: within limits first, then the smallest residual.
+        found: What comes out: of the best try; within limits first, then the smallest residual.
     """
-    n, total = q0.shape[0], poses.shape[0]
-    out, residuals = np.empty((total, n)), np.empty((total, 2))
-    used, tries = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    inside = np.zeros(total, np.bool_)
-    first, q = q0.copy(), q0.copy()
-    state, work = _state_for(n), work_for(n)
-    for t in range(total):
-        best = np.inf
+    q = state.at
+    for t in range(poses.shape[0]):
+        best, found.iterations[t] = np.inf, 0
         for attempt in range(starts.shape[0] + 1):
-            q[:] = first if attempt == 0 else starts[attempt - 1]
-            tries[t] = attempt + 1
+            _copy(q0 if attempt == 0 else starts[attempt - 1], q)
+            found.tries[t] = attempt + 1
             distance, angle, taken = _descend(
                 settings, chain, rules, iterations, (tolerance[0], tolerance[1]), poses[t], q, state, work
             )
-            used[t] += taken
-            wound = wind_into_limits(chain, first, q)
+            found.iterations[t] += taken
+            wound = wind_into_limits(chain, q0, q)
             miss = max(distance / tolerance[0], angle / tolerance[1])
             close = miss <= 1.0
             # A posture that attains the target outside of the limits is worth more than one that does not attain it.
             rank = miss if wound or not close else 1.0 + 1e-9
             if rank < best or attempt == 0:
                 best = rank
-                out[t] = q
-                residuals[t, 0], residuals[t, 1] = distance, angle
-                inside[t] = wound
+                _copy(q, found.q[t])
+                found.residuals[t, 0], found.residuals[t, 1] = distance, angle
+                found.inside[t] = wound
             if close and wound:
                 break
         if best <= 1.0:
-            first[:] = out[t]
-    return out, residuals, used, tries, inside
+            _copy(found.q[t], q0)
 
 
-@compiled
-def chain_sample(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> tuple[Array, Array, Array]:
-    """Joint origins and axes (T, n, 3) and tool points (T, 3) in base_link at joint positions (T, n)."""
-    total, n = q.shape
-    origins, axes, points = np.empty((total, n, 3)), np.empty((total, n, 3)), np.empty((total, 3))
-    tool = np.empty((3, 4))
-    for t in range(total):
-        chain_frames(placements, prismatic, q[t], origins[t], axes[t], tool)
-        for i in range(3):
-            points[t, i] = tool[i, 3]
-    return origins, axes, points
+@lru_cache(maxsize=64)
+def routine(loop: Callable[..., None], solver: str) -> Routine:
+    """`track` or `solve`, compiled for a solver: the step is that of the settings it is called with."""
+    return Routine(loop.__name__, f"{solver} solver", own_source(), lambda: loop)

@@ -10,9 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
+from simbridge.ik.codegen.routine import Call
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
+from simbridge.ik.iteration import Chain, Found, Rules, routine, solve, state_for, track
 from simbridge.ik.iterative_parameters import IterativeParameters
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.steps.work import work_for
 from simbridge.ik.task import TASKS, task_of
 from simbridge.robot import Robot
 
@@ -46,8 +49,8 @@ class IterativeSolver(Solver):
         given = self.Parameters(**settings)
         self.task = task_of(robot, given.task or None)
         self.settings = replace(given, task=self.task)
-        # Lazily compiled code wants contiguous arrays, and the same ones every time.
         self._kernel_arguments = self._arguments()
+        self._run: Call | None = None
 
     def kernel_settings(self) -> tuple[Any, ...]:
         """The tuple whose type names the step, for `iteration.track` and `iteration.solve`."""
@@ -74,8 +77,6 @@ class IterativeSolver(Solver):
         return period * left / (1.0 - left)
 
     def _arguments(self) -> tuple[Any, ...]:
-        from simbridge.ik.iteration import Chain, Rules
-
         robot, chosen = self.robot, self.settings
         chain = Chain(robot.placements, robot.prismatic, robot.position_min, robot.position_max)
         clamps = (float(chosen.error_clamp[0]), float(chosen.error_clamp[1]), float(chosen.step_clamp))
@@ -93,11 +94,34 @@ class IterativeSolver(Solver):
     def reaching(self) -> Solver:
         return self if self.dependable else dependable_solver(self.robot, self.task)
 
-    def track(self, poses: Array, q0: Array) -> Array:
-        from simbridge.ik import iteration
+    def reset(self, q: Array | Sequence[float]) -> None:
+        super().reset(q)
+        self._run = None
 
-        settings, chain, rules = self._kernel_arguments
-        return iteration.track(settings, chain, rules, self.settings.iterations, _plain(poses), _plain(q0))
+    def step(self, target: Target) -> Array:
+        goal = as_pose(target)
+        if self._run is None:
+            # The same arrays at every step: to hand over new ones takes longer than an iteration.
+            self._goal, self._found = np.empty((1, 7)), np.empty((1, self.robot.n))
+            self._run = self._bound(self._goal, self._q, self._found)
+        self._goal[0] = goal
+        self._run()
+        q = self._found[0].copy()
+        self._stepped_to(q, goal)
+        return q.copy()
+
+    def track(self, poses: Array, q0: Array) -> Array:
+        out = np.empty((len(poses), self.robot.n))
+        self._bound(np.ascontiguousarray(poses, dtype=float), q0, out)()
+        return out
+
+    def _bound(self, poses: Array, q0: Array, out: Array, iterations: int | None = None) -> Call:
+        """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
+        run = routine(track, self.name)
+        room = state_for(self.robot.n), work_for(self.robot.n)
+        return run.bound(
+            *self._kernel_arguments, iterations or self.iterations, poses, np.array(q0, dtype=float), *room, out
+        )
 
     def solve(self, target: Target, q0: Array | None = None) -> Solution:
         """First from q0, then from twenty fixed postures, each for at most `patience` iterations."""
@@ -111,20 +135,22 @@ class IterativeSolver(Solver):
         q, residuals, _, _, _ = self._solve(poses, q0, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> Any:
-        from simbridge.ik import iteration
-
-        settings, chain, rules = self._kernel_arguments
-        starts = restart_postures(self.robot, _TRIES)
-        return iteration.solve(
-            settings, chain, rules, self.patience, _plain(poses), _plain(q0), starts, np.array(tolerance)
+    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> Found:
+        total, n = len(poses), self.robot.n
+        counts = np.empty(total, np.int64), np.empty(total, np.int64)
+        found = Found(np.empty((total, n)), np.empty((total, 2)), *counts, np.empty(total, np.bool_))
+        routine(solve, self.name)(
+            *self._kernel_arguments,
+            self.patience,
+            np.ascontiguousarray(poses, dtype=float),
+            np.array(q0, dtype=float),
+            restart_postures(self.robot, _TRIES),
+            np.array(tolerance),
+            state_for(n),
+            work_for(n),
+            found,
         )
-
-
-def _plain(values: Array) -> Array:
-    """The same numbers as one type of array: contiguous and writable, or the loops are compiled anew for it."""
-    array = np.ascontiguousarray(values, dtype=float)
-    return array if array.flags.writeable else array.copy()
+        return found
 
 
 def dependable_solver(robot: Robot, task: str) -> Solver:

@@ -21,9 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.ik.forward_dynamics import Twin
-from simbridge.ik.iteration import chain_sample, step_for
+from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import JacobianTransposeParameters
+from simbridge.ik.kernels import chain_sample
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.solver import Array
 from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length

@@ -1,4 +1,4 @@
-"""Tool poses and Jacobians of any chain, without compiling for it.
+"""Tool poses, Jacobians and frames of any chain, without compiling for it.
 
 Chains are described in `simbridge.ik.chain`; code made for one kind of arm is in `simbridge.ik.codegen`. Nothing here
 allocates inside a loop, calls numpy inside a loop, or holds the interpreter's lock.
@@ -7,11 +7,14 @@ allocates inside a loop, calls numpy inside a loop, or holds the interpreter's l
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.chain import Array, chain_frames, compiled
+from simbridge.ik.chain import Array, chain_frames
+from simbridge.ik.codegen.lazy import compiled
+from simbridge.ik.codegen.routine import Routine, own_source
 
 
 @compiled
@@ -63,3 +66,26 @@ def tool_jacobian(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> 
             jacobian[0, j], jacobian[1, j], jacobian[2, j] = y * rz - z * ry, z * rx - x * rz, x * ry - y * rx
             jacobian[3, j], jacobian[4, j], jacobian[5, j] = x, y, z
     return jacobian
+
+
+def sampled(
+    placements: Array, prismatic: NDArray[np.bool_], q: Array, origins: Array, axes: Array, points: Array, tool: Array
+) -> None:
+    """Joint origins and axes (T, n, 3) and tool points (T, 3) in base_link at joint positions (T, n)."""
+    for t in range(q.shape[0]):
+        chain_frames(placements, prismatic, q[t], origins[t], axes[t], tool)
+        for i in range(3):
+            points[t, i] = tool[i, 3]
+
+
+def chain_sample(placements: Array, prismatic: NDArray[np.bool_], q: Array) -> tuple[Array, Array, Array]:
+    """Joint origins and axes (T, n, 3) and tool points (T, 3) in base_link at joint positions (T, n)."""
+    total, n = q.shape
+    origins, axes, points = np.empty((total, n, 3)), np.empty((total, n, 3)), np.empty((total, 3))
+    _sampled()(placements, prismatic, q, origins, axes, points, np.empty((3, 4)))
+    return origins, axes, points
+
+
+@lru_cache(maxsize=1)
+def _sampled() -> Routine:
+    return Routine("sampled", "sample of an arm's frames", own_source(), lambda: sampled)

@@ -55,7 +55,9 @@ def expected(model, q):
 def run_by_python(text):
     """The functions of a generated module, not compiled."""
     namespace = {}
-    exec(text.replace("from numba import njit", "njit = lambda **_: lambda function: function"), namespace)
+    exec(
+        text.replace("from simbridge.ik.codegen.lazy import inlined", "inlined = lambda function: function"), namespace
+    )
     return namespace
 
 

@@ -10,20 +10,17 @@ import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import types
 
 from simbridge.ik.codegen import mathematics
-from simbridge.ik.codegen.cache import Module
 from simbridge.ik.codegen.expression import Trace, statements
+from simbridge.ik.codegen.kernel import Module
 from simbridge.ik.codegen.source import forward_dynamics_source, structure
 
 # Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
-VECTOR, MATRIX, TENSOR = (types.Array(types.float64, dimensions, "C") for dimensions in (1, 2, 3))
 
 # The kernel's own `move`, which is compiled into its loops, as a function of its own.
 MOVED = """
-@entry
 def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion):
     move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)
 """
@@ -46,8 +43,8 @@ class Chain:
         self.frames = np.array([placement.homogeneous for placement in self.placements])
         text = forward_dynamics_source(self.frames, self.slides) + MOVED + self._kinematics()
         module = Module(text, "chain of a test")
-        self.move = module.function("moved", (TENSOR, *[VECTOR] * 6, types.float64, *[VECTOR] * 3))
-        self.kinematics = module.function("kinematics", (TENSOR, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX))
+        self.move = module.routine("moved")
+        self.kinematics = module.routine("kinematics")
 
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the kernel is."""
@@ -64,7 +61,7 @@ class Chain:
         results += [(f"jacobian[{r}, {c}]", twists[c][r]) for r in range(6) for c in range(n)]
         results += [(f"mass[{r}, {c}]", mass[r][c]) for r in range(n) for c in range(r + 1)]
         body = "\n".join(f"    {line}" for line in statements(trace, results))
-        return f"\n@entry\ndef kinematics(placements, q, twin, tool, jacobian, mass):\n{body}\n"
+        return f"\ndef kinematics(placements, q, twin, tool, jacobian, mass):\n{body}\n"
 
     def expected(self, q, twin):
         """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia, then each link's."""

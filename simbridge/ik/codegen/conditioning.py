@@ -16,12 +16,10 @@ class Conditioning:
 
     Attributes:
         mean, variance: Of every entry (3, 6, 6), base axes, translation first.
-        diagonals: Of every configuration (3, T, 6).
     """
 
     mean: Array
     variance: Array
-    diagonals: Array
 
     @property
     def std(self) -> Array:
@@ -29,10 +27,12 @@ class Conditioning:
         return np.sqrt(self.variance)
 
 
-def accumulated(placements, configurations, conditioned, naive, mean, variance, diagonals):  # type: ignore[no-untyped-def]
-    """Welford's running mean and variance of the lower triangles of the three matrices."""
+def accumulated(placements, configurations, conditioned, naive, mean, variance, matrices):  # type: ignore[no-untyped-def]
+    """Welford's running mean and variance of the lower triangles of the three matrices; all (3, 6, 6), zeros at first.
+
+    `matrices` holds those of one configuration.
+    """
     total = configurations.shape[0]
-    matrices, spread = np.zeros((3, 6, 6)), np.zeros((3, 6, 6))
     for t in range(total):
         mobility(  # type: ignore[name-defined]  # noqa: F821
             placements, configurations[t], conditioned, naive, matrices[0], matrices[1], matrices[2]
@@ -40,13 +40,13 @@ def accumulated(placements, configurations, conditioned, naive, mean, variance, 
         share = 1.0 / (t + 1.0)
         for m in range(3):
             for i in range(6):
-                diagonals[m, t, i] = matrices[m, i, i]
                 for j in range(i + 1):
                     off = matrices[m, i, j] - mean[m, i, j]
                     mean[m, i, j] += share * off
-                    spread[m, i, j] += off * (matrices[m, i, j] - mean[m, i, j])
+                    variance[m, i, j] += off * (matrices[m, i, j] - mean[m, i, j])
     for m in range(3):
         for i in range(6):
             for j in range(i + 1):
                 mean[m, j, i] = mean[m, i, j]
-                variance[m, i, j] = variance[m, j, i] = spread[m, i, j] / total
+                variance[m, i, j] /= total
+                variance[m, j, i] = variance[m, i, j]

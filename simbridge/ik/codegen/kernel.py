@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from simbridge.ik.codegen.cache import Module
+from simbridge.ik.codegen.cache import Store
 from simbridge.ik.codegen.conditioning import Conditioning
+from simbridge.ik.codegen.routine import Routine
 from simbridge.ik.codegen.source import conditioning_source, forward_dynamics_source, structure
 from simbridge.robot import Robot
 
 Array = NDArray[np.float64]
-Counts = NDArray[np.int64]
-
-_FLOAT, _COUNT = types.float64, types.int64
 
 
-def _given(dimensions: int) -> types.Array:
-    """An array that is only read, so that read-only ones may be given as well."""
-    return types.Array(_FLOAT, dimensions, "C", readonly=True)
+class Module:
+    """A generated module; of its functions, those that are asked for are compiled.
 
+    Args:
+        text: Its source.
+        purpose: What it is for, as the note about compiling says it.
+    """
 
-_OUT = {dimensions: types.Array(_FLOAT, dimensions, "C") for dimensions in (1, 2, 3)}
-_TRACK = (_given(3), _given(2), _given(2), _OUT[1], _given(1), _COUNT, _OUT[2])
-_SOLVE = (_given(3), _given(1), _given(2), _given(2), _given(1), _COUNT, _given(1), types.boolean)
-_CONDITIONING = (_given(3), _given(2), _given(1), _given(1), _OUT[3], _OUT[3], _OUT[3])
+    def __init__(self, text: str, purpose: str) -> None:
+        self._text, self._purpose = text, purpose
+
+    def routine(self, name: str) -> Routine:
+        """A function of the module."""
+        return Routine(name, self._purpose, self._text, lambda: self._run()[name])
+
+    def _run(self) -> dict[str, Any]:
+        names: dict[str, Any] = {}
+        exec(compile(self._text, Store(self._text).print(self._text), "exec"), names)
+        return names
 
 
 class ForwardDynamicsKernel:
-    """The loops of `loops.py` for chains of one structure; each is compiled when it is first used."""
+    """The loops of `loops.py` for chains of one structure."""
 
     def __init__(self, text: str) -> None:
-        self._module = Module(text, "forward-dynamics solver for this build of arm")
-
-    @cached_property
-    def track(self) -> Any:
-        """`loops.track`."""
-        return self._module.function("track", _TRACK)
-
-    @cached_property
-    def accumulate(self) -> Any:
-        """`loops.accumulate`."""
-        return self._module.function("accumulate", _TRACK)
-
-    @cached_property
-    def solve(self) -> Any:
-        """`loops.solve`."""
-        return self._module.function("solve", _SOLVE)
+        module = Module(text, "forward-dynamics solver for this build of arm")
+        self.track, self.accumulate, self.solve = map(module.routine, ("track", "accumulate", "solve"))
 
 
 def forward_dynamics_kernel(robot: Robot, task: str = "pose") -> ForwardDynamicsKernel:
@@ -64,9 +57,9 @@ def _forward_dynamics(frames: bytes, slides: tuple[bool, ...], task: str) -> For
 
 
 @lru_cache(maxsize=64)
-def _conditioning(frames: bytes, slides: tuple[bool, ...]) -> Any:
+def _conditioning(frames: bytes, slides: tuple[bool, ...]) -> Routine:
     text = conditioning_source(_placements(frames), slides)
-    return Module(text, "experiment for this build of arm").function("accumulated", _CONDITIONING)
+    return Module(text, "experiment for this build of arm").routine("accumulated")
 
 
 def _placements(frames: bytes) -> Array:
@@ -81,8 +74,7 @@ def conditioning(robot: Robot, configurations: Array, conditioned: Array, naive:
         configurations: Joint positions (T, n), rad.
         conditioned, naive: Tool mass, tool inertia, link mass, link inertia (4,) of the two twins.
     """
-    mean, variance = np.zeros((3, 6, 6)), np.zeros((3, 6, 6))
-    diagonals = np.empty((3, len(configurations), 6))
+    mean, variance, matrices = np.zeros((3, 3, 6, 6))
     run = _conditioning(structure(robot.placements).tobytes(), tuple(robot.prismatic.tolist()))
-    run(robot.placements, configurations, conditioned, naive, mean, variance, diagonals)
-    return Conditioning(mean, variance, diagonals)
+    run(robot.placements, configurations, conditioned, naive, mean, variance, matrices)
+    return Conditioning(mean, variance)

@@ -6,7 +6,7 @@ what such a module holds. No allocation and no numpy call happens inside a loop.
 `settings` (22,) holds dt, the step clamp (rad), the error clamps (m, rad), the twin (tool mass, tool inertia, link
 mass, link inertia), kp (6), kd (6), kappa and the least ballast (kg m^2). `memory` (2 n + 8,) is what goes on from one
 target to the next: joint positions (n), their velocity (n, of velocity accumulation only), the ballast (kg m^2), the
-last error (6) and whether there is one.
+last error (6) and whether there is one. `work` (44 + 3 n,) is room to work in.
 """
 
 # ruff: noqa: F821
@@ -67,7 +67,7 @@ def eased(ballast, ratio, least):
     return ballast
 
 
-def track(placements, limits, poses, memory, settings, iterations, out):
+def track(placements, limits, poses, memory, settings, iterations, work, out):
     """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
 
     With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by a tenth of what the
@@ -78,11 +78,10 @@ def track(placements, limits, poses, memory, settings, iterations, out):
     """
     n = out.shape[1]
     dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
-    work = np.zeros(37 + 2 * n)
     target, error, pull, undamped, damping = work[:12], work[12:18], work[18:24], work[24:30], work[30:36]
-    motion, kept = work[36 : 37 + n], work[37 + n :]
+    motion, kept = work[36 : 37 + n], work[37 + n : 37 + 2 * n]
     for i in range(6):
-        damping[i] = settings[14 + i] / dt
+        pull[i], undamped[i], damping[i] = 0.0, 0.0, settings[14 + i] / dt
     q, ballast, least_ballast = memory[:n], memory[2 * n], settings[21]
     guarded = step_clamp < np.inf
     # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
@@ -123,7 +122,7 @@ def track(placements, limits, poses, memory, settings, iterations, out):
     memory[2 * n] = ballast
 
 
-def accumulate(placements, limits, poses, memory, settings, iterations, out):
+def accumulate(placements, limits, poses, memory, settings, iterations, work, out):
     """The released controller's integration for a sequence of targets (T, 7); out (T, n).
 
     q += dt qd, kept within limits (2, n); qd = 0.9 (qd + dt qdd). Both use the velocity from before, and the error's
@@ -131,10 +130,10 @@ def accumulate(placements, limits, poses, memory, settings, iterations, out):
     """
     n = out.shape[1]
     dt, clamp, twin, kp = settings[0], settings[2:4], settings[4:8], settings[8:14]
-    work = np.zeros(31 + n)
-    target, error, undamped, damping, acceleration = work[:12], work[12:18], work[18:24], work[24:30], work[30:]
+    target, error, undamped, damping = work[:12], work[12:18], work[18:24], work[24:30]
+    acceleration = work[30 : 31 + n]
     for i in range(6):
-        damping[i] = settings[14 + i] / dt
+        undamped[i], damping[i] = 0.0, settings[14 + i] / dt
     q, velocity, last = memory[:n], memory[n : 2 * n], memory[2 * n + 1 : 2 * n + 7]
     for t in range(poses.shape[0]):
         aim(poses[t], target)
@@ -148,21 +147,24 @@ def accumulate(placements, limits, poses, memory, settings, iterations, out):
         copy(q, out[t])
 
 
-def solve(placements, q0, starts, poses, settings, iterations, tolerance, warm):
-    """Solve each target (T, 7) to a tolerance (m, rad), from q0, then from each of `starts` (R, n) until one succeeds.
+def solve(placements, q0, starts, poses, settings, iterations, tolerance, work, out, residuals, used, tries):
+    """Solve each target (T, 7) to a tolerance (m, rad), from the solution of the one before (the first from q0), then
+    from each of `starts` (R, n) until one succeeds.
 
-    With `warm` each target begins at the solution of the one before. Returns joint positions (T, n), residuals (T, 2)
-    in m and rad, iterations (T) and tries (T): those of the best try.
+    What comes out: joint positions (T, n), residuals (T, 2) in m and rad, iterations (T) and tries (T): those of the
+    best try.
     """
     n, total = q0.shape[0], poses.shape[0]
     dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
-    out, residuals = np.empty((total, n)), np.empty((total, 2))
-    used, tries = np.zeros(total, np.int64), np.zeros(total, np.int64)
-    q, first, motion = q0.copy(), q0.copy(), np.empty(n + 1)
-    target, error, pull, undamped = np.empty(12), np.empty(6), np.zeros(6), np.zeros(6)
+    target, error, pull, undamped = work[:12], work[12:18], work[18:24], work[24:30]
+    motion, q, first = work[30 : 31 + n], work[31 + n : 31 + 2 * n], work[31 + 2 * n : 31 + 3 * n]
+    copy(q0, q)
+    copy(q0, first)
+    for i in range(6):
+        pull[i], undamped[i] = 0.0, 0.0
     for t in range(total):
         aim(poses[t], target)
-        best = np.inf
+        best, used[t] = np.inf, 0
         for attempt in range(starts.shape[0] + 1):
             copy(first if attempt == 0 else starts[attempt - 1], q)
             tries[t] = attempt + 1
@@ -186,6 +188,5 @@ def solve(placements, q0, starts, poses, settings, iterations, tolerance, warm):
                     q[i] += scale * motion[i]
             if best <= 1.0:
                 break
-        if warm and best <= 1.0:
+        if best <= 1.0:
             copy(out[t], first)
-    return out, residuals, used, tries

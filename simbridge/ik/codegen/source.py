@@ -26,10 +26,8 @@ _HEADER = '''"""Made by simbridge for chains of this structure; it may be delete
 import math
 
 import numpy as np
-from numba import njit
 
-inner = njit(error_model="numpy", no_cfunc_wrapper=True, forceinline=True)
-entry = njit(cache=True, nogil=True, error_model="numpy")
+from simbridge.ik.codegen.lazy import inlined
 '''
 
 
@@ -57,9 +55,9 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
     return "\n\n".join(
         [
             _header(placements, slides),
-            *(_copied("inner", function) for function in helpers),
+            *("@inlined\n" + _copied(function) for function in helpers),
             _move(placements, slides, task),
-            *(_copied("entry", function) for function in (loops.track, loops.accumulate, loops.solve)),
+            *(_copied(function) for function in (loops.track, loops.accumulate, loops.solve)),
         ]
     )
 
@@ -81,8 +79,8 @@ def conditioning_source(placements: NDArray[np.float64], prismatic: Sequence[boo
     results = [(f"{name}[{i}, {j}]", m[i][j]) for name, m in matrices for i in range(6) for j in range(i + 1)]
     arguments = "placements, q, conditioned, naive, plain, conditioned_out, naive_out"
     function = _function("mobility", arguments, "J J^T, and J H^-1 J^T of two twins: lower triangles.", trace, results)
-    turn = _copied("inner", mathematics.cosine_and_sine)
-    return "\n\n".join([_header(placements, slides), turn, function, _copied("entry", conditioning.accumulated)])
+    turn = "@inlined\n" + _copied(mathematics.cosine_and_sine)
+    return "\n\n".join([_header(placements, slides), turn, function, _copied(conditioning.accumulated)])
 
 
 def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
@@ -145,13 +143,13 @@ def _into(array: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
 
 def _function(name: str, arguments: str, about: str, trace: Trace, results: list[tuple[str, Scalar]]) -> str:
     body = "\n".join(f"    {line}" for line in statements(trace, results))
-    return f'@inner\ndef {name}({arguments}):\n    """{about}"""\n{body}\n'
+    return f'@inlined\ndef {name}({arguments}):\n    """{about}"""\n{body}\n'
 
 
-def _copied(decorator: str, function: Callable[..., object]) -> str:
-    """A function's own text, to be compiled in the module."""
+def _copied(function: Callable[..., object]) -> str:
+    """A function's own text."""
     text = inspect.getsource(function)
-    return f"@{decorator}\n" + text[text.index("def ") :]
+    return text[text.index("def ") :]
 
 
 def _header(placements: NDArray[np.float64], slides: list[bool]) -> str:

@@ -14,9 +14,6 @@ from simbridge.ik.chain import Array, compiled
 from simbridge.ik.dense import decompose, solve_rank_revealing
 from simbridge.ik.steps.work import Work
 
-CUTOFF = 1e-9
-"""A cut-off that drops what is singular to rounding and keeps every row that is merely near it."""
-
 
 @compiled
 def independent_rows(jacobian: Array, rows: int, cutoff: float, work: Work) -> int:

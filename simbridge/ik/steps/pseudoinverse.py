@@ -10,9 +10,6 @@ from simbridge.ik.chain import Array, compiled
 from simbridge.ik.dense import decompose
 from simbridge.ik.steps.work import Work
 
-CUTOFF = 1e-9
-"""A cut-off that drops what is singular to rounding and keeps every direction that is merely near it."""
-
 
 @compiled
 def step(

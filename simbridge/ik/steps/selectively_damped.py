@@ -13,9 +13,6 @@ from simbridge.ik.chain import Array, compiled
 from simbridge.ik.dense import EPSILON, decompose
 from simbridge.ik.steps.work import Work
 
-GAMMA_MAX = math.pi / 4.0
-"""The paper's largest motion of a joint in one iteration, rad."""
-
 
 @compiled
 def _clamp_factor(vector: Array, n: int, bound: float) -> float:
@@ -52,7 +49,7 @@ def step(
 
     Args:
         translation: How many of the used components are translation (the first ones); the rest are rotation.
-        gamma_max: The most that a joint moves, rad (m, if it slides). The paper's is GAMMA_MAX.
+        gamma_max: The most that a joint moves, rad (m, if it slides). The paper's is pi/4.
     """
     n = jacobian.shape[0]
     split = min(translation, rows)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.chain import Array, Counts, compiled
+from simbridge.ik.chain import Array, Counts
 
 
 class Work(NamedTuple):
@@ -30,17 +30,16 @@ class Work(NamedTuple):
     """(6, 6): singular vectors in task space, a row each."""
 
 
-@compiled
-def work_for(joints: int) -> Work:
-    """Scratch arrays for a chain of `joints` joints; compiled loops may ask for them too."""
-    size = joints + 6
+def work_for(joints: int, rows: int = 6) -> Work:
+    """Scratch arrays for a chain of `joints` joints, and for so many strict rows."""
+    size = joints + rows
     return Work(
         np.zeros((size, size)),
         np.zeros(size),
         np.zeros(size, np.int64),
         np.zeros(joints),
         np.zeros(6),
-        np.zeros((6, joints)),
-        np.zeros(6),
-        np.zeros((6, 6)),
+        np.zeros((rows, joints)),
+        np.zeros(rows),
+        np.zeros((rows, rows)),
     )

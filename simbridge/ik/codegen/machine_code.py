@@ -1,0 +1,203 @@
+"""A routine's machine code, made by numba. Only what is compiled for the first time imports this."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.core import compiler, typed_passes, untyped_passes
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import cpu_target
+from numba.core.typing.templates import AbstractTemplate
+
+from simbridge.ik.codegen.engine import target_machine
+from simbridge.ik.codegen.lazy import Compiled, calls_compiled_by
+
+_WORD = ir.IntType(64)
+_NUMBERS = {"float": types.float64, "whole": types.int64, "bool": types.boolean}
+# These names of numba's stand for the C library's functions; everything else is known by its own name.
+_OF_C = {"numba_frexp": "frexp", "numba_ldexp": "ldexp"}
+
+
+def compiled_object(function: Callable[..., None], kinds: tuple[Any, ...], symbol: str) -> bytes:
+    """An object file with a function's code for arguments of these kinds (see `routine.py`).
+
+    It holds one function for others, `int symbol(block)`: zero if all went well.
+    """
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    arguments = tuple(_type(kind) for kind in kinds)
+    with global_compiler_lock, _no_garbage_collection(), _arithmetic_remembered(typing):
+        typing.refresh()
+        target.refresh()
+        # One library for a routine and all that it calls: LLVM gets to see it once, and as a whole.
+        library = _Library(target.codegen(), symbol)
+        with calls_compiled_by(lambda called: _callable(called, library)):
+            made = _compiled(function, arguments, types.none, library, inline=False)
+        library.add_ir_module(_entry(target, made.fndesc, arguments, symbol))
+        library.finalize()
+        return library.emitted()
+
+
+class _Passes(compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's way from Python to LLVM, without the passes for what these functions do not hold."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = PassManager("routine")
+        for step in (
+            untyped_passes.TranslateByteCode,
+            untyped_passes.FixupArgs,
+            untyped_passes.IRProcessing,
+            untyped_passes.RewriteSemanticConstants,
+            untyped_passes.GenericRewrites,
+            untyped_passes.ReconstructSSA,
+            typed_passes.NopythonTypeInference,
+            typed_passes.PreLowerStripPhis,
+            typed_passes.IRLegalization,
+            typed_passes.NativeLowering,
+            typed_passes.NoPythonBackend,
+        ):
+            passes.add_pass(step, step.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class _Library(JITCodeLibrary):  # type: ignore[misc]
+    """All functions of a routine, which become an object file instead of a part of this process."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        # They are optimised together.
+        pass
+
+    def _optimize_final_module(self) -> None:
+        for function in self._final_module.functions:
+            if function.is_declaration:
+                function.name = _OF_C.get(function.name, function.name)
+            elif function.name != self.name:
+                # So that the code of two routines may use one name for different things.
+                function.linkage = "internal"
+        super()._optimize_final_module()
+
+    def _finalize_final_module(self) -> None:
+        pass
+
+    def emitted(self) -> bytes:
+        """The object file."""
+        return bytes(target_machine().emit_object(self._final_module))
+
+
+def _compiled(
+    function: Callable[..., Any], arguments: tuple[types.Type, ...], returned: Any, library: Any, inline: bool
+) -> Any:
+    flags: Any = compiler.Flags()
+    # Neither Python's objects nor its exceptions: these numba would have to be there for.
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
+    flags.error_model = "numpy"
+    flags.forceinline = inline
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    return compiler.compile_extra(typing, target, function, arguments, returned, flags, {}, library, _Passes)
+
+
+def _callable(called: Compiled[..., Any], library: Any) -> types.Function:
+    """What numba takes a `Compiled` for where compiled code calls it: compiled for each call's types."""
+    known: dict[tuple[types.Type, ...], Any] = {}
+
+    class Template(AbstractTemplate):  # type: ignore[misc]
+        key = object()
+
+        def generic(self, arguments: tuple[types.Type, ...], _named: Any) -> Any:
+            if arguments not in known:
+                made = _compiled(called.function_for(arguments), arguments, None, library, called.inline)
+                cpu_target.target_context.insert_user_function(self.key, made.fndesc)
+                known[arguments] = made.signature
+            return known[arguments]
+
+    return types.Function(Template)
+
+
+def _type(kind: Any) -> types.Type:
+    """Numba's type for a kind."""
+    if isinstance(kind, str):
+        return _NUMBERS[kind]
+    what, *parts = kind
+    if what == "array":
+        name, dimensions = parts
+        return types.Array(types.boolean if name == "bool" else getattr(types, name), dimensions, "C")
+    return types.NamedTuple([_type(part) for part in parts], what)
+
+
+def _entry(target: Any, callee: Any, arguments: tuple[types.Type, ...], symbol: str) -> ir.Module:
+    """A function that takes the arguments from a block, and calls what numba has compiled with them."""
+    module = target.create_module(symbol)
+    convention = target.call_conv
+    called = ir.Function(module, convention.get_function_type(types.none, arguments), callee.llvm_func_name)
+    entry = ir.Function(module, ir.FunctionType(ir.IntType(32), [_WORD.as_pointer()]), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    words = (builder.load(builder.gep(entry.args[0], [_WORD(i)])) for i in range(10_000))
+    values = [_value(target, builder, kind, words) for kind in arguments]
+    status, _ = convention.call_function(builder, called, types.none, arguments, values)
+    builder.ret(status.code)
+    return module
+
+
+def _value(target: Any, builder: ir.IRBuilder, kind: types.Type, words: Iterator[Any]) -> Any:
+    """The next argument in the block."""
+    if isinstance(kind, types.NamedTuple):
+        return target.make_tuple(builder, kind, [_value(target, builder, part, words) for part in kind.types])
+    word = next(words)
+    if not isinstance(kind, types.Array):
+        number = target.get_value_type(kind)
+        return builder.bitcast(word, number) if kind == types.float64 else builder.trunc(word, number)
+    array = target.make_array(kind)(target, builder)
+    width = target.get_abi_sizeof(target.get_data_type(kind.dtype))
+    shape = [next(words) for _ in range(kind.ndim)]
+    strides: list[Any] = []
+    size = _WORD(1)
+    for length in reversed(shape):
+        strides.insert(0, builder.mul(size, _WORD(width)))
+        size = builder.mul(size, length)
+    array.data = builder.inttoptr(word, array.data.type)
+    array.itemsize, array.nitems = _WORD(width), size
+    array.shape = target.make_tuple(builder, types.UniTuple(types.intp, kind.ndim), shape)
+    array.strides = target.make_tuple(builder, types.UniTuple(types.intp, kind.ndim), strides)
+    # Whose memory it is the caller knows; nothing here counts references.
+    array.meminfo, array.parent = (ir.Constant(part.type, None) for part in (array.meminfo, array.parent))
+    return array._getvalue()
+
+
+@contextmanager
+def _arithmetic_remembered(typing: Any) -> Iterator[None]:
+    """Straight-line code asks thousands of times what a float times a float is, which numba works out each time."""
+    known: dict[tuple[Any, ...], Any] = {}
+    ask = typing.resolve_function_type
+
+    def answer(function: Any, arguments: Any, named: Any) -> Any:
+        if named or not all(isinstance(kind, types.Number) for kind in arguments):
+            return ask(function, arguments, named)
+        key = function, *arguments
+        if key not in known:
+            known[key] = ask(function, arguments, named)
+        return known[key]
+
+    typing.resolve_function_type = answer
+    try:
+        yield
+    finally:
+        del typing.resolve_function_type
+
+
+@contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Compiling makes a million objects: to look for garbage among them takes a fifth of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
