@@ -42,7 +42,7 @@ def run(command: Run, solver_changes: dict[str, Any]) -> int:
     from simbridge.runner import execute
 
     prepared = _prepared(command, solver_changes, command.backend)
-    with live_line(prepared, quiet=command.json) as line:
+    with live_line(prepared, quiet=command.json, repeats=command.repeat) as line:
         progress = None if line is None else line.update
         ask = None if not sys.stdin.isatty() else terminal.ask if line is None else line.ask
         if command.repeat != 1:

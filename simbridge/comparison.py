@@ -31,7 +31,8 @@ SAME = 1e-6
 # Of each summary, what is compared.
 _COMPARED = (
     *(f"{part}_error" for part in ("tracking", "sampling", "solver", "limiter", "plant", "contour")),
-    *("delay_compensated", "delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s"),
+    *("delay_compensated", "delay_of", "delay_s", "solver_delay_s", "plant_delay_s"),
+    *("rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"),
     *("along_path_lag", "near_singularity", "absolute_pose_error", "relative_pose_error"),
 )
 

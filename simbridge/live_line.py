@@ -29,7 +29,7 @@ APART = 0.1
 class LiveLine:
     """Made by `live_line`. It steps aside while a person is asked something."""
 
-    def __init__(self, prepared: Prepared, console: Console) -> None:
+    def __init__(self, prepared: Prepared, console: Console, repeats: int = 1) -> None:
         self._robot, self._plan = prepared.robot, prepared.plan
         self._bars = BARS if console.encoding.startswith("utf") else PLAIN_BARS
         columns = (
@@ -44,10 +44,21 @@ class LiveLine:
         self._task = self.bar.add_task("Approaching", total=total, off="0", lately=" " * LATELY)
         self._errors: deque[float] = deque(maxlen=LATELY)
         self._shown = 0.0
+        self._run, self._repeats, self._at = 1, repeats, 0.0
+
+    @property
+    def _tracking(self) -> str:
+        return "Tracking" if self._repeats == 1 else f"Tracking {self._run}/{self._repeats}"
 
     def update(self, state: ArmState) -> None:
-        """Show a state, unless the last one was shown just now."""
+        """Show a state, unless the last one was shown just now; one earlier in the plan is the next run's."""
         now = time.monotonic()
+        if state.plan_time < self._at:
+            self._run += 1
+            self._shown = 0.0
+            self._errors.clear()
+            self.bar.reset(self._task, description=self._tracking, off="0", lately=" " * LATELY)
+        self._at = state.plan_time
         if now - self._shown < APART and state.plan_time < self._plan.duration:
             return
         self._shown = now
@@ -59,7 +70,7 @@ class LiveLine:
             completed=state.plan_time,
             off=millimetres(self._errors[-1]),
             lately=sparkline(list(self._errors), LATELY, self._bars),
-            description="Tracking",
+            description=self._tracking,
             refresh=True,
         )
 
@@ -74,13 +85,13 @@ class LiveLine:
 
 
 @contextmanager
-def live_line(prepared: Prepared, *, quiet: bool) -> Iterator[LiveLine | None]:
-    """The line, until the run ends; None where nobody would see it, or is to."""
+def live_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Iterator[LiveLine | None]:
+    """The line, until the last of the repeats ends; None where nobody would see it, or is to."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    line = LiveLine(prepared, console)
+    line = LiveLine(prepared, console, repeats)
     with line.bar:
         line.bar.refresh()
         yield line

@@ -15,10 +15,10 @@ import numpy as np
 from simbridge.approach import plan_approach
 from simbridge.backends import Backend
 from simbridge.backends.consent import Ask
-from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation import Evaluation
+from simbridge.errors import InvalidParameter, LogReadError, NotARun, UnusableSamples
+from simbridge.evaluation import Evaluation, judged
 from simbridge.readable import degrees
-from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.repeats import IsoFigures, iso_figures
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.runner import Prepared, Progress, Run, begin, conclude, drive, early_end_told, open_backend, plan_facts
@@ -73,11 +73,11 @@ def repeat(
     directories: list[RunDirectory] = []
     runs: list[Run] = []
     try:
-        directories.append(_begun(prepared, arm, whole, 1))
+        directories.append(_begun(prepared, arm, whole, 1, count))
         with early_end_told(prepared, arm, lambda: directories[-1]), arm:
             for number in range(1, count + 1):
                 if number > 1:
-                    directories.append(_begun(prepared, arm, whole, number))
+                    directories.append(_begun(prepared, arm, whole, number, count))
                 drive(prepared, arm, directories[-1], progress)
                 summary = conclude(directories[-1], "completed", prepared.options.tolerance, arm.loop)
                 runs.append(Run(directories[-1].path, summary))
@@ -91,9 +91,9 @@ def repeat(
     return Repeats(whole.path, tuple(runs), summarise_repeats(whole, directories, count))
 
 
-def _begun(prepared: Prepared, arm: Backend, whole: RunDirectory, number: int) -> RunDirectory:
+def _begun(prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int) -> RunDirectory:
     directory = RunDirectory.create(whole.path / f"{number:02}", prepared.scenario.name)
-    begin(prepared, arm, directory)
+    begin(prepared, arm, directory, repeats={"number": number, "count": count})
     return directory
 
 
@@ -133,6 +133,8 @@ def _way_back(prepared: Prepared, count: int) -> tuple[tuple[str, str], ...]:
 def summarise_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> dict[str, Any]:
     """Measure runs of one plan together, from their directories; write the common summary.json and report.html.
 
+    A run without a summary was killed: it is measured from its log, as far as that goes.
+
     Args:
         whole: Where they are written.
         runs: The runs, in order.
@@ -145,8 +147,12 @@ def summarise_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         of the `stop`, None for the path), `stops_m`, `limit_band_m`, and what is `missing` and why; `passed`, whether
         all were made and passed, None without a tolerance.
     """
-    summaries = [run.summary() for run in runs]
+    settings = runs[0].settings()
+    summaries = [_summary_of(run) for run in runs]
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
+    outcome = summaries[-1]["outcome"]
+    if outcome == "completed" and len(runs) < count:
+        outcome = "no further run was begun: they were killed, or still go on"
     try:
         # One at a time: of a long run only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
@@ -154,8 +160,9 @@ def summarise_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         iso = IsoFigures("self-reported", (), (), None, (str(error),))
     judged = [summary["passed"] for summary in summaries]
     common = {
-        **{name: summaries[0][name] for name in ("scenario", "robot", "solver", "backend", "tolerance")},
-        "outcome": summaries[-1]["outcome"],
+        **{name: settings[name]["name"] for name in ("scenario", "robot", "solver", "backend")},
+        "tolerance": settings.get("tolerance"),
+        "outcome": outcome,
         "repeats": count,
         "completed": len(completed),
         "runs": [
@@ -168,3 +175,38 @@ def summarise_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     whole.write_summary(common)
     write_repeats_page(whole, common)
     return common
+
+
+def _summary_of(run: RunDirectory) -> dict[str, Any]:
+    """A run's summary.json, or what it would hold."""
+    try:
+        return run.summary()
+    except NotARun:
+        pass
+    try:
+        evaluation = Evaluation.of(run)
+        summary = evaluation.summary(evaluation.outcome)
+    except (NotARun, LogReadError) as error:
+        summary = {"outcome": str(error).rstrip(".")}
+    return summary | judged(summary, run.settings().get("tolerance"))
+
+
+def common_summary(path: Path) -> dict[str, Any]:
+    """What the summary.json of repeats holds; if they were killed before it was written, it is made up for, with
+    report.html.
+
+    Args:
+        path: The directory of the repeats.
+
+    Raises:
+        NotARun: summary.json or the first run's settings.toml is broken.
+        OutputDirectoryError: Something cannot be written.
+    """
+    whole, runs = RunDirectory(path), repeats_in(path)
+    # What was made up for while the repeats went on is no longer true: a run without a summary may have got further.
+    if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
+        summary = whole.summary()
+        if len(summary["runs"]) == len(runs):
+            return summary
+    # Settings of an earlier version do not tell how many there were to be.
+    return summarise_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))

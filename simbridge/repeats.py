@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation import Array, Evaluation
-from simbridge.metrics.corners import corners
+from simbridge.metrics.corners import corners, unclear_turns
 from simbridge.metrics.effort import derivatives, evenly
 from simbridge.metrics.iso9283 import Figure, corner_figures, path_figures, plane_crossings, velocity_figures
 from simbridge.metrics.stops import LEAST_REST, jumps, rests, stops
@@ -101,9 +101,11 @@ def _figures(
     resting, found = rests(path, hold), stops(path, hold)
     figures, band, missing = stop_figures(found, runs)
     if not found:
+        # A rest that is no stop is the one at the start: the arm comes there by its approach.
+        besides = " but at its start" if resting else ""
         missing.append(
-            f"No AP, RP, stabilisation time or OV: the path comes nowhere to a rest of {LEAST_REST:g} s, and where the "
-            "target moves a pose error is mostly delay."
+            f"No AP, RP, stabilisation time or OV: the path comes nowhere to a rest of {LEAST_REST:g} s{besides}, and "
+            "where the target moves a pose error is mostly delay."
         )
     if jumps(path, hold):
         missing.append("No figures of the path: the target jumps from pose to pose, and there is no path in between.")
@@ -222,9 +224,15 @@ def _corners(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[fl
             cut.append(run.positions[low:high])
         if all(len(positions) for positions in cut):
             each.append(corner_figures(corner.position, corner.arriving, corner.leaving, cut))
+    left_out, unclear = len(found) - len(each), unclear_turns(path.elapsed, path.poses[:, :3])
+    reasons = []
+    if left_out:
+        reasons.append(f"{counted(left_out, 'corner')} without a sample")
+    if unclear:
+        reasons.append(f"{counted(unclear, 'sharp turn')} beside others, as an arc of few samples or noise has them")
     if not each:
-        return (), ["No CR or CO: the path has no sharp corner that it does not stop at."]
+        why = f"only {' and '.join(reasons)}" if reasons else "the path has no sharp corner that it does not stop at"
+        return (), [f"No CR or CO: {why}."]
     kinds = zip(*each, strict=True)
-    left_out = len(found) - len(each)
-    told = [f"CR and CO leave out {counted(left_out, 'corner')} without a sample."] if left_out else []
+    told = [f"CR and CO leave out {' and '.join(reasons)}."] if reasons else []
     return [max(kind, key=lambda figure: figure.value or 0.0) for kind in kinds], told

@@ -63,7 +63,9 @@ def show_iso(console: Console, iso: dict[str, Any]) -> None:
         console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
     if at_stops:
         console.print(_stops(at_stops, iso["stops_m"]))
-        console.print(f"Settled: within {millimetres(iso['limit_band_m'])} mm. The standard asks for 30 cycles.\n")
+        asked = {figure["symbol"]: figure["asked"] for figure in at_stops}
+        console.print(f"Settled: within {millimetres(iso['limit_band_m'])} mm.")
+        console.print(f"The standard asks for {asked['AP']} cycles for AP and RP, {asked['OV']} for settling and OV.\n")
     if of_path:
         console.print(_figures(of_path))
     for sentence in iso["missing"]:

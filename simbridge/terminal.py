@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.metrics.summary import turns_otherwise
+from simbridge.metrics.delays import PosePart
+from simbridge.metrics.summary import part_delays, turns_otherwise
 from simbridge.readable import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
@@ -148,20 +149,24 @@ def _budget_table(summary: Mapping[str, Any], *, narrow: bool) -> Table:
 
 
 def _print_delays(console: Console, summary: Mapping[str, Any]) -> None:
-    names = {
-        "delay_s": "total",
-        "rotation_delay_s": "rotation",
-        "solver_delay_s": "solver",
-        "plant_delay_s": "plant",
-        "predicted_lag_s": "predicted lag",
-    }
-    if not turns_otherwise(summary):
-        del names["rotation_delay_s"]
-    known = [f"{name} {milliseconds(summary[key])} ms" for key, name in names.items() if summary[key] is not None]
+    """Of the position, and of the rotation if that is another; of the rotation alone where the tool only turns."""
+    console.print()
+    if summary["delay_of"] == "position":
+        _print_part(console, summary, "position")
+    if summary["delay_of"] == "rotation" or turns_otherwise(summary):
+        _print_part(console, summary, "rotation")
+
+
+def _print_part(console: Console, summary: Mapping[str, Any], part: PosePart) -> None:
+    delays = part_delays(summary, part)
+    named = delays._asdict()
+    if part == "position":
+        named["predicted lag"] = summary["predicted_lag_s"]
+    known = [f"{name} {milliseconds(late)}" for name, late in named.items() if late is not None]
     if known:
-        console.print(f"\nDelay: {', '.join(known)}.")
-    if summary["delay_s"] == 0.0:
-        console.print("No shift in time makes the error of the position smaller: its delay counts as 0.")
+        console.print(f"Delay in {part}: {', '.join(known)} ms.")
+    if delays.total == 0.0:
+        console.print(f"No shift in time makes the error of the {part} smaller: its delay counts as 0.")
 
 
 def _print_path(console: Console, summary: Mapping[str, Any]) -> None:

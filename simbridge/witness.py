@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,8 +27,9 @@ from simbridge.metrics import (
     align,
     delay_compensated,
     path_summary,
-    statistics,
 )
+from simbridge.metrics.budget import Statistics
+from simbridge.metrics.summary import POSE_PARTS, compensated_statistics, part_delays
 from simbridge.readable import counted, degrees, millimetres
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 
@@ -46,6 +48,7 @@ class Witness:
         seen: What the witness saw (K, 7), in base_link at the TCP. Orientations are the arm's own without `turning`.
         turning: Mean rotation (4,) from the recorded body to the TCP, taken out as well; None if no orientation was
             recorded (all of them are the same).
+        epoch_ns: From where on the recording's clock its times count, which the alignment's offset leaves out.
     """
 
     alignment: Alignment
@@ -53,6 +56,12 @@ class Witness:
     own: Array
     seen: Array
     turning: Array | None
+    epoch_ns: int = 0
+
+    @property
+    def time_offset_ns(self) -> int:
+        """By how much the recording's clock is ahead of the run's, in whole ns: seconds since 1970 need every digit."""
+        return self.epoch_ns + round(self.alignment.offset * 1e9)
 
 
 def witnessed(evaluation: Evaluation, recording: Trajectory, *, find_marker: bool = False) -> Witness:
@@ -84,7 +93,8 @@ def brought_on(evaluation: Evaluation, recording: Trajectory, found: Alignment) 
         turning = _mean_rotation(pose.multiply(pose.conjugate(seen[:, 3:]), own[:, 3:]))
     rotations = own[:, 3:] if turning is None else pose.multiply(seen[:, 3:], turning)
     positions = seen[:, :3] - pose.rotate(rotations, np.broadcast_to(found.marker, (len(seen), 3)))
-    return Witness(found, times, own, np.concatenate([positions, rotations], axis=1), turning)
+    seen = np.concatenate([positions, rotations], axis=1)
+    return Witness(found, times, own, seen, turning, recording.epoch_ns)
 
 
 def _mean_rotation(quaternions: Array) -> Array:
@@ -95,40 +105,47 @@ def _mean_rotation(quaternions: Array) -> Array:
 def comparison(evaluation: Evaluation, witness: Witness) -> dict[str, Any]:
     """What `simbridge evaluate --json` prints and evaluation.json holds, in SI units.
 
-    Each error is `{self_reported, witness}` over the same samples. `witness_minus_self` is what the arm does not see of
-    itself: the witness against the arm's own measurement, after alignment.
+    Each error is `{self_reported, witness}` over the same samples. `delay_compensated` is without the delays of the
+    run's own summary, as `tracking_summary` has it. `witness_minus_self` is what the arm does not see of itself: the
+    witness against the arm's own measurement, after alignment.
     """
-    found, late = witness.alignment, evaluation.tracking["delay_s"]
+    found, tracking = witness.alignment, evaluation.tracking
     views = {"self_reported": witness.own, "witness": witness.seen}
-
-    def told(error: PoseError, name: str) -> dict[str, Any]:
-        rotation = name == "self_reported" or witness.turning is not None
-        return {
-            "position_m": statistics(error.distance),
-            "rotation_rad": statistics(error.angle) if rotation else None,
-        }
-
     reference = evaluation.reference_at(witness.times)
+    errors = {name: PoseError.between(reference, poses) for name, poses in views.items()}
+    late = {part: part_delays(tracking, part).total for part in POSE_PARTS}
+
+    def told(error: dict[str, Statistics], name: str) -> dict[str, Any]:
+        return error if name == "self_reported" or witness.turning is not None else {**error, "rotation_rad": None}
+
+    def without_delay(name: str) -> dict[str, Statistics]:
+        return compensated_statistics(
+            {
+                part: delay_compensated(
+                    witness.times, evaluation.reference_at, views[name], late[part], part, before=errors[name]
+                )
+                for part in POSE_PARTS
+            }
+        )
+
     contours = {
         name: path_summary(evaluation.contour_of(witness.times, poses[:, :3]))["contour_error"]
         for name, poses in views.items()
     }
     return {
         "samples": len(witness.times),
-        "time_offset_s": found.offset,
+        "time_offset_s": witness.time_offset_ns / 1e9,
+        "time_offset_ns": witness.time_offset_ns,
         "transform": found.transform.tolist(),
         "marker_m": found.marker.tolist(),
         "mean_rotation": None if witness.turning is None else witness.turning.tolist(),
-        "tracking_error": {name: told(PoseError.between(reference, poses), name) for name, poses in views.items()},
-        "delay_s": late,
+        "tracking_error": {name: told(error.statistics(), name) for name, error in errors.items()},
+        **{key: tracking[key] for key in ("delay_of", "delay_s", "rotation_delay_s")},
         "delay_compensated": None
-        if late is None
-        else {
-            name: told(delay_compensated(witness.times, evaluation.reference_at, poses, late), name)
-            for name, poses in views.items()
-        },
+        if tracking["delay_compensated"] is None
+        else {name: told(without_delay(name), name) for name in views},
         "contour_error": contours,
-        "witness_minus_self": told(PoseError.between(witness.seen, witness.own), "witness"),
+        "witness_minus_self": told(PoseError.between(witness.seen, witness.own).statistics(), "witness"),
     }
 
 
@@ -182,10 +199,15 @@ def show(result: dict[str, Any], path: Path, find_marker: bool) -> None:
     )
     console.print(_table(result))
     console.print(f"\nEstimated from {counted(result['samples'], 'sample')}, and taken out:")
-    console.print(f"  clock   the recording's is ahead by {result['time_offset_s']:.6f} s", soft_wrap=True)
+    console.print(f"  clock   the recording's is ahead by {clock_ahead(result)} s", soft_wrap=True)
     show_frame(console, result, find_marker)
     console.print("A constant offset, rotation or delay of the arm cannot be told from these.")
     console.print(f"Written: {path}", soft_wrap=True, markup=False)
+
+
+def clock_ahead(result: dict[str, Any]) -> str:
+    """Seconds by which the recording's clock is ahead, to the microsecond also of seconds since 1970."""
+    return f"{Decimal(result['time_offset_ns']).scaleb(-9):.6f}"
 
 
 def show_frame(console: Console, result: dict[str, Any], find_marker: bool) -> None:

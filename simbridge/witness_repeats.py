@@ -23,11 +23,12 @@ from simbridge.metrics.alignment import Alignment, rigid_fit
 from simbridge.metrics.occurrences import occurrences
 from simbridge.readable import counted, millimetres
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.repeating import common_summary
 from simbridge.repeats import iso_figures
 from simbridge.repeats_table import show_iso
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.trajectory import Trajectory, read_trajectory
-from simbridge.witness import Witness, brought_on, comparison, show_frame
+from simbridge.witness import Witness, brought_on, clock_ahead, comparison, show_frame
 
 MARGIN = 1.0
 """Seconds before and after a run that are cut out of a long recording with it."""
@@ -71,7 +72,7 @@ def _cut(runs: Sequence[Evaluation], recording: Trajectory) -> list[Trajectory]:
     for run, offset in zip(runs, offsets, strict=True):
         at = recording.times - offset
         kept = (at >= run.log.stamp[0] - MARGIN) & (at <= run.log.stamp[-1] + MARGIN)
-        parts.append(Trajectory(recording.times[kept], recording.poses[kept], recording.source))
+        parts.append(replace(recording, times=recording.times[kept], poses=recording.poses[kept]))
     return parts
 
 
@@ -119,10 +120,10 @@ def evaluate_repeats(path: str, attained: Sequence[str], *, topic: str | None, f
         NotARun, InputFileError, InvalidParameter, UnusableSamples: Something cannot be read, or does not fit.
     """
     whole = RunDirectory(Path(path))
-    summary = whole.summary()
+    summary = common_summary(whole.path)
     completed = [run["run"] for run in summary["runs"] if run["outcome"] == "completed"]
     if not completed:
-        raise NotARun(path, "a run that completed")
+        raise NotARun(path, "a run that completed", f"none of {counted(len(summary['runs']), 'run')} did")
     runs = [Evaluation.of(RunDirectory.open(whole.path / name)) for name in completed]
     recordings = [read_trajectory(file, topic=topic) for file in attained]
     witnesses = witnessed_together(runs, recordings, find_marker=find_marker)
@@ -167,5 +168,5 @@ def _table(runs: Sequence[dict[str, Any]]) -> Table:
     for run in runs:
         seen, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))
         numbers = [millimetres(seen["rms"]), millimetres(seen["max"]), millimetres(own["rms"])]
-        table.add_row(run["run"], *numbers, f"{run['time_offset_s']:.6f}")
+        table.add_row(run["run"], *numbers, clock_ahead(run))
     return table

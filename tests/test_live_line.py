@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,21 @@ def shows_the_error(text: str) -> bool:
 
 def test_a_run_shows_how_far_the_tool_is_off_in_a_line_that_fits(line: Path, tmp_path: Path) -> None:
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
+
+
+def test_of_repeats_the_line_says_which_run_it_is_and_begins_each_anew(line: Path, tmp_path: Path) -> None:
+    states = drawn(
+        seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.25, "--out", tmp_path / "run")
+    )
+    # Colours and cursor movements.
+    states = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", state) for state in states]
+    first, second = ([state for state in states if f"Tracking {number}/2" in state] for number in (1, 2))
+    assert first and second and max(map(len, first + second)) <= 80
+    shown = [sum(state.count(bar) for bar in BARS) for state in (first[-1], *second[:2])]
+    # The errors of the first run are gone.
+    assert shown[0] > 2 and shown[1:] == [0, 1]
+    clocks = [state.split()[-1] for state in (first[-1], second[0])]
+    assert clocks[1] == "0:00:00" < clocks[0]
 
 
 def test_a_real_arm_shows_it_too_once_the_question_is_answered(line: Path, tmp_path: Path) -> None:

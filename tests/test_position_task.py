@@ -38,7 +38,7 @@ def test_in_the_summary_all_rotation_is_the_plants(late_run):
 
 def test_no_curve_of_the_report_shows_the_free_rotation(late_run):
     run = Evaluation.of(RunDirectory.open(late_run))
-    curves = error_curves(run, (run.tracking["delay_s"], run.tracking["rotation_delay_s"]))
+    curves = error_curves(run, run.tracking)
     assert [curve.name for curve in curves][-1] == "without its delay"
     assert max(curve.rotation.max() for curve in curves) < 20.0
     assert curves[-1].rotation.max() < curves[0].rotation.max()

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.emulator.handle import Emulator
+from simbridge.evaluation import Evaluation
 from simbridge.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.repeating import repeat
+from simbridge.repeats_table import show_iso
 from simbridge.runner import prepare
+from simbridge.trajectory import write_tum
 from tests.backends.fault_trial import move
 
 HOST = "127.0.0.56"
@@ -71,7 +75,7 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
     assert iso["stops_m"] == [] and "the path comes nowhere to a rest of 0.2 s" in iso["missing"][0]
 
 
-def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path):
+def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys):
     out = tmp_path / "cube"
     answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
@@ -87,6 +91,10 @@ def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path):
     page = (out / "report.html").read_text()
     for word in ("At rest", "pose accuracy", "On the way", "path repeatability", "self-reported", "01/report.html"):
         assert word in page
+    # Thirty for AP and RP, three for settling and OV.
+    assert "<td>30 / 3</td>" in page
+    show_iso(Console(), iso)
+    assert "The standard asks for 30 cycles for AP and RP, 3 for settling and OV." in capsys.readouterr().out
 
 
 def test_what_is_printed_for_machines_is_the_common_summary(cli, line, tmp_path):
@@ -114,6 +122,67 @@ def test_the_pages_of_all_runs_are_written_anew_and_one_run_that_ended_badly_is_
     answer = cli("report", out)
     assert answer.status == 2 and answer.message.startswith("Run 02 did not complete")
     assert answer.out.splitlines()[0] == str(out / "report.html")
+
+
+def killed_in_the_second(repeated, out):
+    """As kill -9 leaves three repeats."""
+    shutil.copytree(repeated, out)
+    shutil.rmtree(out / "03")
+    for left in (out / "report.html", out / "summary.json", out / "02/report.html", out / "02/summary.json"):
+        left.unlink()
+    log = (out / "02/log.mcap").read_bytes()
+    (out / "02/log.mcap").write_bytes(log[: len(log) * 2 // 3])
+    return out
+
+
+def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_what_was_asked_for(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("Run 02 did not complete: the log was not closed")
+    assert all((out / page).is_file() for page in ("report.html", "01/report.html", "02/report.html", "02/replay.html"))
+    summary, whole = (json.loads((path / "summary.json").read_text()) for path in (out, repeated))
+    assert (summary["repeats"], summary["completed"], summary["passed"]) == (3, 1, False)
+    assert summary["runs"][0] == whole["runs"][0]
+    assert 0 < summary["runs"][1]["samples"] < whole["runs"][1]["samples"]
+    assert "The last run did not complete: the log was not closed" in (out / "report.html").read_text()
+    # While repeats go on what was written of them in between is soon untrue.
+    (out / "02/log.mcap").write_bytes((repeated / "02/log.mcap").read_bytes())
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("2 of 3 runs completed: no further run was begun")
+    assert "The repeats did not complete: no further run was begun" in (out / "report.html").read_text()
+
+
+def test_of_killed_repeats_a_run_that_had_not_begun_to_move_is_told_without_a_page(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    (out / "02/log.mcap").unlink()
+    answer = cli("report", out, "--json")
+    assert answer.status == 2 and "Run 02 has no sample, and no page" in answer.message
+    first, second = json.loads(answer.out)["runs"]
+    assert Path(first["report"]).is_file() and second["samples"] is None
+    assert "02/report.html" not in (out / "report.html").read_text()
+
+
+def test_killed_repeats_can_be_evaluated_as_far_as_they_completed(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    run = Evaluation.of(RunDirectory.open(out / "01"))
+    write_tum(tmp_path / "seen.tum", run.log.stamp, run.attained)
+    answer = cli("evaluate", out, "--attained", tmp_path / "seen.tum", "--json")
+    assert answer.status == 0 and [one["run"] for one in json.loads(answer.out)["runs"]] == ["01"]
+    shutil.rmtree(out / "01")
+    answer = cli("evaluate", out, "--attained", tmp_path / "seen.tum")
+    assert answer.status == 2 and "a run that completed: none of 1 run did" in answer.message
+
+
+def test_repeats_are_not_exported_as_one_run_and_any_other_directory_of_runs_is_not_one_of_repeats(
+    cli, repeated, tmp_path
+):
+    answer = cli("export", repeated, "--to", "csv")
+    assert answer.status == 2
+    assert "it is a directory of repeats; name one of its runs" in answer.message and "01" in answer.message
+    shutil.copytree(repeated / "01", tmp_path / "runs" / "2025-01-01_line")
+    answer = cli("report", tmp_path / "runs")
+    assert answer.status == 2 and "settings.toml: it is not there" in answer.message
+    assert not (tmp_path / "runs" / "report.html").exists()
 
 
 def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_terminal(cli, line, tmp_path, monkeypatch):

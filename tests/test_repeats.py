@@ -116,6 +116,32 @@ def test_a_path_that_rests_nowhere_says_so_instead_of_giving_a_pose(square: Eval
     assert any(sentence.startswith("No AP, RP, stabilisation time or OV: the path comes") for sentence in found.missing)
 
 
+def test_a_motion_that_rests_only_at_its_start_says_that_this_is_no_stop(
+    tum: Any, through: Any, tmp_path: Path
+) -> None:
+    points = [[0.7, 0.164, 0.3], [0.7, 0.164, 0.3], [0.75, 0.164, 0.3]]
+    file = tum(tmp_path / "start.tum", through(points, [0.0, 0.5, 1.0]))
+    assert main(["run", str(file), "--out", str(tmp_path / "run"), "--json"]) == 0
+    found = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / "run"))])
+    assert "nowhere to a rest of 0.2 s but at its start" in found.missing[0]
+
+
+def test_two_corners_at_neighbouring_waypoints_are_each_passed_close_by_and_an_octagon_says_why_it_has_none(
+    tum: Any, through: Any, tmp_path: Path
+) -> None:
+    told = {}
+    for name, headings in (("bent", [0.0, 60.0, 120.0]), ("octagon", [0.0, 45.0, 90.0, 135.0])):
+        angle = np.deg2rad([0.0, *headings])
+        steps = 0.06 * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+        points = np.array([0.7, 0.1, 0.3]) + np.cumsum(steps, axis=0)
+        file = tum(tmp_path / f"{name}.tum", through(points, 0.6 * np.arange(len(points))))
+        assert main(["run", str(file), "--out", str(tmp_path / name), "--json"]) == 0
+        told[name] = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / name))])
+    assert 0.0 < (of_path(told["bent"])["CR"].value or 1.0) < 2e-3
+    assert "CR" not in of_path(told["octagon"])
+    assert "No CR or CO: only 3 sharp turns beside others, as an arc" in " ".join(told["octagon"].missing)
+
+
 def test_speeds_are_filtered_so_that_noise_of_the_position_is_no_fluctuation(square: Evaluation) -> None:
     reference, t = square.reference[:, :3], square.log.stamp
     noise = np.random.default_rng(1).normal(0.0, 2e-5, reference.shape)

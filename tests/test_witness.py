@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 from simbridge import pose
 from simbridge.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.trajectory import write_tum
+from simbridge.trajectory import Trajectory, write_bag, write_tum
 from tests.trajectory.test_bags import made, poses
 
 Array = NDArray[Any]
@@ -65,6 +67,47 @@ def test_the_witness_sees_what_the_arm_does_not(cli: Any, run: Path, tracker: Pa
     assert contour["witness"]["position_m"]["rms"] > contour["self_reported"]["position_m"]["rms"]
     # The body's mounting on the tool is taken out.
     assert error["witness"]["rotation_rad"]["rms"] < 1e-3
+
+
+def test_position_and_rotation_are_each_shown_without_their_own_delay(cli: Any, tmp_path: Path) -> None:
+    # The solver turns the tool 9 ms later than it moves it.
+    t = np.arange(101) * 0.02
+    positions = np.column_stack([0.75 + 0.03 * np.sin(2.0 * t), 0.164 + 0.03 * np.sin(3.0 * t), 0.3 + 0.0 * t])
+    turns = pose.quaternions(np.outer(np.sin(2.5 * t), [0.0, 0.0, 0.3]))
+    down = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
+    write_tum(tmp_path / "weave.tum", t, np.hstack([positions, pose.multiply(turns, down)]))
+    run = tmp_path / "run"
+    told = cli("run", tmp_path / "weave.tum", "--out", run).out
+    assert re.search(r"Delay in position: total .* ms\.\nDelay in rotation: total .* ms\.\n", told)
+    evaluation = Evaluation.of(RunDirectory.open(run))
+    write_tum(
+        tmp_path / "seen.tum", evaluation.log.stamp, outside(evaluation.attained[:, :3], evaluation.attained[:, 3:])
+    )
+    result = json.loads(cli("evaluate", run, "--attained", tmp_path / "seen.tum", "--json").out)
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["rotation_delay_s"] > summary["delay_s"] + 5e-3
+    assert [result[key] for key in ("delay_of", "delay_s", "rotation_delay_s")] == [
+        summary[key] for key in ("delay_of", "delay_s", "rotation_delay_s")
+    ]
+    for name in ("self_reported", "witness"):
+        for part in ("position_m", "rotation_rad"):
+            left, error = (result[key][name][part]["rms"] for key in ("delay_compensated", "tracking_error"))
+            assert left == pytest.approx(summary["delay_compensated"][part]["rms"], rel=0.05, abs=1e-7)
+            assert left <= error
+        assert left < 0.1 * error
+
+
+def test_of_a_bag_the_offset_is_that_of_its_own_clock_to_the_microsecond(cli: Any, run: Path, tmp_path: Path) -> None:
+    evaluation = Evaluation.of(RunDirectory.open(run))
+    ahead, attained = 1_700_000_000_500_000_000, evaluation.attained
+    seen = Trajectory(evaluation.log.stamp, outside(attained[:, :3], attained[:, 3:]), epoch_ns=ahead)
+    write_bag(tmp_path / "seen.mcap", seen)
+    out = cli("evaluate", run, "--attained", tmp_path / "seen.mcap").out
+    result = json.loads((run / "evaluation.json").read_text())
+    assert abs(result["time_offset_ns"] - ahead) < 20_000
+    assert result["time_offset_s"] == result["time_offset_ns"] / 1e9
+    told = re.search(r"ahead by (\d+\.\d{6}) s", out)
+    assert told is not None and abs(Decimal(told[1]) * 10**9 - result["time_offset_ns"]) <= 500
 
 
 def test_the_result_is_kept_in_the_run_and_the_summary_stays_as_it_was(cli: Any, run: Path, tracker: Path) -> None:

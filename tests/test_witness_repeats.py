@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from simbridge import pose
 from simbridge.cli import main
 from simbridge.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.trajectory import write_tum
+from simbridge.trajectory import read_trajectory, write_bag, write_tum
 
 Array = NDArray[Any]
 
@@ -104,6 +105,17 @@ def test_the_tables_fit_80_columns_and_tell_whose_word_they_are(
     for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "settling ms", "taken out"):
         assert word in out
     assert max(len(line) for line in out.splitlines() if "evaluation.json" not in line) <= 80
+
+
+def test_of_a_bag_of_all_runs_each_offset_is_that_of_its_own_clock(cli: Any, repeated: Path, tmp_path: Path) -> None:
+    ahead = 1_700_000_000_000_000_000
+    together = read_trajectory(in_one_file(repeated, tmp_path / "all.tum"))
+    write_bag(tmp_path / "all.bag", replace(together, epoch_ns=ahead))
+    result = json.loads(cli("evaluate", repeated, "--attained", tmp_path / "all.bag", "--json").out)
+    first, second, _ = (run["time_offset_ns"] for run in result["runs"])
+    stamp = seen(repeated, "01", 0.0)[0]
+    assert abs(first - (ahead + 1_000_250_000_000)) < 100_000
+    assert abs(second - first - round((stamp[-1] + 3.0) * 1e9)) < 100_000
 
 
 def test_a_recording_of_fewer_runs_or_with_a_gap_is_refused_with_the_run_named(

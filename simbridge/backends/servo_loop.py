@@ -179,8 +179,8 @@ class ServoLoop:
         """Whether a setpoint now might meet the last one in one tick, so that one of the two had no effect.
 
         The newest state has been answered, and the next is not overdue. Either the answer was late, or that state was,
-        and then this setpoint is on time. When that goes on, the controller's clock has shifted against ours by a tick: one
-        is left out, and until then samples belong to the state before their own.
+        and then this setpoint is on time. When that goes on, the controller's clock has shifted against ours by a tick:
+        one is left out, and until then samples belong to the state before their own.
         """
         now = self._clock.monotonic()
         answered = ahead > 0 and now - self._arrival < self._period

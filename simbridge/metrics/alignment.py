@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge import pose
 from simbridge.errors import UnusableSamples
+from simbridge.metrics.delays import LEAST_MOTION
 from simbridge.metrics.minimum import downhill, minimum
 from simbridge.metrics.samples import rows, stamps
 
@@ -104,8 +105,8 @@ def align(
             that turns; along axes about which nothing turns the marker stays where it is, at zero.
 
     Raises:
-        UnusableSamples: The arrays do not belong together; too little was recorded; nothing moves; or the motion does
-            not tell the offset, as a circle at constant speed between its ends.
+        UnusableSamples: The arrays do not belong together; too little was recorded; the positions do not move; or
+            their motion does not tell the offset, as a circle at constant speed between its ends.
     """
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
     p = rows("attained poses", poses, 7, len(t))
@@ -113,6 +114,13 @@ def align(
     if min(len(t), len(u)) < FEWEST:
         raise UnusableSamples(
             "recording", f"it and the run must have {FEWEST} samples; they have {len(u)} and {len(t)}."
+        )
+    moved = float(np.linalg.norm(p[:, :3] - p[0, :3], axis=1).max())
+    if moved < LEAST_MOTION:
+        raise UnusableSamples(
+            "recording",
+            f"the tool's position does not move in this run (by {moved * 1e3:.2g} mm at most), and it is by positions "
+            "that clock and frame are fitted. A run in which the tool only turns or rests cannot be evaluated.",
         )
     shift, period = _rough_offset(t, p[:, :3], u, x)
     stride = -(-len(u) // MOST_COMPARED)

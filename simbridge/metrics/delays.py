@@ -15,6 +15,7 @@ shift that is to serve both is then a compromise that leaves more of the positio
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,9 @@ from simbridge.metrics.samples import rows, stamps
 Array = NDArray[np.float64]
 Motion = Callable[[Array], Array]
 """Poses (K, 7) at any instants (K,) in s."""
+
+PosePart = Literal["position", "rotation"]
+"""One of the two things that a pose is."""
 
 Part = Literal["both", "position", "rotation"]
 """What of a motion counts."""
@@ -107,7 +111,7 @@ def delay(
     poses = rows("attained poses", attained, 7, len(t))
     if len(t) < FEWEST_SAMPLES:
         return None
-    grid = np.linspace(t[0], t[-1], min(len(t), MOST_CORRELATED))
+    grid = _grid(t)
     period = (t[-1] - t[0]) / (len(grid) - 1)
     wanted = rows("desired poses", desired(grid), 7, len(grid))
     if not (_moves(wanted, part) and _moves(poses, part)):
@@ -137,31 +141,83 @@ def delay(
     return float(best) if mean_squared_distance(best, common) < mean_squared_distance(0.0, common) else 0.0
 
 
-def delay_compensated(times: ArrayLike, desired: Motion, attained: ArrayLike, delay: float) -> PoseError:
-    """What is left of the tracking error once its delay is taken out: desired(t - delay) minus attained(t).
+@dataclass(frozen=True)
+class Compensated:
+    """What is left of a part of the pose error without its delay.
+
+    Attributes:
+        delay: What was taken out, s; 0 where that would have left more than there was.
+        kept: Which samples (T,) have something to be compared with; read-only.
+        error: Of the K kept samples the distances in m or the angles in rad, (K,); read-only.
+    """
+
+    delay: float
+    kept: NDArray[np.bool_]
+    error: Array
+
+    def __post_init__(self) -> None:
+        self.kept.setflags(write=False)
+        self.error.setflags(write=False)
+
+
+def delay_compensated(
+    times: ArrayLike,
+    desired: Motion,
+    attained: ArrayLike,
+    late: float | None,
+    part: PosePart,
+    *,
+    before: PoseError | None = None,
+) -> Compensated:
+    """A part of the pose error of desired(t - late) against attained(t), if that is less than that of desired(t).
+
+    A shift leaves samples out at an end, and those may be the good ones: where the RMS would grow, and where there is
+    no delay, the error stays as it is.
 
     Args:
         times: Strictly increasing stamps (T,) in s.
         desired: The desired motion, a function of the same clock; asked only within the range of the times.
         attained: Poses (T, 7) at the stamps.
-        delay: In s, as `delay` returns it.
-
-    Returns:
-        The error at the samples whose shifted time is within the range of the times: the others have nothing to be
-        compared with, and are left out.
+        late: In s, as `delay` returns it for this part.
+        part: Position or rotation.
+        before: The error of desired(t), where it is known already.
 
     Raises:
         UnusableSamples: If times or poses are not finite or do not belong together.
     """
     t = stamps("times", times)
     poses = rows("attained poses", attained, 7, len(t))
-    inside = _inside(t, delay, delay)
-    return PoseError.between(desired(t[inside] - delay), poses[inside])
+    whole = _magnitude(before or PoseError.between(desired(t), poses), part)
+    kept = _inside(t, late or 0.0, late or 0.0)
+    if late and kept.any():
+        left = _magnitude(PoseError.between(desired(t[kept] - late), poses[kept]), part)
+        if np.mean(left**2) <= np.mean(whole**2):
+            return Compensated(late, kept, left)
+    return Compensated(0.0, np.ones(len(t), dtype=bool), whole)
+
+
+def _magnitude(error: PoseError, part: PosePart) -> Array:
+    return error.distance if part == "position" else error.angle
 
 
 def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
     """Which samples stay within the range of the times under every shift from low to high."""
     return np.asarray((times - high >= times[0]) & (times - low <= times[-1]))
+
+
+def _grid(times: Array) -> Array:
+    """Evenly spaced instants within the times, as many as a rough search looks at."""
+    return np.linspace(times[0], times[-1], min(len(times), MOST_CORRELATED))
+
+
+def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
+    """Whether a motion moves enough within the times (T,) to tell a delay: by LEAST_MOTION from its first pose.
+
+    Raises:
+        UnusableSamples: If the times or the poses are not finite.
+    """
+    grid = _grid(stamps("times", times))
+    return _moves(rows("poses of the motion", motion(grid), 7, len(grid)), part)
 
 
 def _moves(poses: Array, part: Part) -> bool:

@@ -19,6 +19,9 @@ Array = NDArray[np.float64]
 LEAST_REST = 0.2
 """Seconds for which the target must be at rest."""
 
+ROUNDING = 1e-6
+"""Seconds by which a rest may be shorter: stamps since 1970 are told apart to a quarter of that."""
+
 SLOWEST, SLOWEST_TURN = 1e-4, 1e-3
 """A linear target below both, m/s and rad/s, is at rest."""
 
@@ -79,13 +82,13 @@ def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
             found[-1] = (found[-1][0], end)
         else:
             found.append((begin, end))
-    return [(begin, end) for begin, end in found if end - begin >= LEAST_REST]
+    return [(begin, end) for begin, end in found if end - begin >= LEAST_REST - ROUNDING]
 
 
 def jumps(path: Trajectory, hold: Hold) -> bool:
     """Whether the target stands for LEAST_REST or longer and then is elsewhere: there is no path in between."""
     elsewhere = (path.poses[1:, :3] != path.poses[:-1, :3]).any(axis=1)
-    return hold == "zero-order" and bool((elsewhere & (np.diff(path.elapsed) >= LEAST_REST)).any())
+    return hold == "zero-order" and bool((elsewhere & (np.diff(path.elapsed) >= LEAST_REST - ROUNDING)).any())
 
 
 def stops(path: Trajectory, hold: Hold) -> list[Stop]:
@@ -103,7 +106,7 @@ def stops(path: Trajectory, hold: Hold) -> list[Stop]:
         at = path.target(np.array([0.5 * (arrival + departure)]), hold)[0]
         way = at[:3] - path.target(np.array([arrival - LEAST_REST]), hold)[0, :3]
         for other, other_way, visits in found:
-            if _same(at, other) and way @ other_way >= SAME_WAY * np.linalg.norm(way) * np.linalg.norm(other_way):
+            if _same(at, other) and _same_side(way, other_way):
                 visits.append(visit)
                 break
         else:
@@ -114,6 +117,14 @@ def stops(path: Trajectory, hold: Hold) -> list[Stop]:
 def _same(one: Array, other: Array) -> bool:
     apart = float(np.linalg.norm(one[:3] - other[:3]))
     return apart <= SAME and float(_angle(one[None, 3:], other[None, 3:])[0]) <= SAME_TURN
+
+
+def _same_side(one: Array, other: Array) -> bool:
+    """Whether two ways (3,) to a stop are along one direction, or both only turn on the spot."""
+    lengths = float(np.linalg.norm(one)), float(np.linalg.norm(other))
+    if min(lengths) <= SAME:
+        return max(lengths) <= SAME
+    return float(one @ other) >= SAME_WAY * lengths[0] * lengths[1]
 
 
 def _angle(one: Array, other: Array) -> Array:

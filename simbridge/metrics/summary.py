@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.metrics.budget import ErrorBudget, PoseError, Statistics, error_budget, statistics
-from simbridge.metrics.delays import LONGEST, Motion, Part, delay, delay_compensated, sampled
+from simbridge.metrics.delays import (
+    LONGEST,
+    Compensated,
+    Motion,
+    PosePart,
+    delay,
+    delay_compensated,
+    moves,
+    sampled,
+)
 from simbridge.metrics.effort import evenly
 from simbridge.metrics.path import ContourError
 from simbridge.metrics.samples import rows, stamps
@@ -18,7 +27,14 @@ from simbridge.metrics.trajectory_errors import TrajectoryError, relative_pose_e
 
 Array = NDArray[np.float64]
 
-PARTS: tuple[Part, Part] = ("position", "rotation")
+POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
+
+_UNITS = {"position": "position_m", "rotation": "rotation_rad"}
+
+_KEYS = {
+    "position": ("delay_s", "solver_delay_s", "plant_delay_s"),
+    "rotation": ("rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"),
+}
 
 STILL = 1e-3
 """m/s or rad/s: what never gets faster does not move, and the smoothness of its noise means nothing."""
@@ -28,6 +44,20 @@ SAME_DELAY = 1e-3
 
 RELATIVE_SPAN = 1.0
 """Seconds over which the relative pose error is told; over one period it would be that of the sensors' last digit."""
+
+
+class Delays(NamedTuple):
+    """Delays in s of the position or of the rotation; None where the samples do not tell one.
+
+    Attributes:
+        total: Reference to attained.
+        solver: Target to setpoint.
+        plant: Setpoint to attained.
+    """
+
+    total: float | None
+    solver: float | None
+    plant: float | None
 
 
 def tracking_summary(
@@ -56,56 +86,59 @@ def tracking_summary(
     Returns:
         `tracking_error`, `sampling_error`, `solver_error`, `limiter_error`, `plant_error`: each `{position_m,
         rotation_rad}` of `{rms, mean, p95, max}`. `delay_s` (reference to attained), `solver_delay_s` (target to
-        setpoint), `plant_delay_s` (setpoint to attained): of the position, or of the rotation where the position does
-        not tell one; None where neither does. `rotation_delay_s`: reference to attained, of the rotation.
-        `delay_compensated`: the tracking error, its position without `delay_s` and its rotation without
-        `rotation_delay_s`; None without any delay. A delay without which more would be left is 0.
+        setpoint), `plant_delay_s` (setpoint to attained), all three of the part that `delay_of` names: "position", or
+        "rotation" where the reference turns and its position does not move. `rotation_delay_s`,
+        `solver_rotation_delay_s`, `plant_rotation_delay_s`: those of the rotation in any case. None where the samples
+        do not tell one. `delay_compensated`: the tracking error, its position without the delay of the position and
+        its rotation without that of the rotation, each as it is where it has none; None where neither has one. A delay
+        of reference to attained without which more would be left is 0.
 
     Raises:
         UnusableSamples: If the arrays do not belong together or a value is not finite.
     """
     t = stamps("times", times)
     budget = budget or error_budget(reference(t), target, solution, setpoint, attained)
-    (position, still_off), (rotation, still_turned) = (
-        _forgiven(t, reference, attained, budget.tracking, part, longest) for part in PARTS
-    )
-
-    def told(desired: Motion, followed: ArrayLike) -> float | None:
-        found = delay(t, desired, followed, longest=longest, part="position")
-        return delay(t, desired, followed, longest=longest, part="rotation") if found is None else found
-
-    total = rotation if position is None else position
+    steps = ((reference, attained), (sampled(t, target), setpoint), (sampled(t, setpoint), attained))
+    found = {part: Delays(*(delay(t, *step, longest=longest, part=part) for step in steps)) for part in POSE_PARTS}
+    rest = {
+        part: delay_compensated(t, reference, attained, found[part].total, part, before=budget.tracking)
+        for part in POSE_PARTS
+    }
+    known = [part for part in POSE_PARTS if found[part].total is not None]
+    found |= {part: found[part]._replace(total=rest[part].delay) for part in known}
+    turns_only = moves(t, reference, "rotation") and not moves(t, reference, "position")
+    of: PosePart = "rotation" if turns_only else "position"
     return {
         "tracking_error": budget.tracking.statistics(),
         "sampling_error": budget.sampling.statistics(),
         "solver_error": budget.solver.statistics(),
         "limiter_error": budget.limiter.statistics(),
         "plant_error": budget.plant.statistics(),
-        "delay_s": total,
-        "rotation_delay_s": rotation,
-        "solver_delay_s": told(sampled(t, target), setpoint),
-        "plant_delay_s": told(sampled(t, setpoint), attained),
-        "delay_compensated": None if total is None else {"position_m": still_off, "rotation_rad": still_turned},
+        "delay_of": of,
+        **dict(zip(_KEYS["position"], found[of], strict=True)),
+        **dict(zip(_KEYS["rotation"], found["rotation"], strict=True)),
+        "delay_compensated": compensated_statistics(rest) if known else None,
     }
 
 
-def _forgiven(
-    times: Array, reference: Motion, attained: ArrayLike, tracking: PoseError, part: Part, longest: float
-) -> tuple[float | None, Statistics]:
-    """The delay of a part of the motion, and the statistics of what is left of its error without it."""
-    name = "rotation_rad" if part == "rotation" else "position_m"
-    found, before = delay(times, reference, attained, longest=longest, part=part), tracking.statistics()[name]
-    if found is None:
-        return None, before
-    after = delay_compensated(times, reference, attained, found).statistics()[name]
-    # A shift leaves samples out at an end, and those may be the good ones.
-    return (found, after) if after["rms"] <= before["rms"] else (0.0, before)
+def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> dict[str, Statistics]:
+    """`{position_m, rotation_rad}` of what is left without a delay of each, as `delay_compensated` returns them."""
+    return {_UNITS[part]: statistics(left.error) for part, left in rest.items()}
+
+
+def part_delays(summary: Mapping[str, Any], part: PosePart) -> Delays:
+    """Of what `tracking_summary` found, the delays of one part; a position that does not move has none."""
+    if part == "position" and summary["delay_of"] != part:
+        return Delays(None, None, None)
+    return Delays(*(summary[key] for key in _KEYS[part]))
 
 
 def turns_otherwise(summary: Mapping[str, Any]) -> bool:
     """Whether, by what `tracking_summary` found, the rotation's delay is to be told beside the position's."""
-    moved, turned = summary["delay_s"], summary["rotation_delay_s"]
-    return moved is not None and turned is not None and abs(turned - moved) > SAME_DELAY
+    moved, turned = (part_delays(summary, part).total for part in POSE_PARTS)
+    if summary["delay_of"] == "rotation" or turned is None:
+        return False
+    return moved is None or abs(turned - moved) > SAME_DELAY
 
 
 def pose_error_summary(

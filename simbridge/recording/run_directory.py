@@ -72,6 +72,9 @@ class RunDirectory:
         directory = RunDirectory(Path(path))
         if not directory.path.is_dir():
             raise NotARun(path, "the directory", "there is no such directory")
+        if is_of_repeats(directory.path):
+            one = repeats_in(directory.path)[0].path
+            raise NotARun(path, "settings.toml", f"it is a directory of repeats; name one of its runs, such as {one}")
         if not directory.settings_file.is_file():
             raise NotARun(path, "settings.toml")
         return directory
@@ -285,5 +288,11 @@ def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
 
 
 def is_of_repeats(path: Path) -> bool:
-    """Whether a directory is one of repeats: it holds runs, and is none."""
-    return not (path / "settings.toml").is_file() and any(path.glob("*/settings.toml"))
+    """Whether a directory is one of repeats: it holds numbered runs, and is none."""
+    return not (path / "settings.toml").is_file() and bool(repeats_in(path))
+
+
+def repeats_in(path: Path) -> list[RunDirectory]:
+    """The runs in a directory of repeats, 01, 02 and so on, in order."""
+    found = [file.parent for file in path.glob("*/settings.toml") if file.parent.name.isdecimal()]
+    return [RunDirectory(run) for run in sorted(found, key=lambda run: int(run.name))]

@@ -31,7 +31,7 @@ def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str
 
 def rewrite(run: str, *, as_json: bool = False) -> int:
     """The command `simbridge report`: write report.html and replay.html anew, from what the run recorded; of repeated
-    runs those of each, and the report of all.
+    runs those of each, and the report of all; if they were killed, their common summary.json as well.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap; of summary.json only what these do not know,
     if it is there: how the run ended, and the control loop's timing.
@@ -54,6 +54,7 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
 
     from simbridge.recording.run_directory import is_of_repeats
     from simbridge.report.repeats_page import rewrite_repeats_page
+    from simbridge.telling import say
 
     if not is_of_repeats(Path(run)):
         found, status = _rewrite_one(Path(run), "The run")
@@ -61,7 +62,15 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
     else:
         found, each = rewrite_repeats_page(Path(run)), []
         pages, status = [found["report"]], 0
+        if found["outcome"] != "completed" and found["runs"][-1]["outcome"] == "completed":
+            say(f"{found['completed']} of {found['repeats']} runs completed: {found['outcome']}.")
+            status = 2
         for one in found["runs"]:
+            if one["tracking_error"] is None:
+                say(f"Run {one['run']} has no sample, and no page: {one['outcome']}.")
+                each.append({**one, "run": str(Path(run) / one["run"])})
+                status = 2
+                continue
             of_one, its_status = _rewrite_one(Path(run) / one["run"], f"Run {one['run']}")
             each.append(of_one)
             pages += [of_one["report"], of_one["replay"]]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from simbridge.comparison import Compared, Comparison
 from simbridge.metrics import statistics
+from simbridge.metrics.summary import POSE_PARTS, part_delays
 from simbridge.readable import NO_BREAK, degrees, millimetres, milliseconds
 from simbridge.repeats import IsoFigures
 from simbridge.report.charts import Line, Panel, map_of
@@ -135,19 +136,20 @@ def _bar(value: float, worst: float, colour: str) -> str:
 
 def _delays(comparison: Comparison) -> str:
     rows = []
-    keys = ("delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s")
-    worst = max((abs(run.summary[key] or 0.0) for run in comparison.runs for key in keys), default=0.0)
-    for i, (name, run) in enumerate(zip(_names(comparison), comparison.runs, strict=True)):
+    delays = [[late for part in POSE_PARTS for late in part_delays(run.summary, part)] for run in comparison.runs]
+    worst = max(abs(late or 0.0) for of_run in delays for late in of_run)
+    for i, (name, of_run) in enumerate(zip(_names(comparison), delays, strict=True)):
         cells = []
-        for key in keys:
-            share = 100.0 * abs(run.summary[key] or 0.0) / worst if worst > 0.0 else 0.0
+        for late in of_run:
+            share = 100.0 * abs(late or 0.0) / worst if worst > 0.0 else 0.0
             bar = f'<span class="bar" style="width:{share:.1f}%;background:{_colour(i)}"></span>'
-            cells.append(milliseconds(run.summary[key]) + bar)
+            cells.append(milliseconds(late) + bar)
         rows.append((name, [*cells, milliseconds(comparison.behind[i])]))
-    columns = ["Run", "total, ms", "rotation, ms", "solver, ms", "plant, ms", "behind the first run, ms"]
+    columns = ["Run", *(f"{part}, {whose}" for part in POSE_PARTS for whose in ("total", "solver", "plant"))]
+    columns.append("behind the first run")
     note = (
-        '<p class="note">All but the last by each run\'s own clock; that by the time on the trajectory, which waits '
-        "where a controller does.</p>"
+        '<p class="note">In ms; all but the last by each run\'s own clock; that by the time on the trajectory, which '
+        "waits where a controller does.</p>"
     )
     return section("delay", "Delay", _table("Delays", columns, rows) + note)
 

@@ -45,14 +45,24 @@ def iso_section(views: Sequence[Mapping[str, Any]]) -> str:
         rows = "".join(row for _, row in sorted(at_stops, key=lambda entry: entry[0]))
         parts.append("<h3>At rest</h3>" + _table("ISO 9283-style figures at rest", heads, rows))
         means = "".join(f"<dt>{symbol}</dt><dd>{meaning}</dd>" for symbol, meaning in _AT_REST.items())
-        parts.append(f'<dl class="note">{means}</dl><p class="note">Limit band: {escape(bands)}.</p>')
+        asked = "Asked for: cycles for AP and RP / for stabilisation time and OV."
+        parts.append(f'<dl class="note">{means}</dl><p class="note">Limit band: {escape(bands)}. {asked}</p>')
     of_path = [row for symbol in _OF_THE_PATH for view in views for row in _path_rows(view, symbol)]
     if of_path:
         heads = ["Figure", "value", "unit", "cycles", "asked for", "By", "What it is"]
         parts.append("<h3>On the way</h3>" + _table("ISO 9283-style figures of the path", heads, "".join(of_path)))
-    sentences = dict.fromkeys(sentence for view in views for sentence in view["missing"])
-    parts += [f'<p class="note">{escape(sentence)}</p>' for sentence in sentences]
+    parts += [f'<p class="note">{escape(sentence)}</p>' for sentence in _missing(views)]
     return "\n".join(parts)
+
+
+def _missing(views: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Every sentence once; one that does not hold for all witnesses says for whom it does."""
+    sentences = dict.fromkeys(sentence for view in views for sentence in view["missing"])
+    told = []
+    for sentence in sentences:
+        whose = [view["witness"] for view in views if sentence in view["missing"]]
+        told.append(sentence if len(whose) == len(views) else f"{whose[0].capitalize()}: {sentence}")
+    return told
 
 
 def _table(caption: str, heads: Sequence[str], rows: str) -> str:
@@ -78,7 +88,7 @@ def _stop_rows(view: Mapping[str, Any]) -> list[tuple[int, str]]:
             milliseconds(here["stabilisation time"]["value"]),
             millimetres(here["OV"]["value"]),
             f"{here['AP']['cycles']}",
-            f"{here['AP']['asked']}",
+            f"{here['AP']['asked']} / {here['OV']['asked']}",
         ]
         inside = "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         rows.append((number, f'<tr><th scope="row">{number}</th>{inside}<td class="word">{view["witness"]}</td></tr>'))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from simbridge.metrics import PoseError
+from simbridge.metrics import delay_compensated
+from simbridge.metrics.summary import POSE_PARTS, part_delays
 from simbridge.readable import NO_BREAK
 from simbridge.report.charts import Line, Panel
 from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
@@ -55,12 +57,12 @@ class Curve:
     rotation: Array
 
 
-def error_curves(evaluation: Evaluation, delays: tuple[float | None, float | None]) -> list[Curve]:
+def error_curves(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Curve]:
     """The tracking error first, then its parts, then what is left of it without its delays if that matters.
 
     Args:
         evaluation: The run.
-        delays: Of the position and of the rotation, s.
+        summary: Its summary, with the delays.
     """
     times, budget = evaluation.log.stamp, evaluation.budget
     curves = []
@@ -68,20 +70,19 @@ def error_curves(evaluation: Evaluation, delays: tuple[float | None, float | Non
         error = getattr(budget, line.name)
         width = 3.2 if line is WHOLE else 1.4
         curves.append(Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle)))
-    moved, turned = (0.0 if delay is None else delay for delay in delays)
-    if moved == turned == 0.0:
-        return curves
-    inside = np.all([(times - d >= times[0]) & (times - d <= times[-1]) for d in (moved, turned)], axis=0)
-    shown, attained = times[inside], evaluation.attained[inside]
-    due = evaluation.reference_at(shown - moved)
-    due[:, 3:] = evaluation.reference_at(shown - turned)[:, 3:]
-    left = PoseError.between(due, attained)
-    if len(shown) and (
-        _rms(left.distance) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.distance)
-        or _rms(left.angle) < (1.0 - WORTH_COMPENSATING) * _rms(budget.tracking.angle)
+    attained, tracking = evaluation.attained, budget.tracking
+    moved, turned = (
+        delay_compensated(times, evaluation.reference_at, attained, late, part, before=tracking)
+        for part, late in ((part, part_delays(summary, part).total) for part in POSE_PARTS)
+    )
+    shown = moved.kept & turned.kept
+    distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
+    if shown.any() and (
+        _rms(distance) < (1.0 - WORTH_COMPENSATING) * _rms(tracking.distance)
+        or _rms(angle) < (1.0 - WORTH_COMPENSATING) * _rms(tracking.angle)
     ):
         name = "without its delay"
-        curves.append(Curve(name, TRACKING, 1.0, ":", shown, left.distance * 1e3, np.degrees(left.angle)))
+        curves.append(Curve(name, TRACKING, 1.0, ":", times[shown], distance * 1e3, np.degrees(angle)))
     return curves
 
 

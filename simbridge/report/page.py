@@ -121,7 +121,7 @@ def _path(evaluation: Evaluation) -> list[str]:
 
 
 def _over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
-    curves = error_curves(evaluation, (summary["delay_s"], summary["rotation_delay_s"]))
+    curves = error_curves(evaluation, summary)
     entries = [(_told(curve, curves), curve.colour, "dotted" if curve.dashes == ":" else "") for curve in curves]
     if evaluation.log.limited.any():
         entries.append(("setpoints limited", LIMITER, "band"))

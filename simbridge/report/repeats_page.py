@@ -33,14 +33,16 @@ def rewrite_repeats_page(path: Path) -> dict[str, Any]:
     """Write it anew from summary.json, and from evaluation.json where an outside witness has been compared.
 
     Returns:
-        The page's path as `report`, beside what summary.json holds.
+        The page's path as `report`, beside what summary.json holds; after repeats that were killed it is written, too.
 
     Raises:
-        NotARun: There is no summary: the repeats were killed. Each of the runs can still be told by itself.
+        NotARun: summary.json, evaluation.json or the first run's settings.toml is broken.
         OutputDirectoryError: The page cannot be written.
     """
+    from simbridge.repeating import common_summary
+
     whole = RunDirectory(path)
-    summary = whole.summary()
+    summary = common_summary(path)
     write_repeats_page(whole, summary, whole.evaluation())
     return {"run": str(path), "report": str(whole.report_file), **summary}
 
@@ -61,7 +63,8 @@ def _verdict(summary: Mapping[str, Any]) -> str:
         f'<p class="kicker">{" · ".join(escape(fact) for fact in facts)}</p>',
     ]
     if summary["outcome"] != "completed":
-        ended = f"The last run did not complete: {summary['outcome']}."
+        which = "The repeats" if summary["runs"][-1]["outcome"] == "completed" else "The last run"
+        ended = f"{which} did not complete: {summary['outcome']}."
         parts.append(f'<p class="notice failure" role="note">{escape(ended)}</p>')
     measured = [run["tracking_error"]["position_m"]["rms"] for run in summary["runs"] if run["tracking_error"]]
     headline = f"{summary['completed']} of {summary['repeats']} runs completed"
@@ -103,4 +106,6 @@ def _row(run: Mapping[str, Any]) -> str:
             millimetres(contour["position_m"]["rms"]),
         ]
     inside = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, run["outcome"]))
-    return f'<tr><th scope="row"><a href="{name}/report.html">{name}</a></th>{inside}</tr>'
+    # Of a run without a sample there is no page.
+    linked = f'<a href="{name}/report.html">{name}</a>' if error is not None else name
+    return f'<tr><th scope="row">{linked}</th>{inside}</tr>'

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from simbridge.metrics.summary import POSE_PARTS, part_delays
 from simbridge.readable import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
 from simbridge.report.joints import Joint, Quantity
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
@@ -20,8 +21,8 @@ def budget_table(summary: Mapping[str, Any]) -> str:
     rows = [_budget_row(line.title, line.colour, line.meaning, summary[line.key], worst) for line in PARTS]
     rows.append(_budget_row(WHOLE.title, WHOLE.colour, WHOLE.meaning, summary[WHOLE.key], worst, "whole"))
     if summary["delay_compensated"] is not None:
-        meaning = "Tracking against the reference as it was before the delay: what is left when that is forgiven."
-        if not (summary["delay_s"] or summary["rotation_delay_s"]):
+        meaning = "What is left of tracking when the delays of position and rotation are taken out, each its own."
+        if not any(part_delays(summary, part).total for part in POSE_PARTS):
             meaning = "No shift in time makes the tracking error smaller."
         rows.append(_budget_row("Without delay", TRACKING, meaning, summary["delay_compensated"], worst))
     if "contour_error" in summary:
@@ -57,21 +58,23 @@ def swatch(colour: str, kind: str = "") -> str:
 
 
 def delay_table(summary: Mapping[str, Any]) -> str:
-    """Delays and the predicted lag, in ms."""
+    """Delays of position and rotation, and the lag of the position that is predicted for the solver; in ms."""
+    position, rotation = (part_delays(summary, part) for part in POSE_PARTS)
+    predicted = summary["predicted_lag_s"] if summary["delay_of"] == "position" else None
     rows = (
-        ("Total", "reference to attained", "delay_s"),
-        ("Rotation", "the same, of the rotation by itself", "rotation_delay_s"),
-        ("Solver", "target to setpoint, the limiter included", "solver_delay_s"),
-        ("Predicted lag", "of the solver, from its gains and the period", "predicted_lag_s"),
-        ("Plant", "setpoint to attained", "plant_delay_s"),
+        ("Total", "reference to attained", position.total, rotation.total),
+        ("Solver", "target to setpoint, the limiter included", position.solver, rotation.solver),
+        ("Predicted lag", "of the solver, from its gains and the period", predicted, None),
+        ("Plant", "setpoint to attained", position.plant, rotation.plant),
     )
     body = "".join(
-        f'<tr><th scope="row">{title}</th><td>{milliseconds(summary[key])}</td><td class="words">{meaning}</td></tr>'
-        for title, meaning, key in rows
+        f'<tr><th scope="row">{title}</th><td>{milliseconds(moved)}</td><td>{milliseconds(turned)}</td>'
+        f'<td class="words">{meaning}</td></tr>'
+        for title, meaning, moved, turned in rows
     )
     return (
         '<table class="numbers"><caption class="unseen">Delays</caption><thead>'
-        + _header(["Delay", "ms"], "From where to where")
+        + _header(["Delay, ms", "position", "rotation"], "From where to where")
         + f"</thead><tbody>{body}</tbody></table>"
     )
 

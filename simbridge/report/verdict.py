@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from simbridge.evaluation import Evaluation
-from simbridge.metrics.summary import turns_otherwise
+from simbridge.metrics.delays import PosePart
+from simbridge.metrics.summary import part_delays, turns_otherwise
 from simbridge.readable import (
     NO_BREAK,
     counted,
@@ -83,35 +84,43 @@ def blame(summary: Mapping[str, Any]) -> str:
 
 
 def lateness(summary: Mapping[str, Any]) -> str:
-    """The three delays, the rotation's own where it is another one, and the solver's predicted lag."""
-    total, solver, plant = (summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s"))
-    predicted = summary["predicted_lag_s"]
-    expected = "" if predicted is None else f" ({milliseconds(predicted)}{NO_BREAK}ms predicted for the solver)"
-    parts = []
-    if solver is not None:
-        who = "the solver and the limiter" if summary["limited_samples"] else "the solver"
-        parts.append(f"{milliseconds(solver)}{NO_BREAK}ms by {who}{expected}")
-    if plant is not None:
-        parts.append(f"{milliseconds(plant)}{NO_BREAK}ms by the plant")
-    if total is None:
-        text = "A delay of the whole could not be measured"
-        return f"{text}; of its parts, {' and '.join(parts)}." if parts else f"{text}."
-    if total == 0.0:
-        text = "No shift in time makes the error of the position smaller, and so its delay counts as 0"
+    """How late the position was and by whom, with the solver's predicted lag; and the rotation, if that is another."""
+    sentences = []
+    if summary["delay_of"] == "rotation":
+        sentences.append(_late(summary, "rotation", "The arm turned in place and was", "the rotation"))
     else:
-        way = "behind" if total > 0.0 else "ahead of"
-        text = f"The arm was {milliseconds(abs(total))}{NO_BREAK}ms {way} the reference"
-    if parts:
-        text += f": {' and '.join(parts)}"
-    rest, turned = summary["delay_compensated"], summary["rotation_delay_s"]
-    if rest is not None and total != 0.0:
-        text += f". Without this delay {millimetres(rest['position_m']['rms'])}{NO_BREAK}mm RMS would remain"
-    if rest is not None and turns_otherwise(summary):
-        text += (
-            f". The rotation was {milliseconds(abs(turned))}{NO_BREAK}ms {'behind' if turned > 0.0 else 'ahead'}; "
-            f"without that {degrees(rest['rotation_rad']['rms'])}{NO_BREAK}degrees RMS would remain"
-        )
-    return text + "."
+        sentences.append(_late(summary, "position", "The arm was", "the position"))
+        if turns_otherwise(summary):
+            sentences.append(_late(summary, "rotation", "The rotation was", "the rotation"))
+    return " ".join(sentences)
+
+
+def _late(summary: Mapping[str, Any], part: PosePart, who: str, what: str) -> str:
+    """One part's delay, of whom it comes, and what would remain without it."""
+    delays = part_delays(summary, part)
+    causes = []
+    if delays.solver is not None:
+        blamed = "the solver and the limiter" if summary["limited_samples"] else "the solver"
+        lag = summary["predicted_lag_s"] if part == "position" else None
+        expected = "" if lag is None else f" ({milliseconds(lag)}{NO_BREAK}ms predicted for the solver)"
+        causes.append(f"{milliseconds(delays.solver)}{NO_BREAK}ms by {blamed}{expected}")
+    if delays.plant is not None:
+        causes.append(f"{milliseconds(delays.plant)}{NO_BREAK}ms by the plant")
+    by = " and ".join(causes)
+    if delays.total is None:
+        return f"A delay of {what} could not be measured{'; of its parts, ' if by else ''}{by}."
+    if delays.total == 0.0:
+        text = f"No shift in time makes the error of {what} smaller, and so its delay counts as 0"
+        return f"{text}{': ' if by else ''}{by}."
+    way = "behind" if delays.total > 0.0 else "ahead of"
+    text = f"{who} {milliseconds(abs(delays.total))}{NO_BREAK}ms {way} the reference{': ' if by else ''}{by}."
+    rest = summary["delay_compensated"]
+    left = (
+        f"{millimetres(rest['position_m']['rms'])}{NO_BREAK}mm"
+        if part == "position"
+        else f"{degrees(rest['rotation_rad']['rms'])}{NO_BREAK}degrees"
+    )
+    return f"{text} Without this delay {left} RMS would remain."
 
 
 def judgement(summary: Mapping[str, Any]) -> tuple[bool, str] | None:

@@ -22,8 +22,10 @@ from simbridge.trajectory.trajectory import Trajectory
 POSE = "geometry_msgs/msg/PoseStamped"
 TRANSFORM = "geometry_msgs/msg/TransformStamped"
 TF = "tf2_msgs/msg/TFMessage"
-_READABLE = (POSE, TRANSFORM, TF, "tf/msg/tfMessage")
-# 32 bytes each of stamp and pose: some 640 MB, and hours at any rate a robot takes.
+_TFS = (TF, "tf/msg/tfMessage")
+_READABLE = (POSE, TRANSFORM, *_TFS)
+_BEGINNINGS = {".bag": b"#ROSBAG V", ".mcap": b"\x89MCAP", ".db3": b"SQLite format 3"}
+# Two stamps and a pose, 72 bytes each: some 720 MB, and hours at any rate a robot takes.
 _MOST = 10_000_000
 
 
@@ -51,10 +53,8 @@ def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, st
     """
     file = Path(path)
     with _opened(file) as reader:
-        name, child = _chosen(file, reader, topic)
-        connections = [c for c in reader.connections if c.topic == name]
-        stamps, recorded, values, frame = _collected(file, reader, connections, name, child)
-    return _trajectory(file, name, stamps, recorded, values), frame
+        name, found = _only(file, reader) if topic is None else _chosen(file, reader, topic)
+    return _trajectory(file, name, found), found.frame
 
 
 def pose_topics(path: str | Path) -> list[str]:
@@ -64,7 +64,7 @@ def pose_topics(path: str | Path) -> list[str]:
         InputFileError: The bag cannot be read.
     """
     with _opened(Path(path)) as reader:
-        return _candidates(Path(path), reader)
+        return _candidates(Path(path), reader)[0]
 
 
 @contextlib.contextmanager
@@ -77,6 +77,8 @@ def _opened(path: Path) -> Iterator[Any]:
         raise InputFileError(path, "there is no such file")
     if path.is_dir() and not (path / "metadata.yaml").exists():
         raise InputFileError(path, "this is a directory without the metadata.yaml of a ROS 2 bag; name a file in it")
+    if path.suffix.lower() in _BEGINNINGS and not path.is_dir():
+        _check_beginning(path)
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
             yield reader
@@ -90,40 +92,113 @@ def _opened(path: Path) -> Iterator[Any]:
         raise InputFileError(path, f"cannot be read as a ROS bag: {what.rstrip('.')}") from problem
 
 
-def _candidates(path: Path, reader: Any) -> list[str]:
+def _check_beginning(path: Path) -> None:
+    try:
+        with path.open("rb") as file:
+            first = file.read(16)
+    except OSError as problem:
+        raise InputFileError(path, str(problem.strerror or problem)) from problem
+    if not first:
+        raise InputFileError(path, "it is empty")
+    if not first.startswith(_BEGINNINGS[path.suffix.lower()]):
+        what = {".bag": "a bag of ROS 1", ".mcap": "an MCAP file", ".db3": "an SQLite file"}[path.suffix.lower()]
+        raise InputFileError(path, f"it does not begin like {what}; is it another kind of file, or cut at its start?")
+
+
+class _Found:
+    """Poses as they come: stamps and times of recording in ns, and the one frame of them all.
+
+    Args:
+        path: The bag, for messages.
+        name: The topic.
+        advice: What to do where the frame changes.
+    """
+
+    def __init__(self, path: Path, name: str, advice: str = "") -> None:
+        self._path, self._name, self._advice = path, name, advice
+        self._stamps, self._recorded, self._values = array("q"), array("q"), array("d")
+        self._frame: str | None = None
+
+    def __len__(self) -> int:
+        return len(self._stamps)
+
+    def add(self, number: int, recorded: int, header: Any, translation: Any, rotation: Any) -> None:
+        """One more, of the message of this number."""
+        said = _bare(header.frame_id)
+        if self._frame is None:
+            self._frame = said
+        elif said != self._frame:
+            reason = f"{self._name}, message {number} is in the frame '{said}', those before in '{self._frame}'"
+            raise InputFileError(self._path, reason + self._advice, field="frame_id")
+        self._stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
+        self._recorded.append(recorded)
+        self._values.extend(
+            (translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w)
+        )
+        if len(self) > _MOST:
+            raise InputFileError(self._path, f"{self._name} holds more than {_MOST:,} poses; cut the bag into parts")
+
+    @property
+    def frame(self) -> str:
+        return self._frame or ""
+
+    @property
+    def stamps(self) -> NDArray[np.int64]:
+        return np.frombuffer(self._stamps, dtype=np.int64)
+
+    @property
+    def recorded(self) -> NDArray[np.int64]:
+        return np.frombuffer(self._recorded, dtype=np.int64)
+
+    @property
+    def poses(self) -> Array:
+        return np.frombuffer(self._values).reshape(-1, 7)
+
+
+def _candidates(path: Path, reader: Any) -> tuple[list[str], _Found | None]:
+    """What `topic` may be, most messages first; and the transforms of tf, where they are all of two frames."""
     messages: dict[str, int] = {}
     for connection in reader.connections:
         if connection.msgtype in (POSE, TRANSFORM):
             messages[connection.topic] = messages.get(connection.topic, 0) + connection.msgcount
-    tf = [c for c in reader.connections if c.msgtype in _READABLE[2:]]
-    if tf:
-        # All of them: a frame may appear at any time.
-        for connection, _, raw in reader.messages(tf):
-            for transform in reader.deserialize(raw, connection.msgtype).transforms:
-                name = f"{connection.topic}:{_bare(transform.header.frame_id)}>{_bare(transform.child_frame_id)}"
-                messages[name] = messages.get(name, 0) + 1
-    return sorted(messages, key=lambda name: -messages[name])
+    found = None
+    # All of them: a frame may appear at any time. What is decoded is kept, as long as there is nothing to choose.
+    for topic, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.msgtype in _TFS]):
+        for transform in message.transforms:
+            header = transform.header
+            name = f"{topic}:{_bare(header.frame_id)}>{_bare(transform.child_frame_id)}"
+            messages[name] = messages.get(name, 0) + 1
+            if len(messages) > 1:
+                found = None
+                continue
+            found = found or _Found(path, topic)
+            found.add(number, when, header, transform.transform.translation, transform.transform.rotation)
+    return sorted(messages, key=lambda name: -messages[name]), found
 
 
-def _chosen(path: Path, reader: Any, topic: str | None) -> tuple[str, str]:
-    """The topic, and the frames "parent>child" or "child" within it; "" when it carries single poses."""
+def _only(path: Path, reader: Any) -> tuple[str, _Found]:
+    """The one topic of poses that there is, and its poses."""
+    candidates, found = _candidates(path, reader)
+    if len(candidates) != 1:
+        held = f"it holds {len(candidates)} topics of poses" if candidates else "it holds no poses"
+        raise _unclear(path, reader, held, candidates)
+    name = candidates[0].partition(":")[0]
+    return name, _collected(path, reader, name, "") if found is None else found
+
+
+def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Found]:
+    """The topic, of tf without the frames "parent>child" or "child" within it, and the poses that are meant."""
     types = {c.topic: c.msgtype for c in reader.connections}
-    if topic is not None:
-        name, _, child = topic.partition(":")
-        if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _READABLE[2:])):
-            raise _unclear(path, reader, f"there is no '{topic}' to read")
-        if types[name] not in _READABLE:
-            raise _unclear(path, reader, f"'{topic}' holds {types[name]}, not poses")
-        return name, child
-    found = _candidates(path, reader)
-    if len(found) != 1:
-        raise _unclear(path, reader, f"it holds {len(found)} topics of poses" if found else "it holds no poses")
-    name, _, child = found[0].partition(":")
-    return name, child
+    name, _, child = topic.partition(":")
+    if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _TFS)):
+        raise _unclear(path, reader, f"there is no '{topic}' to read")
+    if types[name] not in _READABLE:
+        raise _unclear(path, reader, f"'{topic}' holds {types[name]}, not poses")
+    return name, _collected(path, reader, name, child)
 
 
-def _unclear(path: Path, reader: Any, reason: str) -> InputFileError:
-    found = _candidates(path, reader)
+def _unclear(path: Path, reader: Any, reason: str, candidates: list[str] | None = None) -> InputFileError:
+    found = _candidates(path, reader)[0] if candidates is None else candidates
     if found:
         return InputFileError(path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
@@ -131,41 +206,33 @@ def _unclear(path: Path, reader: Any, reason: str) -> InputFileError:
     return InputFileError(path, f"{reason}: PoseStamped, TransformStamped or tf are needed, and {held}", field="topic")
 
 
-def _collected(
-    path: Path, reader: Any, connections: list[Any], name: str, child: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, str]:
-    """Stamps and times of recording (T,) in ns, poses (T, 7), and their frame."""
-    stamps, recorded, values = array("q"), array("q"), array("d")
-    frame: str | None = None
-    number = 0
-    for number, (connection, when, raw) in enumerate(reader.messages(connections), start=1):
+def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[str, int, int, Any]]:
+    """Topic, number on it, time of recording in ns, and message."""
+    # Of no connections the reader gives the messages of all.
+    if not connections:
+        return
+    numbers: dict[str, int] = {}
+    for connection, when, raw in reader.messages(connections):
+        topic = connection.topic
+        number = numbers[topic] = numbers.get(topic, 0) + 1
         try:
             message = reader.deserialize(raw, connection.msgtype)
         except Exception as problem:
-            raise InputFileError(path, f"{name}, message {number} cannot be decoded: {problem}") from problem
+            raise InputFileError(path, f"{topic}, message {number} cannot be decoded: {problem}") from problem
+        yield topic, number, when, message
+
+
+def _collected(path: Path, reader: Any, name: str, child: str) -> _Found:
+    """The poses of a topic, of tf those of one child."""
+    found = _Found(path, name, f"; choose one with --topic {name}:parent>child" if child else "")
+    for _, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.topic == name]):
         for header, translation, rotation in _poses(message, child):
-            said = _bare(header.frame_id)
-            if frame is None:
-                frame = said
-            elif said != frame:
-                reason = f"{name}, message {number} is in the frame '{said}', those before in '{frame}'"
-                advice = f"; choose one with --topic {name}:parent>child" if child else ""
-                raise InputFileError(path, reason + advice, field="frame_id")
-            stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
-            recorded.append(when)
-            values.extend((translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w))
-        if len(stamps) > _MOST:
-            raise InputFileError(path, f"{name} holds more than {_MOST:,} poses; cut the bag into parts")
-    if not stamps:
+            found.add(number, when, header, translation, rotation)
+    if not len(found):
         if child:
             raise _unclear(path, reader, f"{name} never gives the frame '{child}'")
         raise InputFileError(path, f"{name} holds no messages", field="topic")
-    return (
-        np.frombuffer(stamps, dtype=np.int64),
-        np.frombuffer(recorded, dtype=np.int64),
-        np.frombuffer(values).reshape(-1, 7),
-        frame or "",
-    )
+    return found
 
 
 def _poses(message: Any, child: str) -> Iterator[tuple[Any, Any, Any]]:
@@ -186,9 +253,8 @@ def _bare(frame: str) -> str:
     return frame.lstrip("/")
 
 
-def _trajectory(
-    path: Path, name: str, stamps: NDArray[np.int64], recorded: NDArray[np.int64], poses: Array
-) -> Trajectory:
+def _trajectory(path: Path, name: str, found: _Found) -> Trajectory:
+    stamps, recorded, poses = found.stamps, found.recorded, found.poses
     bad = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if len(bad):
         raise InputFileError(path, f"{name}, message {bad[0] + 1} holds a number that is not finite", field="pose")

@@ -7,7 +7,7 @@ target). Times and the first sample's instant are kept, so that both share one c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -83,7 +83,7 @@ def resampled(path: Trajectory, rate: float) -> Trajectory:
     if periods > 1e7:
         raise InvalidParameter("sample rate", rate, f"at most {1e7 / path.duration:g} Hz for {path.duration:g} s")
     instants = np.append(np.arange(math.ceil(periods - 1e-9)) / rate, path.duration)
-    return Trajectory(path.times[0] + instants, path.reference(instants), path.source)
+    return replace(path, times=path.times[0] + instants, poses=path.reference(instants))
 
 
 def jittered(path: Trajectory, stamps: Array, deviation: float, chance: np.random.Generator) -> Trajectory:
@@ -101,14 +101,14 @@ def jittered(path: Trajectory, stamps: Array, deviation: float, chance: np.rando
     moves = np.clip(moves, -0.45 * before, 0.45 * after)
     moves[0] = 0.0
     instants = stamps + moves
-    return Trajectory(instants, path.reference(instants - path.times[0]), path.source)
+    return replace(path, times=instants, poses=path.reference(instants - path.times[0]))
 
 
 def thinned(path: Trajectory, dropout: float, chance: np.random.Generator) -> Trajectory:
     """The samples that are left when each but the first is lost with a chance of `dropout`."""
     kept = chance.random(len(path.times)) >= dropout
     kept[0] = True
-    return Trajectory(path.times[kept], path.poses[kept], path.source)
+    return replace(path, times=path.times[kept], poses=path.poses[kept])
 
 
 def noisy(path: Trajectory, deviations: tuple[float, float], chance: np.random.Generator) -> Trajectory:
@@ -116,11 +116,11 @@ def noisy(path: Trajectory, deviations: tuple[float, float], chance: np.random.G
     count = len(path.times)
     shift, turn = (deviation * chance.normal(size=(count, 3)) for deviation in deviations)
     rotations = pose.multiply(pose.quaternions(turn), path.poses[:, 3:])
-    return Trajectory(path.times, np.column_stack([path.poses[:, :3] + shift, rotations]), path.source)
+    return replace(path, poses=np.column_stack([path.poses[:, :3] + shift, rotations]))
 
 
 def quantised(path: Trajectory, step: float) -> Trajectory:
     """The samples with positions rounded to whole multiples of `step`, m."""
     check_positive(sample_quantisation=step)
     positions = step * np.round(path.poses[:, :3] / step)
-    return Trajectory(path.times, np.column_stack([positions, path.poses[:, 3:]]), path.source)
+    return replace(path, poses=np.column_stack([positions, path.poses[:, 3:]]))

@@ -126,6 +126,14 @@ def test_a_recording_of_something_at_rest_is_refused() -> None:
         align(T, square(T), T, still)
 
 
+def test_of_a_run_that_only_turns_it_is_said_that_its_position_does_not_move() -> None:
+    t = np.arange(500) * 0.008
+    turning = np.hstack([np.full((500, 3), 0.5), pose.quaternions(np.outer(np.sin(t), [0.0, 0.0, 0.3]))])
+    swinging = turning[:, :3] + pose.rotate(turning[:, 3:], np.broadcast_to([0.1, 0.0, 0.0], (500, 3)))
+    with pytest.raises(UnusableSamples, match=r"position does not move in this run .* only turns"):
+        align(t, turning, t, swinging)
+
+
 def test_a_handful_of_samples_is_refused() -> None:
     with pytest.raises(UnusableSamples, match="must have 20 samples"):
         align(T, square(T), T[:19], recorded(T[:19]))

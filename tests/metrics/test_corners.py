@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from simbridge.metrics.corners import corners
+from simbridge.metrics.corners import corners, unclear_turns
 
 Array = NDArray[Any]
 
@@ -65,5 +65,34 @@ def test_a_way_back_is_a_corner_too() -> None:
     x = np.array([0.0, 0.1, 0.2, 0.2 + 1e-3, 0.1, 0.0])
     (corner,) = corners(np.arange(6.0), np.column_stack([x, 0.0 * x, 0.0 * x]))
     assert corner.position.tolist() == [0.2 + 1e-3, 0.0, 0.0]
-    (cut,) = corners([0.0, 1.0, 2.0, 3.0], [[0.0, 0, 0], [0.1, 0, 0], [0.1, 1e-3, 0], [0.0, 1e-3, 0]])
-    np.testing.assert_allclose(cut.position, [0.1, 5e-4, 0.0], atol=1e-15)
+    hairpin = [[0.0, 0, 0], [0.1, 0, 0], [0.1, 1e-3, 0], [0.0, 1e-3, 0]]
+    assert [corner.position.tolist() for corner in corners([0.0, 1.0, 2.0, 3.0], hairpin)] == hairpin[1:3]
+
+
+def test_corners_at_neighbouring_samples_are_each_one_of_their_own() -> None:
+    turned = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.5, 0.75**0.5, 0.0], [1.0, 2.0 * 0.75**0.5, 0.0]])
+    square = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    for waypoints in (turned, square):
+        times = np.arange(float(len(waypoints)))
+        found = corners(times, waypoints)
+        assert [corner.position.tolist() for corner in found] == waypoints[1:-1].tolist()
+        assert [(corner.begin, corner.end) for corner in found] == [(t - 0.5, t + 0.5) for t in times[1:-1]]
+        assert unclear_turns(times, waypoints) == 0
+
+
+def test_a_chamfer_as_long_as_the_path_is_fast_is_not_a_cut_corner() -> None:
+    # Steps of one length with two turns of 60 degrees: the way round by one corner would take two steps.
+    turned = np.repeat(np.deg2rad([0.0, 60.0, 120.0]), [10, 1, 10])
+    points = np.cumsum(np.column_stack([np.cos(turned), np.sin(turned), 0.0 * turned]), axis=0)
+    found = corners(0.1 * np.arange(len(points)), points)
+    np.testing.assert_allclose([corner.position for corner in found], points[[9, 10]], atol=1e-12)
+
+
+def test_turns_that_may_be_an_arc_or_noise_are_no_corners_and_are_counted() -> None:
+    angle = np.linspace(0.0, 2.0 * np.pi, 9)
+    octagon = np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+    assert corners(angle, octagon) == [] and unclear_turns(angle, octagon) == 7
+    trembling = np.random.default_rng(3).normal(0.0, 1e-5, (200, 3))
+    times = 0.01 * np.arange(200.0)
+    assert len(corners(times, trembling)) < 5 and unclear_turns(times, trembling) > 100
+    assert unclear_turns(times, np.column_stack([np.cos(times), np.sin(times), 0.0 * times])) == 0

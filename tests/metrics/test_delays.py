@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge import pose
 from simbridge.errors import UnusableSamples
-from simbridge.metrics import delay, delay_compensated, delays, sampled
+from simbridge.metrics import PoseError, delay, delay_compensated, delays, sampled
 
 Array = NDArray[Any]
 Motion = Callable[[Array], Array]
@@ -232,7 +232,7 @@ def test_the_desired_motion_is_asked_only_within_the_range_of_the_times() -> Non
     for known in (-0.1, 0.1):
         found = delay(t, watched, circle(t - known))
         assert found is not None
-        delay_compensated(t, watched, circle(t - known), found)
+        delay_compensated(t, watched, circle(t - known), found, "position")
     assert min(at.min() for at in asked) >= t[0]
     assert max(at.max() for at in asked) <= t[-1]
 
@@ -326,15 +326,26 @@ def test_whatever_the_motions_a_delay_is_finite_and_within_bounds_or_none(
 
 def test_compensating_a_pure_delay_leaves_no_error() -> None:
     t = STAMPS[0.008]
-    error = delay_compensated(t, square, square(t - 0.05), 0.05)
-    np.testing.assert_allclose(error.distance, 0.0, atol=1e-14)
-    np.testing.assert_allclose(error.angle, 0.0, atol=1e-14)
+    for part in ("position", "rotation"):
+        left = delay_compensated(t, square, square(t - 0.05), 0.05, part)
+        np.testing.assert_allclose(left.error, 0.0, atol=1e-14)
+        assert left.delay == 0.05
 
 
 @pytest.mark.parametrize(("shift", "left_out"), [(0.0, 0), (0.1, 10), (-0.1, 10), (0.104, 11), (-0.104, 11)])
 def test_samples_that_nothing_can_be_compared_with_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
-    assert len(delay_compensated(t, circle, circle(t), shift).distance) == 100 - left_out
+    left = delay_compensated(t, circle, circle(t - shift), shift, "position")
+    assert (len(left.error), left.kept.sum()) == (100 - left_out, 100 - left_out)
+
+
+def test_a_shift_that_would_leave_more_or_is_unknown_leaves_the_error_as_it_is() -> None:
+    t = STAMPS[0.008]
+    attained = circle(t - 0.01)
+    for late in (0.05, None, 1e3):
+        left = delay_compensated(t, circle, attained, late, "position")
+        np.testing.assert_array_equal(left.error, PoseError.between(circle(t), attained).distance)
+        assert (left.delay, left.kept.all()) == (0.0, True)
 
 
 def test_compensation_leaves_an_offset_as_it_is() -> None:
@@ -343,9 +354,8 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
     attained[:, 2] -= 0.004
     found = delay(t, circle, attained)
     assert found is not None
-    error = delay_compensated(t, circle, attained, found)
-    assert error.statistics()["position_m"]["rms"] == pytest.approx(0.004, rel=1e-6)
-    np.testing.assert_allclose(error.translation[:, 2], 0.004, atol=1e-12)
+    left = delay_compensated(t, circle, attained, found, "position")
+    np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 
 
 def test_a_sampled_motion_goes_straight_between_samples_and_holds_outside() -> None:

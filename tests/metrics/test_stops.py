@@ -46,6 +46,26 @@ def test_a_short_rest_and_a_turn_on_the_spot_are_no_stops(sampled: Any) -> None:
     assert rests(Trajectory(np.array([0.0, 1.0, 2.0]), turning), "linear") == []
 
 
+@pytest.mark.parametrize("begun", [0.0, 1.7e9])
+def test_a_rest_of_just_the_least_length_counts_whatever_the_rounding_of_its_stamps(sampled: Any, begun: float) -> None:
+    times, points = [0.0], [A]
+    for number in range(1, 11):
+        times += [times[-1] + 0.3, times[-1] + 0.5]
+        points += [(A[0] + 0.01 * number, A[1], A[2])] * 2
+    path = sampled(points, begun + np.array(times))
+    assert len(rests(path, "linear")) == len(stops(path, "linear")) == 10
+    held = sampled([A, B] * 5, begun + 0.2 * np.arange(10))
+    assert len(rests(held, "zero-order")) == 9 and jumps(held, "zero-order")
+
+
+def test_a_stop_arrived_at_by_turning_on_the_spot_is_another_than_one_arrived_at_along_the_path() -> None:
+    upright, turned = [1.0, 0.0, 0.0, 0.0], [np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0]
+    rows = [[*A, *upright], *[[*B, *upright]] * 2, *([[*B, *turned]] * 2 + [[*B, *upright]] * 2) * 2]
+    path = Trajectory(np.array([0.0, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 5.5]), np.array(rows))
+    visits = [[visit.arrival for visit in stop.visits] for stop in stops(path, "linear")]
+    assert visits == [[1.0], [2.0, 4.0], [3.0, 5.0]]
+
+
 def test_one_place_reached_from_two_sides_is_two_stops(sampled: Any) -> None:
     path = sampled([A, B, B, C, B, B, A, B, B], [0.0, 1.0, 1.5, 2.5, 3.5, 4.0, 5.0, 6.0, 6.5])
     from_a, from_c = stops(path, "linear")

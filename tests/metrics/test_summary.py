@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from simbridge import pose
 from simbridge.errors import UnusableSamples
 from simbridge.metrics import error_budget, tracking_summary
+from simbridge.metrics.summary import part_delays, turns_otherwise
 
 Array = NDArray[Any]
 ERRORS = ["tracking_error", "sampling_error", "solver_error", "limiter_error", "plant_error"]
@@ -29,8 +30,9 @@ def circle(t: Array) -> Array:
 def test_the_keys_are_those_of_summary_json() -> None:
     t = np.arange(500) * 0.008
     summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.03))
-    delays = ["delay_s", "rotation_delay_s", "solver_delay_s", "plant_delay_s"]
-    assert list(summary) == [*ERRORS, *delays, "delay_compensated"]
+    delays = ["delay_s", "solver_delay_s", "plant_delay_s"]
+    delays += ["rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"]
+    assert list(summary) == [*ERRORS, "delay_of", *delays, "delay_compensated"]
     for key in [*ERRORS, "delay_compensated"]:
         assert list(summary[key]) == ["position_m", "rotation_rad"]
         assert all(list(line) == ["rms", "mean", "p95", "max"] for line in summary[key].values())
@@ -70,6 +72,28 @@ def test_a_tool_that_turns_later_than_it_moves_has_two_delays_and_neither_makes_
     assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
 
 
+def test_who_is_to_blame_for_the_delay_of_the_rotation_is_told_apart_from_that_of_the_position() -> None:
+    t = np.arange(1000) * 0.008
+    setpoint, attained = circle(t - 0.001), circle(t - 0.004)
+    setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
+    summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
+    assert part_delays(summary, "position") == pytest.approx((0.004, 0.001, 0.003), abs=3e-5)
+    assert part_delays(summary, "rotation") == pytest.approx((0.020, 0.015, 0.005), abs=3e-5)
+
+
+def test_a_position_that_moves_and_follows_nothing_has_no_delay_though_the_rotation_has() -> None:
+    t = np.arange(750) * 0.008
+    attained = circle(t - 0.02)
+    attained[:, :3] = np.random.default_rng(0).normal(0.0, 0.05, (len(t), 3))
+    summary = tracking_summary(t, circle, circle(t), circle(t - 0.02), circle(t - 0.02), attained)
+    assert (summary["delay_of"], summary["delay_s"], summary["plant_delay_s"]) == ("position", None, None)
+    assert summary["rotation_delay_s"] == pytest.approx(0.02, abs=3e-5)
+    rest, error = summary["delay_compensated"], summary["tracking_error"]
+    assert rest["position_m"] == error["position_m"]
+    assert rest["rotation_rad"]["max"] < 1e-6 < error["rotation_rad"]["max"]
+    assert turns_otherwise(summary)
+
+
 def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
     t = np.arange(1000) * 0.008
 
@@ -82,6 +106,8 @@ def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
     summary = tracking_summary(t, rocking, rocking(t), rocking(t), rocking(t), late)
     delays = [summary[key] for key in ("delay_s", "rotation_delay_s", "plant_delay_s")]
     assert delays == pytest.approx([0.03] * 3, abs=3e-5)
+    assert summary["delay_of"] == "rotation" and not turns_otherwise(summary)
+    assert part_delays(summary, "position") == (None, None, None)
 
 
 def test_where_no_delay_leaves_less_the_delay_is_0_and_the_error_stays() -> None:

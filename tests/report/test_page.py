@@ -16,6 +16,7 @@ from simbridge.report.verdict import lateness
 
 SECTIONS = ["verdict", "budget", "path", "worst", "time", "along", "culprits", "joints", "motion", "settings"]
 LATE: dict[str, Any] = {"solution_offset": 2e-3, "plant_offset": 4e-3, "plant_delay": 0.02}
+IN_PLACE: dict[str, Any] = {"kinematics": {"placements": [np.eye(4).ravel().tolist()] * 2}}
 LINES = ["sampling", "solver", "limiter", "plant", "tracking"]
 
 
@@ -75,10 +76,29 @@ def test_the_errors_as_evo_defines_them_are_those_of_the_summary(busy: Any) -> N
 def test_a_rotation_that_is_later_than_the_position_is_told(report: Any) -> None:
     page, summary = report(plant_delay=0.02)
     assert "The rotation was" not in page.text("verdict")
-    told = lateness({**summary, "delay_s": 0.001, "rotation_delay_s": 0.02}).replace("\u00a0", " ")
-    assert "The arm was 1.00 ms behind" in told and "The rotation was 20.0 ms behind; without that" in told
+    later = {"delay_s": 0.001, "rotation_delay_s": 0.02, "solver_rotation_delay_s": 0.015}
+    told = lateness({**summary, **later}).replace("\u00a0", " ")
+    assert "The arm was 1.00 ms behind" in told
+    assert "The rotation was 20.0 ms behind the reference: 15.0 ms by the solver and 20.0 ms by the plant. W" in told
     none = lateness({**summary, "delay_s": 0.0, "rotation_delay_s": 0.0})
     assert none.startswith("No shift in time makes the error of the position smaller, and so its delay counts as 0")
+    unknown = lateness({**summary, "delay_s": None}).replace("\u00a0", " ")
+    assert unknown.startswith("A delay of the position could not be measured; of its parts, ")
+    assert "The rotation was 20.0 ms behind" in unknown
+
+
+def test_of_a_tool_that_turns_in_place_the_delay_of_the_rotation_is_told_and_what_would_remain_in_degrees(
+    report: Any,
+) -> None:
+    # The one joint's axis goes through the TCP.
+    page, summary = report(joints=1, plant_delay=0.02, settings=IN_PLACE, summary={"predicted_lag_s": 0.01234})
+    assert summary["delay_of"] == "rotation"
+    verdict = page.text("verdict")
+    assert "The arm turned in place and was 20.0 ms behind the reference: " in verdict
+    assert re.search(r"Without this delay <?[\d.]+ degrees RMS would remain", verdict)
+    assert "predicted" not in verdict and "mm RMS would remain" not in verdict
+    budget = page.text("budget")
+    assert "Total – 20.0 reference to attained" in budget and "Predicted lag – – of the solver" in budget
 
 
 def test_the_delays_are_told_in_ms(report: Any) -> None:
@@ -88,7 +108,9 @@ def test_the_delays_are_told_in_ms(report: Any) -> None:
     assert f"The arm was {summary['delay_s'] * 1e3:.1f} ms behind the reference" in verdict
     assert "12.3 ms predicted" in verdict
     budget = page.text("budget")
-    assert f"Plant {summary['plant_delay_s'] * 1e3:.1f} setpoint to attained" in budget
+    late = (summary["plant_delay_s"], summary["plant_rotation_delay_s"])
+    assert "Plant {:.1f} {:.1f} setpoint to attained".format(*(1e3 * seconds for seconds in late)) in budget
+    assert "Delay, ms position rotation From where to where" in budget
     assert "Predicted lag 12.3" in budget
 
 

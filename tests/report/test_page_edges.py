@@ -66,8 +66,8 @@ def test_a_run_without_samples_says_so(report: Any) -> None:
 def test_without_a_delay_the_page_says_that_there_is_none(report: Any) -> None:
     page, summary = report(swing=0.0, plant_offset=1e-3)
     assert summary["delay_s"] is None
-    assert "A delay of the whole could not be measured." in page.text("verdict")
-    assert "Total – reference to attained" in page.text("budget")
+    assert "A delay of the position could not be measured." in page.text("verdict")
+    assert "Total – – reference to attained" in page.text("budget")
     assert "Without delay" not in page.text("budget")
 
 

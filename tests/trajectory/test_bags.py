@@ -149,6 +149,25 @@ def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path
             read_bag(tmp_path / name)
 
 
+@pytest.mark.parametrize(("name", "kind"), [("a.bag", "a bag of ROS 1"), ("a.mcap", "MCAP"), ("a.db3", "SQLite")])
+def test_a_file_of_something_else_is_said_not_to_begin_like_a_bag(tmp_path, name: str, kind: str) -> None:
+    (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(4096))
+    with pytest.raises(InputFileError, match=f"{name}: it does not begin like .*{kind}"):
+        read_bag(tmp_path / name)
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(InputFileError, match="it is empty"):
+        read_bag(tmp_path / name)
+
+
+def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(tmp_path, monkeypatch) -> None:
+    path = made(tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)])
+    decoded = []
+    monkeypatch.setattr(AnyReader, "deserialize", counting(decoded, AnyReader.deserialize))
+    trajectory, frame = read_bag(path)
+    np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
+    assert (frame, len(decoded)) == ("base_link", 3)
+
+
 def test_a_bag_is_never_overwritten(tmp_path) -> None:
     write_bag(tmp_path / "a.mcap", square())
     with pytest.raises(OutputFileError, match="exists already"):

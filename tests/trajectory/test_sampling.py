@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,12 @@ def test_noise_has_its_deviation_and_quantisation_its_step() -> None:
     assert off[:, :3].std() == pytest.approx(0.001, rel=0.03)
     steps = Sampling(quantisation=0.005).of(PATH).poses[:, :3] / 0.005
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+
+
+def test_samples_keep_from_where_on_the_sources_clock_they_count() -> None:
+    path = replace(square(), epoch_ns=1_763_751_234_123_456_789)
+    sampling = Sampling(rate=50.0, jitter=1e-3, dropout=0.1, noise=(1e-4, 1e-3), quantisation=1e-4)
+    assert sampling.of(path).epoch_ns == path.epoch_ns
 
 
 def test_dropout_loses_its_share() -> None:
