@@ -124,7 +124,7 @@ def _dispatch(command: object, given: list[str]) -> int:
 
         return experiment(command.parameters)
     assert isinstance(command, Bench)
-    from simbridge.bench import bench
+    from simbridge.bench.bench import bench
 
     return bench(command.what, as_json=command.json)
 

@@ -2,68 +2,117 @@
 
 Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the UR-5/UR-10, 2013), the
 triangle of upper arm and forearm is solved by the law of cosines in its half-angle form, which stays accurate where the
-arm is stretched or folded. Singular configurations are noted as bits: WRIST, ELBOW, SHOULDER.
+arm is stretched or folded. Singular configurations are noted as bits: WRIST, SHOULDER, and ELBOW of `edge_of_reach.py`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.ik.chain import Array, Counts, chain_frames, compiled, rotation_of
+from simbridge.ik.codegen.routine import Routine, own_source
+from simbridge.ik.edge_of_reach import (
+    FOLD,
+    FREE,
+    SLACK,
+    elbow,
+    in_plane,
+    pan_within_rounding,
+    reachable_turn,
+    turn_within_rounding,
+)
 from simbridge.ik.task import task_error
 
-WRIST, ELBOW, SHOULDER = 1, 2, 4
+WRIST, SHOULDER = 1, 4
 MOST = 8
 
-# Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
-FREE = 1e-11
-# How far past its reach an arm is stretched all the same, m, and past a limit a joint is set on it, rad.
-SLACK = 1e-11
-# Two solutions nearer than this (rad, or m of the wrist's distance) are told as one: rounding parts them by up to 1e-7.
-_FOLD = 1e-6
 _TURN = 2.0 * math.pi
 
 
-@compiled
-def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out: Array) -> tuple[int, int]:
-    """Both postures of two links in a plane: rows of `out` (2, 2) are the two joint angles, rad.
+class Arm(NamedTuple):
+    """What the closed form knows of the arm: see `Structure`."""
 
-    Args:
-        x, y: The goal, m.
-        a, b: The links, m.
-        near: What the first angle is where the goal leaves it free.
-        slack: How far out of reach the goal may be, m; the links then point to it.
+    lengths: Array
+    joints: Array
+    frames: Array
 
-    Returns:
-        How many there are, and ELBOW if they are one or undetermined.
+
+class Room(NamedTuple):
+    """Arrays that are made before the loops.
+
+    Attributes:
+        out: Solutions (8, n), nearest first: the first `total`.
+        notes: What is singular in each (8,).
+        total: (1,); -1 if the target or the present positions are not finite, or the quaternion is zero.
+        goal: The target without base and tool (3, 4).
+        q: The solution in work (n,).
+        bends: Both postures of two links (2, 2).
+        wanted, turned: Rotations (3, 3), of the target and without the tool.
+        unit: The target, of unit length (7,).
+        shift: (3,), m.
     """
-    distance = math.sqrt(x * x + y * y)
-    if distance > a + b + slack or distance < abs(a - b) - slack:
-        return 0, 0
-    r = min(max(distance, abs(a - b)), a + b)
-    stretched, folded = (a + b + r) * max(0.0, a + b - r), max(0.0, r - a + b) * max(0.0, r + a - b)
-    bend = 2.0 * math.atan2(math.sqrt(stretched), math.sqrt(folded))
-    inner = 2.0 * math.atan2(
-        math.sqrt(max(0.0, a + b - r) * max(0.0, r - a + b)), math.sqrt((a + b + r) * max(0.0, r + a - b))
+
+    out: Array
+    notes: Counts
+    total: Counts
+    goal: Array
+    q: Array
+    bends: Array
+    wanted: Array
+    turned: Array
+    unit: Array
+    shift: Array
+
+
+class Frames(NamedTuple):
+    """Room for the forward kinematics: see `chain_frames` and `task_error`."""
+
+    still: NDArray[np.bool_]
+    origins: Array
+    axes: Array
+    tool: Array
+    rotation: Array
+    e: Array
+
+
+def room_for(n: int) -> Room:
+    """Room for the branches of an arm of n joints."""
+    return Room(
+        np.zeros((MOST, n)),
+        np.zeros(MOST, np.int64),
+        np.zeros(1, np.int64),
+        np.zeros((3, 4)),
+        np.zeros(n),
+        np.zeros((2, 2)),
+        np.zeros((3, 3)),
+        np.zeros((3, 3)),
+        np.zeros(7),
+        np.zeros(3),
     )
-    direction = near + inner if distance < FREE else math.atan2(y, x)
-    out[0, 0], out[0, 1] = direction - inner, bend
-    out[1, 0], out[1, 1] = direction + inner, -bend
-    one = distance < FREE or bend < _FOLD or math.pi - bend < _FOLD
-    return (1, ELBOW) if one else (2, 0)
+
+
+def frames_for(n: int) -> Frames:
+    """Room for the forward kinematics of an arm of n turning joints."""
+    return Frames(
+        np.zeros(n, np.bool_), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((3, 4)), np.zeros((3, 3)), np.zeros(6)
+    )
 
 
 @compiled
-def _accept(q: Array, flags: int, joints: Array, near: Array, k: int, out: Array, notes: Counts) -> int:
-    """Put table angles q in their place among the k nearest rows of `out`, unless a joint cannot get there.
+def _accept(flags: int, joints: Array, near: Array, k: int, room: Room) -> int:
+    """Put table angles `room.q` in their place among the k nearest rows of `room.out`, unless a joint cannot get there.
 
     Args:
         joints: Of a `Structure`.
         near: Joint positions (n,), rad: each joint is turned by whole turns to where it is nearest.
     """
+    q, out, notes = room.q, room.out, room.notes
     n = near.shape[0]
     cost = 0.0
     for i in range(n):
@@ -96,99 +145,87 @@ def _accept(q: Array, flags: int, joints: Array, near: Array, k: int, out: Array
 
 
 @compiled
-def _reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: float) -> float:
-    """The smallest turn of v, rad, that brings c - v within reach of the links a and b (or as near as it gets)."""
-    c2, v2 = cx * cx + cy * cy, vx * vx + vy * vy
-    product = 2.0 * math.sqrt(c2 * v2)
-    if product < FREE:
-        return 0.0
-    between = math.atan2(cx * vy - cy * vx, cx * vx + cy * vy)
-    least = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a - b) ** 2) / product)))
-    most = math.acos(min(1.0, max(-1.0, (c2 + v2 - (a + b) ** 2) / product)))
-    wanted = math.copysign(min(max(abs(between), least), most), between)
-    return wanted - between
+def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> int:
+    """How many solutions there are for `room.goal`: the last joint's frame, turned by its angle.
 
-
-@compiled
-def _ur(lengths: Array, joints: Array, goal: Array, near: Array, slack: float, out: Array, notes: Counts) -> int:
-    """`goal` (3, 4): the last joint's frame, turned by its angle, in the base frame of the structure."""
-    a2, a3, d4, d5 = lengths[0], lengths[1], lengths[2], lengths[3]
+    Args:
+        at_the_edge: Turn the pan and wrist 3 within rounding, so that the arm reaches.
+    """
+    joints, goal, q, bends = arm.joints, room.goal, room.q, room.bends
+    a2, a3, d4, d5 = arm.lengths[0], arm.lengths[1], arm.lengths[2], arm.lengths[3]
     px, py, pz = goal[0, 3], goal[1, 3], goal[2, 3]
-    q, arm = np.empty(6), np.empty((2, 2))
     k = 0
     # The wrist's distance from the pan axis is the hypotenuse over d4.
     r = math.sqrt(px * px + py * py)
     if r < abs(d4) - slack:
         return 0
     ahead = math.sqrt(max(0.0, (r - abs(d4)) * (r + abs(d4))))
-    pan_folds = ahead < _FOLD
+    pan_folds = ahead < FOLD
     for side in range(2):
         # Rounding may put a stretched arm out of reach on one of the two sides that are one.
         if pan_folds and k > 0:
             break
         forward = ahead if side == 0 else -ahead
-        if r < FREE:
-            q[0] = near[0] + joints[0, 0]
-        else:
-            q[0] = math.atan2(py, px) + math.atan2(d4, forward)
-        s1, c1 = math.sin(q[0]), math.cos(q[0])
-        # In the plane of the arm: x ahead, y up; z is the parallel axes' direction.
-        xx, xy, xz = c1 * goal[0, 0] + s1 * goal[1, 0], goal[2, 0], s1 * goal[0, 0] - c1 * goal[1, 0]
-        yx, yy, yz = c1 * goal[0, 1] + s1 * goal[1, 1], goal[2, 1], s1 * goal[0, 1] - c1 * goal[1, 1]
-        zz = s1 * goal[0, 2] - c1 * goal[1, 2]
-        wx = c1 * px + s1 * py
-        sine = math.sqrt(xz * xz + yz * yz)
-        wrist_free = sine < FREE
-        for flip in range(1 if wrist_free else 2):
-            q[4] = math.atan2(sine if flip == 0 else -sine, zz)
-            flags = (SHOULDER if pan_folds else 0) | (WRIST if wrist_free else 0)
-            if wrist_free:
-                q[4] = 0.0 if zz > 0.0 else math.pi
-                q[5] = near[5] + joints[0, 5]
-                s6, c6 = math.sin(q[5]), math.cos(q[5])
-                turn = _reachable_turn(wx, pz, -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy), a2, a3)
-                q[5] -= math.copysign(1.0, zz) * turn
+        exact = near[0] + joints[0, 0] if r < FREE else math.atan2(py, px) + math.atan2(d4, forward)
+        flips = 2
+        for flip in range(2):
+            if flip == flips:
+                break
+            pan = pan_within_rounding(arm.lengths, goal, exact, forward, flip) if at_the_edge else exact
+            xx, xy, xz, yx, yy, yz, zz, wx = in_plane(goal, pan)
+            sine = math.sqrt(xz * xz + yz * yz)
+            wrist_2 = math.atan2(sine if flip == 0 else -sine, zz)
+            flags = SHOULDER if pan_folds else 0
+            if sine < FREE:
+                flips = 1
+                flags |= WRIST
+                wrist_2 = 0.0 if zz > 0.0 else math.pi
+                wrist_3 = near[5] + joints[0, 5]
             elif flip == 0:
-                q[5] = math.atan2(-yz, xz)
+                wrist_3 = math.atan2(-yz, xz)
             else:
-                q[5] = math.atan2(yz, -xz)
+                wrist_3 = math.atan2(yz, -xz)
+            if sine < FREE or at_the_edge:
+                s6, c6 = math.sin(wrist_3), math.cos(wrist_3)
+                turn = reachable_turn(wx, pz, -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy), a2, a3)
+                wrist_3 -= math.copysign(1.0, zz) * turn_within_rounding(turn, sine)
             # The axis of wrist 2 lies in the plane whatever the flip, so that it gives the arm's lean accurately.
-            s6, c6 = math.sin(q[5]), math.cos(q[5])
+            s6, c6 = math.sin(wrist_3), math.cos(wrist_3)
             vx, vy = -(s6 * xx + c6 * yx), -(s6 * xy + c6 * yy)
             lean = math.atan2(vx, -vy)
-            bends, stretched = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, near[1] + joints[0, 1], slack, arm)
-            pan, wrist_2, wrist_3 = q[0], q[4], q[5]
-            for bend in range(bends):
-                q[0], q[1], q[2] = pan, arm[bend, 0], arm[bend, 1]
+            found, stretched = elbow(wx - d5 * vx, pz - d5 * vy, a2, a3, near[1] + joints[0, 1], slack, bends)
+            for bend in range(found):
+                q[0], q[1], q[2] = pan, bends[bend, 0], bends[bend, 1]
                 q[3], q[4], q[5] = lean - q[1] - q[2], wrist_2, wrist_3
-                k = _accept(q, flags | stretched, joints, near, k, out, notes)
-            q[0] = pan
+                k = _accept(flags | stretched, joints, near, k, room)
     return k
 
 
 @compiled
-def _planar(lengths: Array, joints: Array, goal: Array, near: Array, slack: float, out: Array, notes: Counts) -> int:
-    """`goal` (3, 4): the target in the base frame of the structure, of which the position is read."""
+def _planar(arm: Arm, near: Array, slack: float, room: Room) -> int:
+    """How many solutions there are for `room.goal`: the target from the structure's base; its position is read."""
+    lengths, goal = arm.lengths, room.goal
     if abs(goal[2, 3] - lengths[2]) > slack:
         return 0
-    q, arm = np.empty(2), np.empty((2, 2))
-    bends, flags = elbow(goal[0, 3], goal[1, 3], lengths[0], lengths[1], near[0] + joints[0, 0], slack, arm)
+    first = near[0] + arm.joints[0, 0]
+    found, flags = elbow(goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, room.bends)
     k = 0
-    for bend in range(bends):
-        q[0], q[1] = arm[bend, 0], arm[bend, 1]
-        k = _accept(q, flags, joints, near, k, out, notes)
+    for bend in range(found):
+        room.q[0], room.q[1] = room.bends[bend, 0], room.bends[bend, 1]
+        k = _accept(flags, arm.joints, near, k, room)
     return k
 
 
 @compiled
-def _goal(base: Array, tool: Array, target: Array, goal: Array) -> bool:
-    """base^-1 target tool^-1 (3, 4); False for a target (7,) that is no pose."""
+def _goal(frames: Array, target: Array, room: Room) -> bool:
+    """Base^-1 target tool^-1 into `room.goal`; False for a target (7,) that is no pose."""
+    base, tool = frames[0], frames[1]
+    wanted, turned, unit, shift, goal = room.wanted, room.turned, room.unit, room.shift, room.goal
     norm = 0.0
     for i in range(3, 7):
         norm += target[i] * target[i]
     if not 0.0 < norm < np.inf:
         return False
-    wanted, turned, unit, shift = np.empty((3, 3)), np.empty((3, 3)), np.empty(7), np.empty(3)
     for i in range(3):
         unit[i] = target[i]
     for i in range(3, 7):
@@ -210,76 +247,83 @@ def _goal(base: Array, tool: Array, target: Array, goal: Array) -> bool:
 
 
 @compiled
-def branches(
-    lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float
-) -> tuple[Array, int]:
-    """All solutions, nearest first.
-
-    Args:
-        lengths, joints, frames: Of a `Structure`.
-        target: Pose (7,); its quaternion need not be of unit length.
-        near: Joint positions (n,), rad.
-        slack: How far out of reach the target may be, m.
-
-    Returns:
-        Joint positions (k, n), rad, and what is singular in the nearest; -1 if the target or `near` is not finite or
-        the quaternion is zero.
-    """
+def _branches(arm: Arm, target: Array, near: Array, slack: float, room: Room) -> int:
+    """How many solutions there are; -1 see `Room.total`."""
     n = near.shape[0]
-    out, notes, goal = np.empty((MOST, n)), np.zeros(MOST, np.int64), np.empty((3, 4))
-    finite = _goal(frames[0], frames[1], target, goal)
+    finite = _goal(arm.frames, target, room)
     for i in range(n):
         finite = finite and abs(near[i]) < np.inf
     if not finite:
-        return out[:0], -1
+        return -1
+    room.notes[0] = 0
     if n == 2:
-        k = _planar(lengths, joints, goal, near, slack, out, notes)
-    else:
-        k = _ur(lengths, joints, goal, near, slack, out, notes)
-    return out[:k], notes[0]
+        return _planar(arm, near, slack, room)
+    k = _ur(arm, near, slack, False, room)
+    if k == 0 and slack < np.inf:
+        # Of several that rounding leaves open only the nearest: there may be two of one and the same.
+        k = min(1, _ur(arm, near, slack, True, room))
+    return k
 
 
-@compiled
+def branches(arm: Arm, target: Array, near: Array, slack: float, room: Room) -> None:
+    """All solutions, nearest first, into `room`: its `out`, `notes` and `total`.
+
+    Args:
+        target: Pose (7,); its quaternion need not be of unit length.
+        near: Joint positions (n,), rad.
+        slack: How far out of reach the target may be, m.
+    """
+    room.total[0] = _branches(arm, target, near, slack, room)
+
+
 def follow(
-    lengths: Array, joints: Array, frames: Array, targets: Array, start: Array
-) -> tuple[Array, NDArray[np.bool_], Counts]:
+    arm: Arm,
+    targets: Array,
+    q: Array,
+    room: Room,
+    path: Array,
+    attained: NDArray[np.bool_],
+    notes: Counts,
+) -> None:
     """For each target (T, 7) the solution nearest to that of the one before; where there is none, the nearest of those
     that point to it, or else the one before.
 
-    Returns:
-        Joint positions (T, n), whether they attain the targets (T,), and what is singular in them (T,).
+    Args:
+        q: Joint positions (n,) to begin with, rad, which go along.
+        path: What comes out: joint positions (T, n), rad.
+        attained: Whether they attain the targets (T,).
+        notes: What is singular in them (T,).
     """
-    total, n = targets.shape[0], start.shape[0]
-    path, attained, notes = np.empty((total, n)), np.zeros(total, np.bool_), np.zeros(total, np.int64)
-    present = start.copy()
-    for t in range(total):
-        found, note = branches(lengths, joints, frames, targets[t], present, SLACK)
-        attained[t] = len(found) > 0
+    for t in range(targets.shape[0]):
+        k = _branches(arm, targets[t], q, SLACK, room)
+        attained[t] = k > 0
         if not attained[t]:
-            found, note = branches(lengths, joints, frames, targets[t], present, np.inf)
-        if len(found) > 0:
-            present[:] = found[0]
-            notes[t] = note
-        path[t] = present
-    return path, attained, notes
+            k = _branches(arm, targets[t], q, np.inf, room)
+        notes[t] = room.notes[0] if k > 0 else 0
+        for i in range(q.shape[0]):
+            if k > 0:
+                q[i] = room.out[0, i]
+            path[t, i] = q[i]
 
 
-@compiled
-def residuals(placements: Array, rows: int, targets: Array, path: Array) -> Array:
-    """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n): (T, 2).
+def residuals(placements: Array, rows: int, targets: Array, path: Array, frames: Frames, out: Array) -> None:
+    """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n).
 
     Args:
         placements: The chain of revolute joints.
         rows: Of the task.
+        out: What comes out (T, 2).
     """
-    total, n = path.shape
-    out, still = np.empty((total, 2)), np.zeros(n, np.bool_)
-    origins, axes, frame = np.empty((n, 3)), np.empty((n, 3)), np.empty((3, 4))
-    rotation, e = np.empty((3, 3)), np.empty(6)
-    for t in range(total):
+    rotation, tool, e = frames.rotation, frames.tool, frames.e
+    for t in range(path.shape[0]):
         rotation_of(targets[t], rotation)
-        chain_frames(placements, still, path[t], origins, axes, frame)
-        task_error(rows, targets[t], rotation, frame, e)
+        chain_frames(placements, frames.still, path[t], frames.origins, frames.axes, tool)
+        task_error(rows, targets[t], rotation, tool, e)
         out[t, 0] = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
         out[t, 1] = math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
-    return out
+
+
+@lru_cache(maxsize=8)
+def routine(loop: Callable[..., None]) -> Routine:
+    """`branches`, `follow` or `residuals`, compiled."""
+    return Routine(loop.__name__, "closed-form solver", own_source(), lambda: loop)

@@ -10,8 +10,10 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.branches import SLACK, branches, follow, residuals
+from simbridge.ik.branches import Arm, branches, follow, frames_for, residuals, room_for, routine
 from simbridge.ik.chain import Counts
+from simbridge.ik.codegen.routine import Call
+from simbridge.ik.edge_of_reach import SLACK
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.ik.structures import structure_of
 from simbridge.ik.task import TASKS
@@ -34,8 +36,8 @@ class ClosedForm(Solver):
     Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or folded, with the
     target's rotation: continuous, at rest when the target rests, and `last.residual` says by how much it misses. When
     joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
-    attained by the stretched arm. Where a stretched elbow meets another singularity rounding can be more than that, and
-    a target at the very edge may count as out of reach.
+    attained by the stretched arm. Where a stretched or folded elbow meets another singularity, rounding can be more
+    than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given (`edge_of_reach.py`).
 
     Steps go to the nearest of the solutions, even when that is far: where the present branch ends (at a limit or at
     the edge of what its shoulder reaches) and another does not, the joints jump.
@@ -53,7 +55,11 @@ class ClosedForm(Solver):
         super().__init__(robot)
         structure = structure_of(robot)
         self.task = structure.task
-        self._arm = (structure.lengths, structure.joints, structure.frames)
+        self._arm = Arm(structure.lengths, structure.joints, structure.frames)
+        self._room = room_for(robot.n)
+        # The same arrays at every call: to hand over new ones takes longer than to find all branches.
+        self._goal, self._near = np.zeros(7), np.zeros(robot.n)
+        self._calls: dict[float, Call] = {}
         # What was singular at each sample of the last call, as bits; at one sample just a number.
         self._met: Counts | int = 0
 
@@ -117,11 +123,9 @@ class ClosedForm(Solver):
 
     def step(self, target: Target) -> Array:
         found, goal = self._found(target, self._q)
-        if len(found):
-            self._stepped_to(found[0], goal)
-        else:
-            path, _, self._met = self._follow(goal[None], self._q)
-            self._stepped_to(path[0], goal)
+        if not len(found):
+            found, _ = self._found(goal, self._q, slack=np.inf)
+        self._stepped_to(found[0] if len(found) else self._q, goal)
         return self._q.copy()
 
     def track(self, poses: Array, q0: Array) -> Array:
@@ -143,14 +147,22 @@ class ClosedForm(Solver):
         """None at all: 0 s."""
         return 0.0
 
-    def _found(self, target: Target, near: Array) -> tuple[Array, Array]:
-        """The branches, and the target as a pose (7,); checks cost time, and so are made by the compiled code."""
+    def _found(self, target: Target, near: Array, slack: float = SLACK) -> tuple[Array, Array]:
+        """The branches, and the target as a pose (7,); checks cost time, and so are made by the compiled code.
+
+        Args:
+            slack: How far out of reach the target may be, m: the arm then points to it.
+        """
         goal = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else np.array(target, dtype=float)
         if goal.shape == (7,) and near.shape == self._q.shape:
-            found, note = branches(*self._arm, goal, near, SLACK)
-            if note >= 0:
-                self._met = note
-                return found, goal
+            if slack not in self._calls:
+                self._calls[slack] = routine(branches).bound(self._arm, self._goal, self._near, slack, self._room)
+            self._goal[:], self._near[:] = goal, near
+            self._calls[slack]()
+            total = self._room.total.item()
+            if total >= 0:
+                self._met = self._room.notes.item(0)
+                return self._room.out[:total].copy(), goal
         self._positions(near)
         raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
 
@@ -161,10 +173,18 @@ class ClosedForm(Solver):
         return positions
 
     def _follow(self, poses: Array, q0: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
-        return follow(*self._arm, _contiguous(poses), self._positions(q0))
+        total = len(poses)
+        path, attained = np.empty((total, self.robot.n)), np.empty(total, np.bool_)
+        met = np.empty(total, np.int64)
+        targets, start = np.ascontiguousarray(poses, dtype=float), self._positions(q0)
+        routine(follow)(self._arm, targets, start, room_for(self.robot.n), path, attained, met)
+        return path, attained, met
 
     def _residuals(self, poses: Array, path: Array) -> Array:
-        return residuals(self.robot.placements, TASKS[self.task], _contiguous(poses), path)
+        out = np.empty((len(path), 2))
+        targets, rows = np.ascontiguousarray(poses, dtype=float), TASKS[self.task]
+        routine(residuals)(self.robot.placements, rows, targets, path, frames_for(self.robot.n), out)
+        return out
 
 
 def _named(met: Counts | int) -> dict[str, Counts]:
@@ -172,10 +192,3 @@ def _named(met: Counts | int) -> dict[str, Counts]:
     bits = np.atleast_1d(met)
     found = {name: np.flatnonzero(bits >> bit & 1) for bit, name in enumerate(_NAMES)}
     return {name: samples for name, samples in found.items() if len(samples)}
-
-
-def _contiguous(poses: Array) -> Array:
-    """A view that may not be written to, as a trajectory's: each kind of array is compiled for."""
-    view = np.ascontiguousarray(poses, dtype=float).view()
-    view.setflags(write=False)
-    return view

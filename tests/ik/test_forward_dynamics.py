@@ -15,7 +15,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simbridge import pose
-from simbridge.bench_solvers import with_pinocchio
+from simbridge.bench.solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.codegen.kernel import conditioning, forward_dynamics_kernel
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, restart_postures
@@ -174,6 +174,7 @@ def test_overshooting_settings_are_noted_and_calm_ones_are_not():
         ForwardDynamics(UR10, dt=1.0, kp=5.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Compiling")
         ForwardDynamics(UR10, dt=1.0, kp=4.0)
 
 

@@ -48,6 +48,7 @@ EDGES: dict[str, dict[str, Any]] = {
 def test_every_run_has_a_page(report: Any, run: dict[str, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Compiling")
         page, summary = report(**run)
     assert page.text("headline")
     assert "nan" not in page.source.lower().replace("nano", "")

@@ -1,7 +1,7 @@
 """What recording costs, and what an hour of it takes to read, to measure and to draw, on a synthetic hour at 500 Hz.
 
 The hour is one lap of the paper's square on the UR10e, over and over, tracked late and with noise: numbers that an
-arm gives, which hardly compress. `python -m simbridge.bench_recording RUN` measures such a run in a process of its own,
+arm gives, which hardly compress. `python -m simbridge.bench.recording RUN` measures such a run in a process of its own,
 whose memory nobody else has used.
 """
 
@@ -45,7 +45,7 @@ def measure(seconds: float = HOUR) -> list[Row]:
         cost, grown, count = synthetic_run(path, seconds)
         size = (path / "log.mcap").stat().st_size / count
         found = subprocess.run(
-            [sys.executable, "-m", "simbridge.bench_recording", str(path)], check=True, capture_output=True, text=True
+            [sys.executable, "-m", "simbridge.bench.recording", str(path)], check=True, capture_output=True, text=True
         )
         times = json.loads(found.stdout)
     hour = HOUR / seconds

@@ -15,7 +15,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from simbridge.bench_medians import medians
+from simbridge.bench.medians import medians
 
 # These take minutes, and so are only measured when asked for.
 _MINUTES = ("servo", "emulator", "recording")
@@ -58,7 +58,7 @@ def bench(what: str, *, as_json: bool = False) -> int:
 
 def _solvers(results: _Results) -> None:
     """The solvers, compiled, beside what they replace."""
-    from simbridge.bench_solvers import measure
+    from simbridge.bench.solvers import measure
 
     for row in measure():
         results.add(*row)
@@ -131,7 +131,7 @@ def _emulator(results: _Results) -> None:
 
 def _servo(results: _Results) -> None:
     """The servo loop on the emulator for a minute, then for another with the parent computing all the while."""
-    from simbridge.bench_servo import measure
+    from simbridge.bench.servo import measure
 
     for row in measure():
         results.add(*row)
@@ -139,7 +139,7 @@ def _servo(results: _Results) -> None:
 
 def _recording(results: _Results) -> None:
     """What a sample costs to record, and an hour at 500 Hz to store, to read, to measure and to draw."""
-    from simbridge.bench_recording import measure
+    from simbridge.bench.recording import measure
 
     for row in measure():
         results.add(*row)

@@ -15,8 +15,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge import bench_closed_form, bench_rivals
-from simbridge.bench_medians import medians
+from simbridge.bench import closed_form, rivals
+from simbridge.bench.medians import medians
 from simbridge.ik.codegen.kernel import conditioning
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.robot import Robot, load_robot
@@ -28,8 +28,8 @@ Array = NDArray[np.float64]
 _MANY = 100_000
 _CALLS = 500
 
-# The first is the one most used; of the rest, one whose loops are not generated for the arm.
-_STARTED = ("forward-dynamics", "damped-least-squares")
+# The first is the one most used; then one whose loops are not generated for the arm, and the one that has no loop.
+_STARTED = ("forward-dynamics", "damped-least-squares", "closed-form")
 _START = """
 import sys
 from simbridge.ik.parameters import SOLVERS
@@ -43,13 +43,13 @@ def measure() -> list[Row]:
     robot = load_robot("ur10")
     # A solver's rows are a function here, and its name in this list.
     parts: list[Callable[[Robot], list[Row]]] = [_iteration, _single_step, _many_targets, _experiment_a, _starts]
-    return [row for part in parts for row in part(robot)] + bench_rivals.measure() + _closed_form()
+    return [row for part in parts for row in part(robot)] + rivals.measure() + _closed_form()
 
 
 def _closed_form() -> list[Row]:
     rows: list[Row] = []
     for name in ("ur10", "ur5e"):
-        spent, count = bench_closed_form.branches_time(name)
+        spent, count = closed_form.branches_time(name)
         rows.append((f"closed form, {name}: {count} branches", f"{1e6 * spent:.1f} us", "required, at most", "5.0 us"))
     return rows
 

@@ -1,6 +1,6 @@
 """How punctual the servo loop is at 500 Hz, beside ur_rtde's own pacing, on the emulated controller.
 
-`python -m simbridge.bench_servo HOST SECONDS` is the rival: a loop as ur_rtde's examples have it. Without HOST it is a
+`python -m simbridge.bench.servo HOST SECONDS` is the rival: a loop as ur_rtde's examples have it. Without HOST it is a
 bare timer, at real-time priority where that is granted, which runs beside our loop: how often this computer itself was
 not there in time.
 """
@@ -94,7 +94,7 @@ def _compute(ended: threading.Event) -> None:
 def _theirs(host: str, seconds: float) -> dict[str, float]:
     """The same figures of ur_rtde's own pacing."""
     found = subprocess.run(
-        [sys.executable, "-m", "simbridge.bench_servo", host, str(seconds)], capture_output=True, text=True
+        [sys.executable, "-m", "simbridge.bench.servo", host, str(seconds)], capture_output=True, text=True
     )
     periods = np.array(json.loads(found.stdout.splitlines()[-1]))
     return {
@@ -108,7 +108,7 @@ def _theirs(host: str, seconds: float) -> dict[str, float]:
 @contextlib.contextmanager
 def _bare_timer(seconds: float) -> Iterator[subprocess.Popen[str]]:
     """The bare timer, for the time of one run."""
-    command = [sys.executable, "-m", "simbridge.bench_servo", str(seconds)]
+    command = [sys.executable, "-m", "simbridge.bench.servo", str(seconds)]
     timer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         yield timer
