@@ -24,8 +24,9 @@ from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.codegen.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
 from simbridge.ik.codegen.routine import Call
 from simbridge.ik.parameters import PRESETS
+from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.solver import Array, Solution, Target, as_pose
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
 from simbridge.robot import Robot
@@ -50,7 +51,7 @@ _RELEASED_STEP = 0.02  # s
 _BALLAST = 1e-3
 
 
-class ForwardDynamics(Solver):
+class ForwardDynamics(RoutineSolver):
     """The paper's solver.
 
     Args:
@@ -121,7 +122,6 @@ class ForwardDynamics(Solver):
         self._placements = robot.placements
         self._limits = np.array([robot.position_min, robot.position_max])
         self._n = robot.n
-        self._run: Call | None = None
 
     @classmethod
     def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:
@@ -200,27 +200,6 @@ class ForwardDynamics(Solver):
             "scheme": self.scheme,
             "task": self.task,
         }
-
-    def reset(self, q: Array | Sequence[float]) -> None:
-        super().reset(q)
-        self._run = None
-
-    def step(self, target: Target) -> Array:
-        goal = as_pose(target)
-        if self._run is None:
-            # The same arrays at every step: to hand over new ones would take longer than an iteration.
-            self._goal, self._found = np.empty((1, 7)), np.empty((1, self._n))
-            self._run = self._bound(self._goal, self._q, self._found)
-        self._goal[0] = goal
-        self._run()
-        q = self._found[0].copy()
-        self._stepped_to(q, goal)
-        return q.copy()
-
-    def track(self, poses: Array, q0: Array) -> Array:
-        out = np.empty((len(poses), self._n))
-        self._bound(np.ascontiguousarray(poses, dtype=float), q0, out)()
-        return out
 
     def _bound(self, poses: Array, q0: Array, out: Array) -> Call:
         """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""

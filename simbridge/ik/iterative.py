@@ -14,6 +14,7 @@ from simbridge.ik.codegen.routine import Call
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
 from simbridge.ik.iteration import Chain, Found, Rules, routine, solve, state_for, track
 from simbridge.ik.iterative_parameters import IterativeParameters
+from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.ik.steps.work import work_for
 from simbridge.ik.task import TASKS, task_of
@@ -23,7 +24,7 @@ _START_TOLERANCE = (1e-10, 1e-10)
 _TRIES = 20
 
 
-class IterativeSolver(Solver):
+class IterativeSolver(RoutineSolver):
     """A solver that repeats one step: what it does is in its settings' type and the step declared for that type.
 
     Args:
@@ -50,7 +51,6 @@ class IterativeSolver(Solver):
         self.task = task_of(robot, given.task or None)
         self.settings = replace(given, task=self.task)
         self._kernel_arguments = self._arguments()
-        self._run: Call | None = None
 
     def kernel_settings(self) -> tuple[Any, ...]:
         """The tuple whose type names the step, for `iteration.track` and `iteration.solve`."""
@@ -93,27 +93,6 @@ class IterativeSolver(Solver):
     @property
     def reaching(self) -> Solver:
         return self if self.dependable else dependable_solver(self.robot, self.task)
-
-    def reset(self, q: Array | Sequence[float]) -> None:
-        super().reset(q)
-        self._run = None
-
-    def step(self, target: Target) -> Array:
-        goal = as_pose(target)
-        if self._run is None:
-            # The same arrays at every step: to hand over new ones takes longer than an iteration.
-            self._goal, self._found = np.empty((1, 7)), np.empty((1, self.robot.n))
-            self._run = self._bound(self._goal, self._q, self._found)
-        self._goal[0] = goal
-        self._run()
-        q = self._found[0].copy()
-        self._stepped_to(q, goal)
-        return q.copy()
-
-    def track(self, poses: Array, q0: Array) -> Array:
-        out = np.empty((len(poses), self.robot.n))
-        self._bound(np.ascontiguousarray(poses, dtype=float), q0, out)()
-        return out
 
     def _bound(self, poses: Array, q0: Array, out: Array, iterations: int | None = None) -> Call:
         """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
