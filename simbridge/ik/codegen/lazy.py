@@ -116,16 +116,22 @@ def tell_of_compiling(what: str, where: object) -> None:
 
 @functools.cache
 def _told() -> list[Any]:
-    """The dispatchers that are told of when numba compiles them, rather than finds them in its cache."""
+    """The dispatchers of which it is told, once in a process, when numba compiles rather than finds one in its cache.
+
+    They are small and each is compiled for every kind of its arguments: a line for each would be noise.
+    """
     from numba.core import event
 
     dispatchers: list[Any] = []
+    told = False
 
     class Teller(event.Listener):  # type: ignore[misc]
         def on_start(self, event: Any) -> None:
+            nonlocal told
             found = event.data["dispatcher"]
-            if any(found is dispatcher for dispatcher in dispatchers):
-                tell_of_compiling(found.py_func.__name__, found.stats.cache_path)
+            if not told and any(found is dispatcher for dispatcher in dispatchers):
+                told = True
+                tell_of_compiling("poses, Jacobians and distances", found.stats.cache_path)
 
         def on_end(self, event: Any) -> None:
             pass
