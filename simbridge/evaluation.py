@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.kernels import tool_poses
 from simbridge.ik.task import freed
-from simbridge.kinematics import joint_origins, movable_directions, task_jacobians
+from simbridge.kinematics import joint_origins, movable_directions, task_jacobians, tool_poses
 from simbridge.metrics import (
     ContourError,
     ErrorBudget,
@@ -68,7 +67,7 @@ class Evaluation:
         return placements, np.array(chain["prismatic"], dtype=bool)
 
     def _tool(self, joints: Array) -> Array:
-        return tool_poses(*self._chain, np.ascontiguousarray(joints))
+        return tool_poses(*self._chain, joints)
 
     def _jacobians(self, joints: Array) -> Array:
         return task_jacobians(*self._chain, joints, self.task)

@@ -5,15 +5,22 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge import pose
 from simbridge.robot import Robot
 
 
 def tool_path(robot: Robot, joints: ArrayLike) -> NDArray[np.float64]:
     """TCP poses (T, 7) in base_link at joint positions (T, n) in rad; the signs of the quaternions are continuous."""
-    from simbridge.ik.kernels import tool_poses
+    return tool_poses(robot.placements, robot.prismatic, joints)
 
-    return tool_poses(robot.placements, robot.prismatic, np.ascontiguousarray(joints, dtype=float))
+
+def tool_poses(placements: NDArray[np.float64], prismatic: NDArray[np.bool_], joints: ArrayLike) -> NDArray[np.float64]:
+    """The same of a chain: placements (n + 1, 4, 4), the last one the tool's, and which joints slide (n,)."""
+    from simbridge.ik.codegen import kernel
+
+    q = np.ascontiguousarray(joints, dtype=float)
+    poses = np.empty((len(q), 7))
+    kernel.poses(placements, prismatic)(placements, q, np.empty(16), poses)
+    return poses
 
 
 def joint_origins(
@@ -47,17 +54,18 @@ def task_jacobians(
         task: "pose": six rows in base axes. "position": the first three. "axis": these, and the rotation about the
             tool's own x and y axes.
     """
-    from simbridge.ik.kernels import tool_jacobian, tool_poses
+    from simbridge.ik.codegen import kernel
     from simbridge.ik.task import TASKS
 
     q = np.ascontiguousarray(joints, dtype=float)
-    whole = np.stack([tool_jacobian(placements, prismatic, one) for one in q])
-    if task != "axis":
-        return whole[:, : TASKS[task]]
-    turns = tool_poses(placements, prismatic, q)[:, 3:]
-    axes = np.stack([pose.rotate(turns, np.tile(axis, (len(q), 1))) for axis in np.eye(3)[:2]], axis=1)
-    across = axes @ whole[:, 3:]
-    return np.concatenate([whole[:, :3], across], axis=1)
+    jacobians = np.empty((len(q), TASKS[task], q.shape[1]))
+    kernel.jacobians(placements, prismatic, task)(placements, q, jacobians)
+    return jacobians
+
+
+def task_jacobian(robot: Robot, q: ArrayLike, task: str) -> NDArray[np.float64]:
+    """The Jacobian (m, n) of a task's rows at one posture q (n,) of a robot: see `task_jacobians`."""
+    return task_jacobians(robot.placements, robot.prismatic, np.asarray(q)[None], task)[0]
 
 
 def movable_directions(placements: NDArray[np.float64], prismatic: NDArray[np.bool_], task: str) -> int:

@@ -9,6 +9,7 @@ from simbridge.doctor import arm, computer, controller, installation, network, s
 from simbridge.doctor.finding import Finding
 from simbridge.doctor.start_cell import start_cell
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.ik.codegen.cache import cache_directory
 from simbridge.robot import Robot, load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.ur.controller import registers_taken, survey
@@ -77,7 +78,7 @@ def check_installation(robot: str) -> list[Finding]:
     return [
         installation.check_python(),
         installation.check_packages(installation.installed()),
-        installation.check_numba_cache(installation.numba_cache()),
+        installation.check_kernel_cache(cache_directory()),
         installation.check_simulation(robot),
     ]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
+import tempfile
 from collections.abc import Sequence
 from importlib import metadata
+from pathlib import Path
 
 from simbridge.doctor.finding import Finding, failed, passed, warned
 from simbridge.errors import SimbridgeError
@@ -17,6 +18,7 @@ PACKAGES = (
     "numpy",
     "pin",
     "numba",
+    "llvmlite",
     "ruckig",
     "msgspec",
     "mcap",
@@ -56,22 +58,18 @@ def check_packages(versions: dict[str, str]) -> Finding:
     return passed("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
 
 
-def numba_cache() -> str:
-    """The directory where compiled kernels are kept between two starts."""
-    from simbridge.ik import kernels
-
-    return str(kernels.tool_poses.kept_in)
-
-
-def check_numba_cache(path: str) -> Finding:
-    """Whether compiled kernels are kept between two starts."""
-    if os.access(path, os.W_OK):
-        return passed("numba cache", path)
-    return warned(
-        "numba cache",
-        f"{path} cannot be written",
-        "Each start compiles for some seconds. Name a directory: export NUMBA_CACHE_DIR=~/.cache/numba",
-    )
+def check_kernel_cache(directory: Path) -> Finding:
+    """Whether compiled kernels are kept between two starts, in a directory that need not be there yet."""
+    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            return passed("kernel cache", str(directory))
+    except OSError as error:
+        return warned(
+            "kernel cache",
+            f"{directory} cannot be written ({error.strerror})",
+            "Each start compiles for some seconds. Name a directory: export SIMBRIDGE_CACHE=~/simbridge-kernels",
+        )
 
 
 def check_simulation(robot: str) -> Finding:

@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from simbridge.emulator.state import Array
 from simbridge.errors import SimbridgeError
+from simbridge.ik.codegen import kernel
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.ik.kernels import tool_jacobian, tool_poses
 from simbridge.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.
@@ -54,7 +54,13 @@ class Arm:
         """Put the TCP at x y z rx ry rz (6,) in the flange."""
         self.tcp = np.array(pose, dtype=float)
         self._robot = self._bare.with_tcp(frame_of(self.tcp))
-        self._placements, self._prismatic = self._robot.placements, self._robot.prismatic
+        placements, prismatic = self._robot.placements, self._robot.prismatic
+        # The same arrays at every tick: to hand over new ones takes longer than the kinematics.
+        n = self._robot.n
+        self._q, self._pose, self._jacobian = np.empty((1, n)), np.empty((1, 7)), np.empty((1, 6, n))
+        self._find_pose = kernel.poses(placements, prismatic).bound(placements, self._q, np.empty(16), self._pose)
+        find_jacobian = kernel.jacobians(placements, prismatic, "pose")
+        self._find_jacobian = find_jacobian.bound(placements, self._q, self._jacobian)
         self._solver = ForwardDynamics(self._robot, twin=_LIGHT)
 
     def snapshot(self) -> Arm:
@@ -63,8 +69,9 @@ class Arm:
 
     def tool(self, q: Array) -> pin.SE3:
         """The TCP in the pendant's base at joint positions q (n,), rad."""
-        pose = tool_poses(self._placements, self._prismatic, q[None])[0]
-        frame = pin.XYZQUATToSE3(pose)
+        self._q[0] = q
+        self._find_pose()
+        frame = pin.XYZQUATToSE3(self._pose[0])
         return pin.SE3(_TURN @ frame.rotation, _TURN @ frame.translation)
 
     def pose(self, q: Array) -> Array:
@@ -73,8 +80,9 @@ class Arm:
 
     def jacobian(self, q: Array) -> Array:
         """Of the TCP in the pendant's base (6, n), translation first."""
-        jacobian = tool_jacobian(self._placements, self._prismatic, q)
-        return np.vstack([_TURN @ jacobian[:3], _TURN @ jacobian[3:]])
+        self._q[0] = q
+        self._find_jacobian()
+        return np.vstack([_TURN @ self._jacobian[0, :3], _TURN @ self._jacobian[0, 3:]])
 
     def joints(self, target: pin.SE3, near: Array) -> Array:
         """Joint positions (n,) that put the TCP at a target in the pendant's base, found from nearby ones.

@@ -24,13 +24,13 @@ from simbridge.experiments.parameters import HomogenizationParameters
 from simbridge.experiments.setting import is_the_papers, solver_named
 from simbridge.ik.codegen.kernel import conditioning
 from simbridge.ik.solver import Array, Solver
+from simbridge.ik.twin import Twin
 from simbridge.kinematics import tool_path
 from simbridge.report.palette import INK
 from simbridge.robot import Robot, load_robot
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"
-TWIN = np.array([1.0, 1.0, 1e-3, 1e-6])
 """The conditioned twin (equation 17): tool mass (kg) and inertia (kg m^2), link mass and inertia."""
 PAPERS_ALPHA = 0.7885
 """Equation 19 of the paper as printed."""
@@ -90,8 +90,8 @@ def configurations(robot: Robot, samples: int, seed: int) -> Array:
 
 def measure(robot: Robot, samples: int = 100_000, seed: int = 0) -> dict[str, Spread]:
     """The paper's three matrices, in one compiled pass."""
-    naive = np.array([0.0, 0.0, 1.0 / robot.n, 1.0 / robot.n])
-    found = conditioning(robot, configurations(robot, samples, seed), TWIN, naive)
+    chain = robot.placements, robot.prismatic
+    found = conditioning(*chain, configurations(robot, samples, seed), Twin(), Twin.naive(robot.n))
     spreads = map(Spread, found.mean, found.variance)
     return dict(zip((TRANSPOSE, CONDITIONED, NAIVE), spreads, strict=True))
 

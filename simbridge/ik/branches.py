@@ -13,9 +13,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simbridge.ik.chain import Array, Counts, chain_frames, compiled, rotation_of
+from simbridge.ik.arrays import Array, Counts, Flags
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.codegen.routine import Routine, own_source
 from simbridge.ik.edge_of_reach import (
     FOLD,
@@ -27,7 +27,7 @@ from simbridge.ik.edge_of_reach import (
     reachable_turn,
     turn_within_rounding,
 )
-from simbridge.ik.task import task_error
+from simbridge.ik.look import Chain, Sight, aim, look
 
 WRIST, SHOULDER = 1, 4
 MOST = 8
@@ -53,7 +53,8 @@ class Room(NamedTuple):
         goal: The target without base and tool (3, 4).
         q: The solution in work (n,).
         bends: Both postures of two links (2, 2).
-        wanted, turned: Rotations (3, 3), of the target and without the tool.
+        wanted: The target: position (3) and rotation matrix (9).
+        turned: Its rotation without the tool (3, 3).
         unit: The target, of unit length (7,).
         shift: (3,), m.
     """
@@ -70,17 +71,6 @@ class Room(NamedTuple):
     shift: Array
 
 
-class Frames(NamedTuple):
-    """Room for the forward kinematics: see `chain_frames` and `task_error`."""
-
-    still: NDArray[np.bool_]
-    origins: Array
-    axes: Array
-    tool: Array
-    rotation: Array
-    e: Array
-
-
 def room_for(n: int) -> Room:
     """Room for the branches of an arm of n joints."""
     return Room(
@@ -90,17 +80,10 @@ def room_for(n: int) -> Room:
         np.zeros((3, 4)),
         np.zeros(n),
         np.zeros((2, 2)),
-        np.zeros((3, 3)),
+        np.zeros(12),
         np.zeros((3, 3)),
         np.zeros(7),
         np.zeros(3),
-    )
-
-
-def frames_for(n: int) -> Frames:
-    """Room for the forward kinematics of an arm of n turning joints."""
-    return Frames(
-        np.zeros(n, np.bool_), np.zeros((n, 3)), np.zeros((n, 3)), np.zeros((3, 4)), np.zeros((3, 3)), np.zeros(6)
     )
 
 
@@ -230,10 +213,11 @@ def _goal(frames: Array, target: Array, room: Room) -> bool:
         unit[i] = target[i]
     for i in range(3, 7):
         unit[i] = target[i] / math.sqrt(norm)
-    rotation_of(unit, wanted)
+    aim(unit, wanted)
     for i in range(3):
         for j in range(3):
-            turned[i, j] = wanted[i, 0] * tool[j, 0] + wanted[i, 1] * tool[j, 1] + wanted[i, 2] * tool[j, 2]
+            k = 3 + 3 * i
+            turned[i, j] = wanted[k] * tool[j, 0] + wanted[k + 1] * tool[j, 1] + wanted[k + 2] * tool[j, 2]
     for i in range(3):
         moved = turned[i, 0] * tool[0, 3] + turned[i, 1] * tool[1, 3] + turned[i, 2] * tool[2, 3]
         shift[i] = target[i] - moved - base[i, 3]
@@ -282,7 +266,7 @@ def follow(
     q: Array,
     room: Room,
     path: Array,
-    attained: NDArray[np.bool_],
+    attained: Flags,
     notes: Counts,
 ) -> None:
     """For each target (T, 7) the solution nearest to that of the one before; where there is none, the nearest of those
@@ -306,24 +290,17 @@ def follow(
             path[t, i] = q[i]
 
 
-def residuals(placements: Array, rows: int, targets: Array, path: Array, frames: Frames, out: Array) -> None:
-    """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n).
-
-    Args:
-        placements: The chain of revolute joints.
-        rows: Of the task.
-        out: What comes out (T, 2).
-    """
-    rotation, tool, e = frames.rotation, frames.tool, frames.e
+def residuals(chain: Chain, targets: Array, path: Array, sight: Sight, out: Array) -> None:
+    """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n); out (T, 2)."""
+    e = sight.error
     for t in range(path.shape[0]):
-        rotation_of(targets[t], rotation)
-        chain_frames(placements, frames.still, path[t], frames.origins, frames.axes, tool)
-        task_error(rows, targets[t], rotation, tool, e)
+        aim(targets[t], sight.target)
+        look(chain, path[t], sight.target, np.inf, np.inf, e, sight.pull, sight.jacobian)
         out[t, 0] = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
         out[t, 1] = math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
 
 
-@lru_cache(maxsize=8)
-def routine(loop: Callable[..., None]) -> Routine:
-    """`branches`, `follow` or `residuals`, compiled."""
-    return Routine(loop.__name__, "closed-form solver", own_source(), lambda: loop)
+@lru_cache(maxsize=64)
+def routine(loop: Callable[..., None], looks: str = "") -> Routine:
+    """`branches`, `follow`, or `residuals` of a chain with such a look, compiled."""
+    return Routine(loop.__name__, "closed-form solver", own_source() + looks, lambda: loop)

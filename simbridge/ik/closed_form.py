@@ -10,13 +10,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.branches import Arm, branches, follow, frames_for, residuals, room_for, routine
-from simbridge.ik.chain import Counts
+from simbridge.ik.arrays import Counts
+from simbridge.ik.branches import Arm, branches, follow, residuals, room_for, routine
 from simbridge.ik.codegen.routine import Call
 from simbridge.ik.edge_of_reach import SLACK
+from simbridge.ik.look import chain_of, sight_for
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.ik.structures import structure_of
-from simbridge.ik.task import TASKS
 from simbridge.robot import Robot
 
 _NAMES = ("wrist", "elbow", "shoulder")
@@ -182,8 +182,9 @@ class ClosedForm(Solver):
 
     def _residuals(self, poses: Array, path: Array) -> Array:
         out = np.empty((len(path), 2))
-        targets, rows = np.ascontiguousarray(poses, dtype=float), TASKS[self.task]
-        routine(residuals)(self.robot.placements, rows, targets, path, frames_for(self.robot.n), out)
+        chain, looks = chain_of(self.robot, self.task)
+        targets = np.ascontiguousarray(poses, dtype=float)
+        routine(residuals, looks)(chain, targets, path, sight_for(self.robot.n), out)
         return out
 
 

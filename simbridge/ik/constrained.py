@@ -19,8 +19,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
+from simbridge.ik.arrays import Array, Counts
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.chain import Array, Counts
 from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
@@ -43,7 +43,7 @@ class ConstrainedSettings(NamedTuple):
         strict, values: Strict rows (m, n) and what they are to attain (m,), after those of the task.
         cutoff: Of dependent rows.
         dependent: How many the last step found (1,).
-        rest, none: Zeros (n,) and (6,).
+        none: Zeros (6,).
         room, rows, wanted, beside: What the step works in when there are own strict rows.
     """
 
@@ -55,7 +55,6 @@ class ConstrainedSettings(NamedTuple):
     values: Array
     cutoff: float
     dependent: Counts
-    rest: Array
     none: Array
     room: Work
     rows: Array
@@ -77,13 +76,12 @@ def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # ty
                 strict[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
     rank = independent_rows(strict, total, s.cutoff, room)
     s.dependent[0] = total - rank
-    step(wanted, total, rank, s.hessian, s.rest, room, dq)
     soft = work.motion
     for i in range(n):
         soft[i] = s.gradient[i]
         for j in range(n):
             soft[i] += s.hessian[i, j] * s.pull * (s.posture[j] - q[j])
-    step(beside, total, rank, s.hessian, soft, room, drift)
+    step(wanted, beside, total, rank, s.hessian, soft, room, dq, drift)
 
 
 class Constrained(IterativeSolver):
@@ -153,7 +151,6 @@ class Constrained(IterativeSolver):
             values,
             float(s.cutoff),
             dependent,
-            np.zeros(n),
             np.zeros(6),
             work_for(n, most),
             np.zeros((n, most)),

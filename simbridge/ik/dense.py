@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.chain import Array, Counts, compiled
+from simbridge.ik.arrays import Array, Counts
+from simbridge.ik.codegen.lazy import compiled
 
 EPSILON = 2.0**-52
 MOST_SWEEPS = 30
@@ -61,13 +62,14 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
 
 
 @compiled
-def solve_rank_revealing(a: Array, b: Array, n: int, order: Counts) -> int:
-    """Solve a x = b in place of b for any square a, by Gaussian elimination with complete pivoting in place of a.
+def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
+    """Solve a x = b for any square a and each b of `sides`, by Gaussian elimination with complete pivoting in place.
 
     Args:
         a: Matrix (n, n).
-        b: Right-hand side (n,), then the solution. Where a is singular to rounding the free unknowns are zero and the
-            equations without a pivot are left out, which still solves the system if b is in the range of a.
+        sides: Right-hand sides, a row each (k, n), then the solutions. Where a is singular to rounding the free
+            unknowns are zero and the equations without a pivot are left out, which still solves the system if b is in
+            the range of a.
         n: The order.
         order: Room for n indices.
 
@@ -90,7 +92,8 @@ def solve_rank_revealing(a: Array, b: Array, n: int, order: Counts) -> int:
             rank = step
             break
         if row != step:
-            b[row], b[step] = b[step], b[row]
+            for b in sides:
+                b[row], b[step] = b[step], b[row]
             for j in range(step, n):
                 a[row, j], a[step, j] = a[step, j], a[row, j]
         if column != step:
@@ -102,19 +105,22 @@ def solve_rank_revealing(a: Array, b: Array, n: int, order: Counts) -> int:
             factor = a[i, step] * inverse
             for j in range(step + 1, n):
                 a[i, j] -= factor * a[step, j]
-            b[i] -= factor * b[step]
-    for i in range(rank - 1, -1, -1):
-        s = b[i]
-        for j in range(i + 1, rank):
-            s -= a[i, j] * b[j]
-        b[i] = s / a[i, i]
-    for i in range(rank, n):
-        b[i] = 0.0
+            for b in sides:
+                b[i] -= factor * b[step]
+    for b in sides:
+        for i in range(rank - 1, -1, -1):
+            s = b[i]
+            for j in range(i + 1, rank):
+                s -= a[i, j] * b[j]
+            b[i] = s / a[i, i]
+        for i in range(rank, n):
+            b[i] = 0.0
     # Back to the unknowns' own order, cycle by cycle.
     for i in range(n):
         while order[i] != i:
             k = order[i]
-            b[i], b[k] = b[k], b[i]
+            for b in sides:
+                b[i], b[k] = b[k], b[i]
             order[i], order[k] = order[k], k
     return rank
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.chain import Array, compiled
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.lazy import compiled
 
 # Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
 FREE = 1e-11

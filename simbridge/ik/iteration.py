@@ -28,13 +28,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simbridge.ik.chain import Array, Counts, chain_frames, rotation_of
+from simbridge.ik.arrays import Array, Counts, Flags
 from simbridge.ik.codegen.lazy import Choice, compiled
 from simbridge.ik.codegen.routine import Routine, own_source
+from simbridge.ik.look import Chain, Sight, aim, look, sight_for
 from simbridge.ik.steps.work import Work
-from simbridge.ik.task import jacobian_rows, reduce_rows, task_error
 
 # Parts of a motion: below the first another direction is better, below the second it is as good as none.
 _SHORT, _SHORTEST = 2.0**-4, 2.0**-12
@@ -44,15 +43,6 @@ _SHARE = 0.1
 _ROUNDING, _FREE = 1e-18, 5e-9
 # What a look is about.
 _NOTHING, _STEP, _STEEPEST, _DRIFT = range(4)
-
-
-class Chain(NamedTuple):
-    """What the loops know of the arm: see `Robot.placements` and `Robot.prismatic`."""
-
-    placements: Array
-    prismatic: NDArray[np.bool_]
-    low: Array
-    high: Array
 
 
 class Rules(NamedTuple):
@@ -75,13 +65,9 @@ class Rules(NamedTuple):
 class State(NamedTuple):
     """Where the loops are: arrays that are made before the loops."""
 
-    origins: Array
-    axes: Array
-    tool: Array
-    rotation: Array
-    e: Array
-    pull: Array
+    sight: Sight
     jacobian: Array
+    pull: Array
     dq: Array
     drift: Array
     before: Array
@@ -102,7 +88,7 @@ class Found(NamedTuple):
     residuals: Array
     iterations: Counts
     tries: Counts
-    inside: NDArray[np.bool_]
+    inside: Flags
 
 
 take_step = Choice("take_step")
@@ -113,7 +99,7 @@ def step_for(settings_type: type) -> Callable[[Callable[..., None]], Callable[..
     """Declares a function to be the step of solvers whose settings are of this class."""
 
     def declare(implementation: Callable[..., None]) -> Callable[..., None]:
-        take_step.functions[settings_type] = implementation
+        take_step.declare(settings_type, lambda: implementation)
         return implementation
 
     return declare
@@ -121,19 +107,7 @@ def step_for(settings_type: type) -> Callable[[Callable[..., None]], Callable[..
 
 def state_for(n: int) -> State:
     """Room for the loops, for a chain of n joints."""
-    return State(
-        np.empty((n, 3)),
-        np.empty((n, 3)),
-        np.empty((3, 4)),
-        np.empty((3, 3)),
-        np.empty(6),
-        np.empty(6),
-        np.empty((n, 6)),
-        np.empty(n),
-        np.zeros(n),
-        np.empty(n),
-        np.empty(n),
-    )
+    return State(sight_for(n), np.zeros((n, 6)), np.zeros(6), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 @compiled
@@ -145,14 +119,6 @@ def _copy(source: Array, destination: Array) -> None:
 @compiled
 def _norm(e: Array, first: int) -> float:
     return math.sqrt(e[first] * e[first] + e[first + 1] * e[first + 1] + e[first + 2] * e[first + 2])
-
-
-@compiled
-def _clamp_part(e: Array, first: int, clamp: float) -> None:
-    norm = _norm(e, first)
-    if norm > clamp:
-        for i in range(first, first + 3):
-            e[i] *= clamp / norm
 
 
 @compiled
@@ -226,16 +192,20 @@ def _descend(
     Returns:
         What is left of translation (m) and rotation (rad), and the iterations that were taken.
     """
-    n = q.shape[0]
-    rotation_of(target, state.rotation)
+    n, sight = q.shape[0], state.sight
+    aim(target, sight.target)
     guarded = math.isfinite(rules.step_clamp)
+    # Of where the step began, while it is looked at where it leads.
+    jacobian, pull, jacobian_there, pull_there = state.jacobian, state.pull, sight.jacobian, sight.pull
     # The most that the next look may find; and what it is that is looked at.
     allowed, trial, scale = np.inf, _NOTHING, 0.0
     cost, promise, done = np.inf, 0.0, 0
     while True:
-        chain_frames(chain.placements, chain.prismatic, q, state.origins, state.axes, state.tool)
-        task_error(rules.rows, target, state.rotation, state.tool, state.e)
-        distance, angle = _norm(state.e, 0), _norm(state.e, 3)
+        look(
+            chain, q, sight.target, rules.translation_clamp, rules.rotation_clamp,
+            sight.error, pull_there, jacobian_there,
+        )  # fmt: skip
+        distance, angle = _norm(sight.error, 0), _norm(sight.error, 3)
         found = _cost(distance, rules.translation_clamp)
         found += rules.rotation_weight * _cost(angle, rules.rotation_clamp)
         if guarded and found > allowed:
@@ -243,9 +213,9 @@ def _descend(
             scale *= 0.5
             if trial == _STEP and scale < _SHORT:
                 trial, scale = _STEEPEST, 1.0
-                steepest(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.dq)
+                steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
                 _limit_step(state.dq, rules.step_clamp)
-                promise = promised(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.dq)
+                promise = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
             if trial != _DRIFT:
                 allowed = max(cost - _SHARE * scale * promise, _ROUNDING)
             if scale < _SHORTEST:
@@ -268,21 +238,17 @@ def _descend(
             return distance, angle, done
         done += 1
         cost, trial, scale = found, _STEP, 1.0
-        jacobian_rows(chain.prismatic, state.origins, state.axes, state.tool, state.jacobian)
-        for i in range(6):
-            state.pull[i] = state.e[i]
-        _clamp_part(state.pull, 0, rules.translation_clamp)
-        _clamp_part(state.pull, 3, rules.rotation_clamp)
-        reduce_rows(rules.rows, state.tool, state.pull, state.jacobian)
-        take_step(settings, state.jacobian, state.pull, rules.rows, q, work, state.dq, state.drift)
+        jacobian, jacobian_there = jacobian_there, jacobian
+        pull, pull_there = pull_there, pull
+        take_step(settings, jacobian, pull, rules.rows, q, work, state.dq, state.drift)
         kept = _limit_step(state.dq, rules.step_clamp)
         _limit_step(state.drift, rules.step_clamp)
-        promise = promised(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.dq)
+        promise = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
         if kept < _SHORT:
             # Near a singularity most of a step may be one wild motion, and the clamp leaves nothing of the rest.
-            steepest(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.before)
+            steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.before)
             _limit_step(state.before, rules.step_clamp)
-            better = promised(state.jacobian, state.pull, rules.rows, rules.rotation_weight, state.before)
+            better = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.before)
             if better > promise / _SHARE:
                 trial, promise = _STEEPEST, better
                 _copy(state.before, state.dq)
@@ -381,6 +347,9 @@ def solve(
 
 
 @lru_cache(maxsize=64)
-def routine(loop: Callable[..., None], solver: str) -> Routine:
-    """`track` or `solve`, compiled for a solver: the step is that of the settings it is called with."""
-    return Routine(loop.__name__, f"{solver} solver", own_source(), lambda: loop)
+def routine(loop: Callable[..., None], solver: str, looks: str) -> Routine:
+    """`track` or `solve`, compiled for a solver and a build of arm.
+
+    The step is that of the settings that it is called with, the look that of the chain; `looks` is the look's text.
+    """
+    return Routine(loop.__name__, f"{solver} solver for this build of arm", own_source() + looks, lambda: loop)

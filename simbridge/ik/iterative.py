@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.codegen.routine import Call
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
-from simbridge.ik.iteration import Chain, Found, Rules, routine, solve, state_for, track
+from simbridge.ik.iteration import Found, Rules, routine, solve, state_for, track
 from simbridge.ik.iterative_parameters import IterativeParameters
+from simbridge.ik.look import chain_of
 from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
 from simbridge.ik.steps.work import work_for
@@ -77,8 +78,8 @@ class IterativeSolver(RoutineSolver):
         return period * left / (1.0 - left)
 
     def _arguments(self) -> tuple[Any, ...]:
-        robot, chosen = self.robot, self.settings
-        chain = Chain(robot.placements, robot.prismatic, robot.position_min, robot.position_max)
+        chosen = self.settings
+        chain, self._looks = chain_of(self.robot, self.task)
         clamps = (float(chosen.error_clamp[0]), float(chosen.error_clamp[1]), float(chosen.step_clamp))
         return self.kernel_settings(), chain, Rules(TASKS[self.task], *clamps, self.rotation_weight())
 
@@ -96,7 +97,7 @@ class IterativeSolver(RoutineSolver):
 
     def _bound(self, poses: Array, q0: Array, out: Array, iterations: int | None = None) -> Call:
         """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
-        run = routine(track, self.name)
+        run = routine(track, self.name, self._looks)
         room = state_for(self.robot.n), work_for(self.robot.n)
         return run.bound(
             *self._kernel_arguments, iterations or self.iterations, poses, np.array(q0, dtype=float), *room, out
@@ -118,7 +119,7 @@ class IterativeSolver(RoutineSolver):
         total, n = len(poses), self.robot.n
         counts = np.empty(total, np.int64), np.empty(total, np.int64)
         found = Found(np.empty((total, n)), np.empty((total, 2)), *counts, np.empty(total, np.bool_))
-        routine(solve, self.name)(
+        routine(solve, self.name, self._looks)(
             *self._kernel_arguments,
             self.patience,
             np.ascontiguousarray(poses, dtype=float),

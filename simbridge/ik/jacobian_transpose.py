@@ -20,14 +20,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.forward_dynamics import Twin
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.kernel import conditioning
 from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import JacobianTransposeParameters
-from simbridge.ik.kernels import chain_sample
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.solver import Array
 from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length
+from simbridge.ik.twin import Twin
 from simbridge.robot import Robot
 
 _SAMPLES = 20_000
@@ -100,27 +100,6 @@ def paper_alpha(robot: Robot, samples: int = _SAMPLES) -> float:
 @lru_cache(maxsize=64)
 def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
     chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.frombuffer(prismatic, dtype=bool)
-    n, twin = len(slides), Twin()
-    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, n))
-    origins, axes, tools = chain_sample(chain, slides, q)
-    jacobian = _jacobians(slides, origins, axes, tools)
-    # Kinetic energy of point masses with isotropic inertia: m Jv^T Jv + I Jw^T Jw, for the tool and every link's joint.
-    bodies = [(twin.tool_mass, twin.tool_inertia, jacobian)]
-    for i in range(n):
-        moved = _jacobians(slides, origins, axes, origins[:, i])
-        moved[:, :, i + 1 :] = 0.0
-        bodies.append((twin.link_mass, twin.link_inertia, moved))
-    mass = np.zeros((samples, n, n))
-    for m, inertia, body in bodies:
-        weighted = body * np.repeat([m, inertia], 3)[:, None]
-        mass += np.swapaxes(body, 1, 2) @ weighted
-    mapped = jacobian @ np.linalg.solve(mass, np.swapaxes(jacobian, 1, 2))
-    return float(np.trace(mapped, axis1=1, axis2=2).mean() / np.square(jacobian).sum(axis=(1, 2)).mean())
-
-
-def _jacobians(prismatic: Array, origins: Array, axes: Array, points: Array) -> Array:
-    """Geometric Jacobians (T, 6, n) of points (T, 3) that all joints move."""
-    lever = points[:, None, :] - origins
-    linear = np.where(prismatic[:, None], axes, np.cross(axes, lever))
-    angular = np.where(prismatic[:, None], 0.0, axes)
-    return np.swapaxes(np.concatenate([linear, angular], axis=2), 1, 2)
+    q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, len(slides)))
+    plain, conditioned, _ = conditioning(chain, slides, q, Twin(), Twin.naive(len(slides))).mean
+    return float(np.trace(conditioned) / np.trace(plain))

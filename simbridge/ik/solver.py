@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from simbridge import pose
 from simbridge.errors import InvalidParameter
-from simbridge.kinematics import tool_path
+from simbridge.kinematics import movable_directions, task_jacobian, tool_path
 from simbridge.robot import Robot
 
 Array = NDArray[np.float64]
@@ -94,10 +94,8 @@ class Diagnosis:
     @cached_property
     def _singular_values(self) -> Array:
         """Of the task's Jacobian, as many as there are directions in which the arm can ever move."""
-        from simbridge.ik.task import movable_rows, task_jacobian
-
         singular = np.linalg.svd(task_jacobian(self.robot, self.q, self.task), compute_uv=False)
-        return np.pad(singular, (0, 6))[: movable_rows(self.robot, self.task)]
+        return np.pad(singular, (0, 6))[: movable_directions(self.robot.placements, self.robot.prismatic, self.task)]
 
     @cached_property
     def dependent_rows(self) -> int:

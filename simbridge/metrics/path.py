@@ -14,14 +14,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.ik.chain import compiled
+from simbridge.ik.codegen.lazy import compiled
+from simbridge.ik.codegen.routine import Routine
 from simbridge.metrics.samples import rows, stamps
 
 Array = NDArray[np.float64]
+Point = tuple[float, float, float]
 
 REACH = 8.0
 """Within a distance e of a corner of angle a the path is at most 2 e / sin(a / 2) long: 7.7 e at 30 degrees."""
@@ -77,7 +81,8 @@ def contour_error(
     near = at if expected is None else np.asarray(expected, dtype=float)
     near = rows("expected instants", near[..., None], 1, len(points))[:, 0]
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
-    distance, place = _nearest(corners, length, points, np.interp(near, times, length))
+    distance, place = np.empty(len(points)), np.empty(len(points))
+    _search()(corners, length, points, np.interp(near, times, length), distance, place)
     lag = np.interp(at, times, length) - place
     return ContourError(distance, place, lag, _lag_time(times, length, at, near, place, lag))
 
@@ -99,64 +104,84 @@ def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array
     return np.where(clear, behind, np.nan)
 
 
-@compiled
-def _nearest(corners: Array, length: Array, points: Array, expected: Array) -> tuple[Array, Array]:
-    """Distances (T,) of points (T, 3) from the polyline, and the places (T,) on it.
+@lru_cache(maxsize=1)
+def _search() -> Routine:
+    # All that it calls is in this file.
+    return Routine("nearest_places", "contour error", Path(__file__).read_text("utf-8"), lambda: _nearest_places)
+
+
+def _nearest_places(
+    corners: Array, length: Array, points: Array, expected: Array, distances: Array, places: Array
+) -> None:
+    """Distances (T,) of points (T, 3) from the polyline, and the places (T,) on it: the last two, filled.
 
     From the expected place outwards, both ways. Along a path the distance changes by no more than the length that is
     gone, so where a corner is farther than the best by some length, that length of path is passed over unseen.
     """
-    total, last = points.shape[0], corners.shape[0] - 1
-    distances, places = np.empty(total), np.empty(total)
-    for k in range(total):
-        p, middle = points[k], expected[k]
-        home = max(0, min(np.searchsorted(length, middle, side="right") - 1, last - 1))
-        if last == 0:
-            distances[k], places[k] = _distance(p, corners[0]), 0.0
-            continue
-        step = length[home + 1] - length[home]
-        part = (middle - length[home]) / step if step > 0.0 else 0.0
-        best, place = _distance(p, corners[home] + part * (corners[home + 1] - corners[home])), middle
-        low, high = middle - REACH * best, middle + REACH * best
-        j = home
-        while j < last and length[j] <= high:
-            near, where = _on_piece(p, corners, length, j, low, high)
-            if near < best - TIE:
-                best, place = near, where
-            free = _distance(p, corners[j + 1]) - best
-            j += 1
-            if j < last and free > length[j + 1] - length[j]:
-                j = max(j, np.searchsorted(length, length[j] + free, side="right") - 1)
-        j = home
-        while j >= 0 and length[j + 1] >= low:
-            near, where = _on_piece(p, corners, length, j, low, high)
-            if near < best - TIE:
-                best, place = near, where
-            free = _distance(p, corners[j]) - best
-            j -= 1
-            if j >= 0 and free > length[j + 1] - length[j]:
-                j = min(j, np.searchsorted(length, length[j + 1] - free, side="right") - 1)
+    last = corners.shape[0] - 1
+    for k in range(points.shape[0]):
+        p, place = _row(points, k), expected[k]
+        home = max(0, min(_corner_before(length, place), last - 1))
+        # A path of one corner is a piece of no length.
+        end = min(home + 1, last)
+        step = length[end] - length[home]
+        part = (place - length[home]) / step if step > 0.0 else 0.0
+        best = _distance(p, _between(_row(corners, home), _row(corners, end), part))
+        low, high = place - REACH * best, place + REACH * best
+        for way in (1, -1):
+            j = home
+            while 0 <= j < last:
+                start, stop = length[j], length[j + 1]
+                if start > high or stop < low:
+                    break
+                a, b = _row(corners, j), _row(corners, j + 1)
+                near, where = _on_piece(p, a, b, start, stop, low, high)
+                if near < best - TIE:
+                    best, place = near, where
+                free = _distance(p, b if way > 0 else a) - best
+                j += way
+                if 0 <= j < last and free > length[j + 1] - length[j]:
+                    beyond = _corner_before(length, stop + free if way > 0 else start - free)
+                    j = max(j, beyond) if way > 0 else min(j, beyond)
         distances[k], places[k] = best, place
-    return distances, places
 
 
 @compiled
-def _on_piece(p: Array, corners: Array, length: Array, j: int, low: float, high: float) -> tuple[float, float]:
-    """Distance to, and place on, the piece from corner j to the next, as far as it is between low and high."""
-    step = length[j + 1] - length[j]
+def _on_piece(p: Point, a: Point, b: Point, start: float, stop: float, low: float, high: float) -> tuple[float, float]:
+    """Distance to, and place on, the piece from corner a to b, at start and stop, as far as it is from low to high."""
+    step = stop - start
     if step <= 0.0:
-        return _distance(p, corners[j]), length[j]
-    along = 0.0
-    for i in range(3):
-        along += (p[i] - corners[j, i]) * (corners[j + 1, i] - corners[j, i])
-    along = max(min(along / step, min(step, high - length[j])), max(0.0, low - length[j]))
-    squared = 0.0
-    for i in range(3):
-        squared += (corners[j, i] + along / step * (corners[j + 1, i] - corners[j, i]) - p[i]) ** 2
+        return _distance(p, a), start
+    along = (p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1]) + (p[2] - a[2]) * (b[2] - a[2])
+    along = max(min(along / step, min(step, high - start)), max(0.0, low - start))
     # The corner itself, not the sum that rounds: instants are looked up by it.
-    return math.sqrt(squared), length[j + 1] if along >= step else length[j] + along
+    return _distance(p, _between(a, b, along / step)), stop if along >= step else start + along
 
 
 @compiled
-def _distance(p: Array, q: Array) -> float:
-    return math.sqrt((p[0] - q[0]) ** 2 + (p[1] - q[1]) ** 2 + (p[2] - q[2]) ** 2)
+def _corner_before(length: Array, place: float) -> int:
+    """The last corner at or before a place; -1 if there is none."""
+    low, high = 0, length.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if length[middle] <= place:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@compiled
+def _between(a: Point, b: Point, part: float) -> Point:
+    return a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]), a[2] + part * (b[2] - a[2])
+
+
+@compiled
+def _distance(p: Point, q: Point) -> float:
+    x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@compiled
+def _row(points: Array, k: int) -> Point:
+    return points[k, 0], points[k, 1], points[k, 2]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.kernels import tool_jacobian
+from simbridge.kinematics import task_jacobians
 from simbridge.metrics import statistics
 from simbridge.readable import degrees, millimetres
 from simbridge.report.palette import PLANT
@@ -33,8 +33,7 @@ def shares_of_joints(evaluation: Evaluation) -> tuple[Array, Array]:
     prismatic = np.array(chain["prismatic"], dtype=bool)
     chosen = slice(None, None, -(-len(log.stamp) // MOST))
     following = log.setpoint[chosen] - log.position[chosen]
-    jacobians = np.stack([tool_jacobian(placements, prismatic, q) for q in np.ascontiguousarray(log.setpoint[chosen])])
-    moved = jacobians * following[:, None, :]
+    moved = task_jacobians(placements, prismatic, log.setpoint[chosen], "pose") * following[:, None, :]
     return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
 
 

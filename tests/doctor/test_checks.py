@@ -268,11 +268,12 @@ def test_the_computer_is_read_from_the_systems_files(tmp_path):
     assert computer.read_computer(tmp_path / "empty").governors == ()
 
 
-def test_an_installation_is_judged_by_what_is_there():
+def test_an_installation_is_judged_by_what_is_there(tmp_path):
     verdict(installation.check_python((3, 11)), "pass")
     verdict(installation.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
     verdict(installation.check_packages(installation.installed(("numpy",))), "pass", f"numpy {np.__version__}")
     missing = installation.installed(("numpy", "no-such-package-at-all"))
     verdict(installation.check_packages(missing), "fail", "pip install no-such-package-at-all")
-    verdict(installation.check_numba_cache("/proc/nowhere"), "warn", "NUMBA_CACHE_DIR")
+    verdict(installation.check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
+    verdict(installation.check_kernel_cache(tmp_path / "not" / "yet"), "pass", str(tmp_path / "not" / "yet"))
     verdict(installation.check_simulation("no_such_robot"), "fail", "no_such_robot")

@@ -12,8 +12,7 @@ import pytest
 import simbridge
 from simbridge.errors import ForeignSolverError, InvalidParameter
 from simbridge.ik.named_function import solver_of_function
-from simbridge.ik.task import task_jacobian
-from simbridge.kinematics import tool_path
+from simbridge.kinematics import task_jacobian, tool_path
 from simbridge.robot import load_robot
 from simbridge.runner import prepare
 from simbridge.trajectory import square

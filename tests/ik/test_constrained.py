@@ -11,8 +11,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.constrained import Constrained
 from simbridge.ik.pseudoinverse import Pseudoinverse
 from simbridge.ik.rows import Rows, SoftRows
-from simbridge.ik.task import residual, task_jacobian
-from simbridge.kinematics import tool_path
+from simbridge.ik.task import residual
+from simbridge.kinematics import task_jacobian, tool_path
 from simbridge.robot import load_robot
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))

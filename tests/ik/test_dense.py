@@ -8,8 +8,18 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from simbridge.ik import dense
+from tests.ik.machine import machine_code
 
 SEEDS = st.integers(0, 2**32 - 1)
+
+decompose = machine_code(dense.decompose)
+solve_positive_definite = machine_code(dense.solve_positive_definite)
+solve_rank_revealing = machine_code(dense.solve_rank_revealing)
+
+
+def rank_revealed(a, b):
+    """The solution in place of b, and the rank."""
+    return solve_rank_revealing(a, b[None], len(b), np.zeros(len(b), dtype=np.int64))
 
 
 def matrix_of(seed, p, q, rank, decades, scale):
@@ -26,7 +36,7 @@ def decomposed(a):
     p, q = a.shape
     # Larger than need be, and dirty: only the leading part counts.
     left, singular, right = np.full((12, 12), 7.0), np.full(12, 7.0), np.full((12, 12), 7.0)
-    count = dense.decompose(a, p, q, left, singular, right)
+    count = int(decompose(a, p, q, left, singular, right))
     return left[:count, :p], singular[:count], right[:count, :q]
 
 
@@ -88,7 +98,7 @@ def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(seed
     a = root @ root.T
     b = np.random.default_rng(seed).normal(size=n)
     lower, x = np.tril(a) + np.triu(np.full((n, n), np.nan), 1), b.copy()
-    dense.solve_positive_definite(lower, x, n)
+    solve_positive_definite(lower, x, n)
     assert np.linalg.norm(a @ x - b) <= 1e-13 * (np.linalg.norm(a) * np.linalg.norm(x) + np.linalg.norm(b))
     condition = np.linalg.cond(a)
     assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * condition * np.linalg.norm(x)
@@ -102,8 +112,8 @@ def test_a_singular_system_with_a_solution_is_solved_all_the_same(seed, n, rank)
     a = root @ root.T
     wanted = rng.normal(size=n)
     for solve in (
-        lambda m, b: dense.solve_positive_definite(m, b, n),
-        lambda m, b: dense.solve_rank_revealing(m, b, n, np.zeros(n, dtype=np.int64)),
+        lambda m, b: solve_positive_definite(m, b, n),
+        rank_revealed,
     ):
         x = a @ wanted
         solve(a.copy(), x)
@@ -115,7 +125,7 @@ def test_any_regular_system_is_solved_as_lapack_does(seed, n, scale):
     rng = np.random.default_rng(seed)
     a, b = 10.0**scale * rng.normal(size=(n, n)), rng.normal(size=n)
     x = b.copy()
-    assert dense.solve_rank_revealing(a.copy(), x, n, np.zeros(n, dtype=np.int64)) == n
+    assert rank_revealed(a.copy(), x) == n
     assert np.linalg.norm(a @ x - b) <= 1e-12 * np.linalg.norm(a) * np.linalg.norm(x)
     assert np.linalg.norm(x - np.linalg.solve(a, b)) <= 1e-13 * np.linalg.cond(a) * np.linalg.norm(x)
 
@@ -125,14 +135,24 @@ def test_the_rank_of_a_singular_system_is_found_and_its_free_unknowns_are_zero(s
     a = matrix_of(seed, n, n, rank, 3.0, 0.0)
     x = a @ np.random.default_rng(seed).normal(size=n)
     b = x.copy()
-    found = dense.solve_rank_revealing(a.copy(), x, n, np.zeros(n, dtype=np.int64))
+    found = rank_revealed(a.copy(), x)
     assert found == min(rank, n)
     assert np.count_nonzero(x) <= found
     assert np.abs(a @ x - b).max(initial=0.0) <= 1e-10
 
 
+def test_two_right_hand_sides_are_solved_in_one_elimination_as_each_alone():
+    rng = np.random.default_rng(5)
+    a, sides = rng.normal(size=(7, 7)), rng.normal(size=(2, 7))
+    alone = sides.copy()
+    for b in alone:
+        rank_revealed(a.copy(), b)
+    assert solve_rank_revealing(a.copy(), sides, 7, np.zeros(7, dtype=np.int64)) == 7
+    assert sides.tobytes() == alone.tobytes()
+
+
 def test_a_symmetric_indefinite_system_with_a_zero_diagonal_is_solved():
     a = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     x = a @ [1.0, -2.0, 3.0]
-    dense.solve_rank_revealing(a, x, 3, np.zeros(3, dtype=np.int64))
+    rank_revealed(a, x)
     assert x == pytest.approx([1.0, -2.0, 3.0], abs=1e-14)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from simbridge.ik.codegen import mathematics
 from simbridge.ik.codegen.expression import Trace, statements
 from simbridge.ik.codegen.kernel import Module
-from simbridge.ik.codegen.source import forward_dynamics_source, structure
+from simbridge.ik.codegen.source import forward_dynamics_source, look_source, structure
+from simbridge.ik.task import TASKS
+from simbridge.kinematics import task_jacobians, tool_poses
 
 # Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
@@ -24,6 +27,10 @@ MOVED = """
 def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion):
     move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)
 """
+
+
+class Placements(NamedTuple):
+    placements: np.ndarray
 
 
 class Chain:
@@ -44,7 +51,19 @@ class Chain:
         text = forward_dynamics_source(self.frames, self.slides) + MOVED + self._kinematics()
         module = Module(text, "chain of a test")
         self.move = module.routine("moved")
+        self.looks = {task: self._look(task) for task in TASKS}
         self.kinematics = module.routine("kinematics")
+
+    def _look(self, task):
+        """The look of the solvers that work on the Jacobian, as a routine of its own."""
+        return Module(look_source(self.frames, self.slides, task), "chain of a test").routine("look")
+
+    def looked(self, q, target, task, clamps=(math.inf, math.inf)):
+        """Error (6,), pull (6,) and Jacobian (n, 6) of a look; what it leaves alone is 9."""
+        error, pull, jacobian = np.full(6, 9.0), np.full(6, 9.0), np.full((self.n, 6), 9.0)
+        aim = np.concatenate([target.translation, target.rotation.ravel()])
+        self.looks[task](Placements(self.frames), q, aim, *map(float, clamps), error, pull, jacobian)
+        return error, pull, jacobian
 
     def _kinematics(self):
         """Tool frame, Jacobian and mass matrix, traced and printed as the kernel is."""
@@ -118,6 +137,28 @@ def test_compiled_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
 
 @pytest.mark.parametrize("kinds", CHAINS)
 @given(seed=st.integers(0, 2**32 - 1))
+def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
+    rng, own = np.random.default_rng(seed), chain(kinds)
+    path = np.array([posture(rng, own.n) for _ in range(3)])
+    slides = np.array(own.slides)
+    jacobians = task_jacobians(own.frames, slides, path, "pose")
+    for q, pose, jacobian in zip(path, tool_poses(own.frames, slides, path), jacobians, strict=True):
+        tool, geometric, _ = own.expected(q, np.ones(4))
+        assert np.abs(pin.XYZQUATToSE3(pose).homogeneous - tool.homogeneous).max() < 1e-12
+        assert np.linalg.norm(pose[3:]) == pytest.approx(1.0, abs=1e-14)
+        assert np.abs(jacobian - geometric).max() < 1e-12
+
+
+def test_quaternion_signs_are_continuous_along_a_path():
+    own = chain("rrrrrrr")
+    path = np.ones(7) + np.linspace(0.0, 30.0, 4000)[:, None] * np.ones(7)
+    poses = tool_poses(own.frames, np.array(own.slides), path)
+    assert poses[0, 6] >= 0.0
+    assert (np.sum(poses[1:, 3:] * poses[:-1, 3:], axis=1) > 0.9).all()
+
+
+@pytest.mark.parametrize("kinds", CHAINS)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_the_compiled_iteration_solves_the_equation_of_motion_of_pinocchios_twin(kinds, seed):
     rng, own = np.random.default_rng(seed), chain(kinds)
     q, twin, kp = posture(rng, own.n), any_twin(rng), rng.uniform(0.5, 2.0, 6)
@@ -130,6 +171,44 @@ def test_the_compiled_iteration_solves_the_equation_of_motion_of_pinocchios_twin
     # The residual, so that a singular posture cannot blur the comparison.
     assert np.abs(mass @ motion[:-1] - torque).max() < 1e-12 * max(1.0, np.abs(motion[:-1]).max())
     assert motion[-1] == pytest.approx(motion[:-1] @ torque, rel=1e-12)
+
+
+def smallest_turn(one, other):
+    """The Rodrigues vector that brings a unit vector to another by the shortest way."""
+    across = np.cross(one, other)
+    sine = np.linalg.norm(across)
+    return across / sine * math.atan2(sine, one @ other)
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("kinds", CHAINS)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_compiled_look_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(kinds, task, seed):
+    rng, own = np.random.default_rng(seed), chain(kinds)
+    q = posture(rng, own.n)
+    tool, geometric, _ = own.expected(q, np.ones(4))
+    target = pin.SE3(pin.exp3(rng.uniform(-1.0, 1.0, 3)) @ tool.rotation, rng.uniform(-1.0, 1.0, 3))
+    error, pull, rows = own.looked(q, target, task)
+    turn = {
+        "pose": pin.log3(target.rotation @ tool.rotation.T),
+        "axis": smallest_turn(tool.rotation[:, 2], target.rotation[:, 2]),
+        "position": np.zeros(3),
+    }[task]
+    wanted = np.concatenate([target.translation - tool.translation, turn])
+    assert np.abs(error - wanted).max() < 1e-12
+    # For an axis: turns about the tool's own x and y.
+    seen = np.eye(6)[: TASKS[task]]
+    if task == "axis":
+        seen[3:, 3:] = tool.rotation.T[:2]
+    assert np.abs(pull[: TASKS[task]] - seen @ wanted).max() < 1e-12
+    assert np.abs(rows[:, : TASKS[task]] - (seen @ geometric).T).max() < 1e-12
+    clamps = rng.uniform(0.05, 0.5, 2)
+    error, pull, _ = own.looked(q, target, task, clamps)
+    assert np.abs(error - wanted).max() < 1e-12
+    clamped = wanted.copy()
+    for part, clamp in zip(np.split(clamped, 2), clamps, strict=True):
+        part *= min(1.0, clamp / max(np.linalg.norm(part), 1e-300))
+    assert np.abs(pull[: TASKS[task]] - seen @ clamped).max() < 1e-12
 
 
 def turned(angle, axis):

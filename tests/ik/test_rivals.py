@@ -14,8 +14,8 @@ from simbridge import pose
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
 from simbridge.ik.parameters import SOLVERS, IterativeParameters
-from simbridge.ik.task import TASKS, freed, residual, task_jacobian
-from simbridge.kinematics import tool_path
+from simbridge.ik.task import TASKS, freed, residual
+from simbridge.kinematics import task_jacobian, tool_path
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
 from simbridge.trajectory import square

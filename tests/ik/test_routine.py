@@ -43,7 +43,8 @@ def shifted(how, row):
         row[i] += how.by[i]
 
 
-change.functions.update({Scale: scaled, Shift: shifted})
+change.declare(Scale, lambda: scaled)
+change.declare(Shift, lambda: shifted)
 
 
 def changed(how, rows, mask, counts, maxima):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simbridge.ik.codegen.lazy import Compiled
 from simbridge.ik.steps import (
     constrained,
     damped_least_squares,
@@ -18,6 +19,7 @@ from simbridge.ik.steps import (
     selectively_damped,
 )
 from simbridge.ik.steps.work import work_for
+from tests.ik.machine import machine_code
 
 # Drops what is singular to rounding, and keeps all that is merely near it.
 CUTOFF = 1e-9
@@ -43,7 +45,8 @@ class Case:
         work = work_for(self.n)
         for array in work:
             array[...] = 5
-        returned = step(jacobian, e, self.m, self.q, *parameters, work, dq)
+        run = machine_code(step) if isinstance(step, Compiled) else step
+        returned = run(jacobian, e, self.m, self.q, *parameters, work, dq)
         assert np.all(np.isfinite(dq))
         return dq, returned
 
@@ -206,11 +209,22 @@ def test_no_other_length_of_the_transpose_leaves_less_error(case):
     assert left(1.0) <= min(left(share) for share in (0.0, 0.5, 0.99, 1.01, 2.0)) * (1.0 + 1e-12)
 
 
+independent_rows = machine_code(constrained.independent_rows)
+both_motions = machine_code(constrained.step)
+
+
+def whole_step(error, rows, rank, hessian, gradient, work, dq):
+    """Both motions in one: what lessens the error, and all else."""
+    drift = np.full(len(dq), 9.0)
+    both_motions(error, np.zeros(6), rows, rank, hessian, gradient, work, dq, drift)
+    dq += drift
+
+
 def constrained_step(jacobian, error, rows, q, weights, natural, cutoff, work, dq):
     """The whole step with one soft row a joint, dq_i = natural_i, and how many strict rows depend on others."""
     hessian = 2.0 * np.diag(weights) / (weights.max() or 1.0)
-    rank = constrained.independent_rows(jacobian, rows, cutoff, work)
-    constrained.step(error, rows, rank, hessian, hessian @ natural, work, dq)
+    rank = int(independent_rows(jacobian, rows, cutoff, work))
+    whole_step(error, rows, rank, hessian, hessian @ natural, work, dq)
     return rows - rank
 
 
@@ -237,6 +251,22 @@ def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pul
     assert np.abs(free @ gradient).max() <= 1e-10 * (1.0 + np.abs(gradient).max())
 
 
+@given(any_case)
+def test_the_two_motions_of_the_constrained_step_are_those_of_the_error_alone_and_of_all_else(case):
+    hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
+    parts = [np.full(case.n, 9.0) for _ in range(2)]
+    work, none = work_for(case.n), np.zeros(6)
+    jacobian, error = np.zeros((case.n, 6)), np.zeros(6)
+    jacobian[:, : case.m], error[: case.m] = case.j.T, case.e
+    assert independent_rows(jacobian, case.m, CUTOFF, work) == rank
+    both_motions(error, none, case.m, rank, hessian, gradient, work, *parts)
+    for part, own_error, own_gradient in zip(parts, (error, none), (0.0 * gradient, gradient), strict=True):
+        alone = np.empty(case.n)
+        independent_rows(jacobian, case.m, CUTOFF, work)
+        whole_step(own_error, case.m, rank, hessian, own_gradient, work, alone)
+        close(part, alone)
+
+
 @given(regular_case)
 def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case):
     if case.m > case.n:
@@ -245,7 +275,7 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
     hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
 
     def step(jacobian, error, rows, q, work, dq):
-        constrained.step(error, rows, constrained.independent_rows(jacobian, rows, 1e-9, work), *system, work, dq)
+        whole_step(error, rows, int(independent_rows(jacobian, rows, 1e-9, work)), *system, work, dq)
 
     system = (hessian, gradient)
     kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])

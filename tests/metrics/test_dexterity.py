@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import simbridge
-from simbridge.ik.kernels import tool_jacobian
+from simbridge.kinematics import task_jacobians
 from simbridge.metrics import dexterity, near_limits, near_singularity
 
 Array = NDArray[Any]
@@ -27,7 +27,7 @@ def planar(joints: Array) -> Array:
 
 def ur10(joints: Array) -> Array:
     robot = simbridge.load_robot("ur10")
-    return np.stack([tool_jacobian(robot.placements, robot.prismatic, q) for q in joints])
+    return task_jacobians(robot.placements, robot.prismatic, joints, "pose")
 
 
 def test_manipulability_of_a_planar_arm_is_the_sine_of_its_elbow() -> None:

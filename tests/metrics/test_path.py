@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -158,6 +160,19 @@ def test_a_path_of_one_place_has_distances_and_no_lag() -> None:
         np.testing.assert_allclose(found.distance, [0.005, 0.0])
         np.testing.assert_allclose(found.lag, 0.0)
         assert np.isnan(found.lag_time).all()
+
+
+def test_a_later_process_finds_the_machine_code_and_needs_no_numba() -> None:
+    contour_error(TIMES, CORNERS, [1.0], [[0.1, 0.003, 0.3]])
+    text = """
+import sys
+sys.modules["numba"] = None
+from simbridge.metrics import contour_error
+found = contour_error([0.0, 1.0], [[0.0, 0.0, 0.0], [0.2, 0.0, 0.0]], [0.5], [[0.08, 0.003, 0.0]])
+print(f"{found.distance[0]:.6f} {found.lag[0]:.6f}")
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert (done.stdout.split(), done.stderr) == (["0.003000", "0.020000"], "")
 
 
 def test_a_tool_far_off_is_measured_all_the_same() -> None:

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.evaluation import Evaluation
-from simbridge.ik.kernels import tool_poses
+from simbridge.kinematics import tool_poses
 from simbridge.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory

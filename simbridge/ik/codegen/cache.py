@@ -64,9 +64,16 @@ class Store:
         return path
 
 
+@lru_cache(maxsize=1)
+def _maker() -> str:
+    """The text of what makes machine code of a text, and calls it."""
+    return "".join(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in ("machine_code", "routine"))
+
+
 def _content_hash(text: str) -> str:
     depends = (
         text,
+        _maker(),
         *(importlib.metadata.version(name) for name in ("numba", "llvmlite", "numpy")),
         platform.python_version(),
         platform.machine(),

@@ -1,20 +1,27 @@
-"""The compiled functions of a robot."""
+"""The compiled functions of a robot, shared by all arms of one build: chains with the same places of zeros and ones."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from simbridge.ik.arrays import Array, Flags
 from simbridge.ik.codegen.cache import Store
 from simbridge.ik.codegen.conditioning import Conditioning
 from simbridge.ik.codegen.routine import Routine
-from simbridge.ik.codegen.source import conditioning_source, forward_dynamics_source, structure
+from simbridge.ik.codegen.source import (
+    conditioning_source,
+    forward_dynamics_source,
+    jacobians_source,
+    look_source,
+    poses_source,
+    structure,
+)
+from simbridge.ik.twin import Twin
 from simbridge.robot import Robot
-
-Array = NDArray[np.float64]
 
 
 class Module:
@@ -26,16 +33,18 @@ class Module:
     """
 
     def __init__(self, text: str, purpose: str) -> None:
-        self._text, self._purpose = text, purpose
+        self.text, self._purpose = text, purpose
 
     def routine(self, name: str) -> Routine:
-        """A function of the module."""
-        return Routine(name, self._purpose, self._text, lambda: self._run()[name])
+        """A function of the module, compiled."""
+        return Routine(name, self._purpose, self.text, lambda: self.function(name))
 
-    def _run(self) -> dict[str, Any]:
+    def function(self, name: str) -> Callable[..., None]:
+        """A function of the module, to be compiled."""
         names: dict[str, Any] = {}
-        exec(compile(self._text, Store(self._text).print(self._text), "exec"), names)
-        return names
+        exec(compile(self.text, Store(self.text).print(self.text), "exec"), names)
+        made: Callable[..., None] = names[name]
+        return made
 
 
 class ForwardDynamicsKernel:
@@ -47,34 +56,84 @@ class ForwardDynamicsKernel:
 
 
 def forward_dynamics_kernel(robot: Robot, task: str = "pose") -> ForwardDynamicsKernel:
-    """The forward-dynamics loops for a robot and a task; arms of one build share them, whatever their TCP."""
-    return _forward_dynamics(structure(robot.placements).tobytes(), tuple(robot.prismatic.tolist()), task)
+    """The forward-dynamics loops for a robot and a task."""
+    return _forward_dynamics(_build(robot.placements, robot.prismatic), task)
 
 
-@lru_cache(maxsize=64)
-def _forward_dynamics(frames: bytes, slides: tuple[bool, ...], task: str) -> ForwardDynamicsKernel:
-    return ForwardDynamicsKernel(forward_dynamics_source(_placements(frames), slides, task))
+def look(robot: Robot, task: str) -> Module:
+    """The module with the function `look`: the error and the Jacobian of a task."""
+    return _look(_build(robot.placements, robot.prismatic), task)
 
 
-@lru_cache(maxsize=64)
-def _conditioning(frames: bytes, slides: tuple[bool, ...]) -> Routine:
-    text = conditioning_source(_placements(frames), slides)
-    return Module(text, "experiment for this build of arm").routine("accumulated")
+def poses(placements: Array, prismatic: Flags) -> Routine:
+    """The loop `poses` of `kinematics.py` for a chain: placements (n + 1, 4, 4), prismatic (n,)."""
+    return _poses(_build(placements, prismatic))
 
 
-def _placements(frames: bytes) -> Array:
-    return np.frombuffer(frames).reshape(-1, 3, 4)
+def jacobians(placements: Array, prismatic: Flags, task: str) -> Routine:
+    """The loop `jacobians` of `kinematics.py` for a chain and a task."""
+    return _jacobians(_build(placements, prismatic), task)
 
 
-def conditioning(robot: Robot, configurations: Array, conditioned: Array, naive: Array) -> Conditioning:
+def conditioning(
+    placements: Array, prismatic: Flags, configurations: Array, conditioned: Twin, naive: Twin
+) -> Conditioning:
     """Experiment A: how evenly the tool accelerates, over configurations.
 
     Args:
-        robot: The arm.
+        placements, prismatic: The chain, as `Robot` has it.
         configurations: Joint positions (T, n), rad.
-        conditioned, naive: Tool mass, tool inertia, link mass, link inertia (4,) of the two twins.
+        conditioned, naive: The two twins.
     """
     mean, variance, matrices = np.zeros((3, 3, 6, 6))
-    run = _conditioning(structure(robot.placements).tobytes(), tuple(robot.prismatic.tolist()))
-    run(robot.placements, configurations, conditioned, naive, mean, variance, matrices)
+    twins = np.array(conditioned.numbers), np.array(naive.numbers)
+    _conditioning(_build(placements, prismatic))(placements, configurations, *twins, mean, variance, matrices)
     return Conditioning(mean, variance)
+
+
+class Build(NamedTuple):
+    """What all arms of one build share: the structure of the frames, as bytes, and which joints slide."""
+
+    frames: bytes
+    slides: tuple[bool, ...]
+
+    @property
+    def chain(self) -> tuple[Array, tuple[bool, ...]]:
+        """As the printers take it."""
+        return np.frombuffer(self.frames).reshape(-1, 3, 4), self.slides
+
+
+def _build(placements: Array, prismatic: Flags) -> Build:
+    return _build_of(placements.tobytes(), prismatic.tobytes())
+
+
+@lru_cache(maxsize=256)
+def _build_of(placements: bytes, prismatic: bytes) -> Build:
+    frames = structure(np.frombuffer(placements).reshape(-1, 4, 4))
+    return Build(frames.tobytes(), tuple(np.frombuffer(prismatic, dtype=bool).tolist()))
+
+
+@lru_cache(maxsize=64)
+def _forward_dynamics(build: Build, task: str) -> ForwardDynamicsKernel:
+    return ForwardDynamicsKernel(forward_dynamics_source(*build.chain, task))
+
+
+@lru_cache(maxsize=64)
+def _look(build: Build, task: str) -> Module:
+    return Module(look_source(*build.chain, task), f"{task} error of this build of arm")
+
+
+@lru_cache(maxsize=64)
+def _poses(build: Build) -> Routine:
+    return Module(poses_source(*build.chain), "forward kinematics of this build of arm").routine("poses")
+
+
+@lru_cache(maxsize=64)
+def _jacobians(build: Build, task: str) -> Routine:
+    text = jacobians_source(*build.chain, task)
+    return Module(text, "Jacobian of this build of arm").routine("jacobians")
+
+
+@lru_cache(maxsize=64)
+def _conditioning(build: Build) -> Routine:
+    return Module(conditioning_source(*build.chain), "experiment for this build of arm").routine("accumulated")

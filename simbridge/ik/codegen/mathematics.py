@@ -105,6 +105,19 @@ def jacobian(at: Frames, slides: Sequence[bool]) -> list[Vector]:
     ]
 
 
+def task_rows(at: Frames, motion: Vector, task: str = "pose") -> Vector:
+    """What a task sees of a twist or an error: all; or translation alone; or, of an axis, the turns that tilt it.
+
+    Those are the turns about the tool's own x and y axes, which is all of a turn that moves its z axis.
+    """
+    if task == "position":
+        return motion[:3]
+    if task == "axis":
+        x, y, _ = columns(at.rotation)
+        return [*motion[:3], dot(x, motion[3:]), dot(y, motion[3:])]
+    return motion
+
+
 def mass_matrix(at: Frames, twists: list[Vector], twin: Sequence[Scalar]) -> Matrix:
     """The virtual twin's mass matrix, lower triangle, by composite rigid bodies.
 

@@ -13,11 +13,18 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.codegen import loops, mathematics
+from simbridge.ik.codegen import kinematics, loops, mathematics
 from simbridge.ik.codegen.expression import Scalar, Trace, statements
 
-# Angles of pi/2 and pi are meant exactly; a double cannot say so.
-_SNAP = 1e-9
+# Angles of pi/2 and pi are meant exactly; a double cannot say so, and products of a few of them even less.
+_SNAP = 1e-14
+
+# What the rotation's part of a task's error calls.
+_LOGARITHM: dict[str, tuple[Callable[..., object], ...]] = {
+    "pose": (mathematics.rotation_vector,),
+    "axis": (mathematics.axis_turn,),
+    "position": (),
+}
 
 _HEADER = '''"""Made by simbridge for chains of this structure; it may be deleted at any time.
 
@@ -42,8 +49,6 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
     slides = [bool(slide) for slide in prismatic]
     helpers = (
         mathematics.cosine_and_sine,
-        mathematics.rotation_vector,
-        mathematics.axis_turn,
         mathematics.shortened,
         loops.aim,
         loops.potential,
@@ -55,7 +60,7 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
     return "\n\n".join(
         [
             _header(placements, slides),
-            *("@inlined\n" + _copied(function) for function in helpers),
+            *_helpers(*helpers, *_LOGARITHM[task]),
             _move(placements, slides, task),
             *(_copied(function) for function in (loops.track, loops.accumulate, loops.solve)),
         ]
@@ -79,8 +84,67 @@ def conditioning_source(placements: NDArray[np.float64], prismatic: Sequence[boo
     results = [(f"{name}[{i}, {j}]", m[i][j]) for name, m in matrices for i in range(6) for j in range(i + 1)]
     arguments = "placements, q, conditioned, naive, plain, conditioned_out, naive_out"
     function = _function("mobility", arguments, "J J^T, and J H^-1 J^T of two twins: lower triangles.", trace, results)
-    turn = "@inlined\n" + _copied(mathematics.cosine_and_sine)
-    return "\n\n".join([_header(placements, slides), turn, function, _copied(conditioning.accumulated)])
+    turn = _helpers(mathematics.cosine_and_sine)
+    return "\n\n".join([_header(placements, slides), *turn, "@inlined\n" + function, _copied(conditioning.accumulated)])
+
+
+def look_source(placements: NDArray[np.float64], prismatic: Sequence[bool], task: str) -> str:
+    """The module of function `look`, with which every solver that works on the Jacobian begins (see `look.py`)."""
+    slides = [bool(slide) for slide in prismatic]
+    trace = Trace()
+    target = _names(trace, "target", 12)
+    clamp = [trace.name("translation_clamp"), trace.name("rotation_clamp")]
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    error = mathematics.pose_error(target[:3], [target[3:6], target[6:9], target[9:]], at, task)
+    pull = mathematics.task_rows(at, mathematics.clamped(error, clamp), task)
+    twists = [mathematics.task_rows(at, twist, task) for twist in mathematics.jacobian(at, slides)]
+    rows = [entry for j, twist in enumerate(twists) for entry in _into(f"jacobian[{j}, {{}}]", twist)]
+    arguments = "chain, q, target, translation_clamp, rotation_clamp, error, pull, jacobian"
+    about = "The error at q; what of it pulls, clamped, in the task's rows; the Jacobian's rows, a joint each."
+    results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *rows]
+    return "\n\n".join(
+        [
+            _header(placements, slides),
+            *_helpers(mathematics.cosine_and_sine, mathematics.shortened),
+            *_helpers(*_LOGARITHM[task]),
+            _function("look", arguments, about, trace, results, "placements = chain.placements"),
+        ]
+    )
+
+
+def poses_source(placements: NDArray[np.float64], prismatic: Sequence[bool]) -> str:
+    """The module of the loop `poses` of `kinematics.py`."""
+    slides = [bool(slide) for slide in prismatic]
+    trace = Trace()
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    frame = [*at.position, *(entry for row in at.rotation for entry in row)]
+    about = "The tool's position (3) and rotation matrix (9, row by row)."
+    return "\n\n".join(
+        [
+            _header(placements, slides),
+            *_helpers(mathematics.cosine_and_sine, kinematics.quaternion),
+            "@inlined\n" + _function("tool_at", "placements, q, tool", about, trace, _into("tool[{}]", frame)),
+            _copied(kinematics.poses),
+        ]
+    )
+
+
+def jacobians_source(placements: NDArray[np.float64], prismatic: Sequence[bool], task: str) -> str:
+    """The module of the loop `jacobians` of `kinematics.py`."""
+    slides = [bool(slide) for slide in prismatic]
+    trace = Trace()
+    at = mathematics.frames(_symbols(trace, placements), slides, _names(trace, "q", len(slides)))
+    twists = [mathematics.task_rows(at, twist, task) for twist in mathematics.jacobian(at, slides)]
+    rows = [entry for i, row in enumerate(mathematics.columns(twists)) for entry in _into(f"out[{i}, {{}}]", row)]
+    about = "The task's rows of the Jacobian (m, n)."
+    return "\n\n".join(
+        [
+            _header(placements, slides),
+            *_helpers(mathematics.cosine_and_sine),
+            "@inlined\n" + _function("rows_at", "placements, q, out", about, trace, rows),
+            _copied(kinematics.jacobians),
+        ]
+    )
 
 
 def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str:
@@ -109,8 +173,8 @@ def _move(placements: NDArray[np.float64], slides: list[bool], task: str) -> str
         "The error at q, what of it pulls (its clamped part), and the acceleration H^-1 J^T (Kp pull + damping "
         "(pull - last pull)) with a ballast on H's diagonal, followed by how fast the potential falls along it."
     )
-    results = [*_into("error", error), *_into("pull", pull), *_into("motion", [*motion, slope])]
-    return _function("move", arguments, about, trace, results)
+    results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *_into("motion[{}]", [*motion, slope])]
+    return "@inlined\n" + _function("move", arguments, about, trace, results)
 
 
 def structure(placements: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -137,13 +201,20 @@ def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
     return [trace.name(f"{array}[{i}]") for i in range(count)]
 
 
-def _into(array: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
-    return [(f"{array}[{i}]", value) for i, value in enumerate(values)]
+def _into(places: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
+    return [(places.format(i), value) for i, value in enumerate(values)]
 
 
-def _function(name: str, arguments: str, about: str, trace: Trace, results: list[tuple[str, Scalar]]) -> str:
-    body = "\n".join(f"    {line}" for line in statements(trace, results))
-    return f'@inlined\ndef {name}({arguments}):\n    """{about}"""\n{body}\n'
+def _function(
+    name: str, arguments: str, about: str, trace: Trace, results: list[tuple[str, Scalar]], first: str = ""
+) -> str:
+    lines = [f'"""{about}"""', *([first] if first else []), *statements(trace, results)]
+    body = "\n".join(f"    {line}" for line in lines)
+    return f"def {name}({arguments}):\n{body}\n"
+
+
+def _helpers(*functions: Callable[..., object]) -> list[str]:
+    return ["@inlined\n" + _copied(function) for function in functions]
 
 
 def _copied(function: Callable[..., object]) -> str:

@@ -10,7 +10,8 @@ with the weights W of the soft rows, which the lecture has for joints only.
 
 from __future__ import annotations
 
-from simbridge.ik.chain import Array, compiled
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import decompose, solve_rank_revealing
 from simbridge.ik.steps.work import Work
 
@@ -35,13 +36,24 @@ def independent_rows(jacobian: Array, rows: int, cutoff: float, work: Work) -> i
 
 
 @compiled
-def step(error: Array, rows: int, rank: int, hessian: Array, gradient: Array, work: Work, dq: Array) -> None:
-    """The motion that obeys the strict rows and, of those that do, has the least soft cost.
+def step(
+    error: Array,
+    beside: Array,
+    rows: int,
+    rank: int,
+    hessian: Array,
+    gradient: Array,
+    work: Work,
+    dq: Array,
+    drift: Array,
+) -> None:
+    """Two motions whose sum obeys the strict rows and, of those that do, has the least soft cost.
 
-    Where as many strict rows as joints are independent they decide alone, and the system is not asked.
+    `dq` does what lessens the error, and no more than that; `drift` does all else. Where as many strict rows as joints
+    are independent they decide alone, and the system is not asked.
 
     Args:
-        error: e (rows or more,).
+        error, beside: The strict rows' e in two parts (rows or more,): of `dq` and of `drift`.
         rows, rank: Of the strict rows, as `independent_rows` left them in `work`.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that it does not drown the strict rows.
         gradient: 2 A^T W b (n,), on the same scale.
@@ -49,26 +61,27 @@ def step(error: Array, rows: int, rank: int, hessian: Array, gradient: Array, wo
     n = hessian.shape[0]
     if rank == n:
         for j in range(n):
-            dq[j] = 0.0
+            dq[j], drift[j] = 0.0, 0.0
         for i in range(rank):
-            wanted = _along(i, error, rows, work)
+            wanted, other = _along(i, error, rows, work), _along(i, beside, rows, work)
             for j in range(n):
                 dq[j] += wanted * work.joints[i, j]
+                drift[j] += other * work.joints[i, j]
         return
-    kkt, solution, size = work.matrix, work.vector, n + rank
+    kkt, sides, size = work.matrix, work.sides, n + rank
     for a in range(size):
         for b in range(size):
             kkt[a, b] = hessian[a, b] if a < n and b < n else 0.0
     for j in range(n):
-        solution[j] = gradient[j]
+        sides[0, j], sides[1, j] = 0.0, gradient[j]
     for i in range(rank):
-        solution[n + i] = _along(i, error, rows, work)
+        sides[0, n + i], sides[1, n + i] = _along(i, error, rows, work), _along(i, beside, rows, work)
         for j in range(n):
             kkt[n + i, j] = work.joints[i, j]
             kkt[j, n + i] = work.joints[i, j]
-    solve_rank_revealing(kkt, solution, size, work.order)
+    solve_rank_revealing(kkt, sides, size, work.order)
     for j in range(n):
-        dq[j] = solution[j]
+        dq[j], drift[j] = sides[0, j], sides[1, j]
 
 
 @compiled

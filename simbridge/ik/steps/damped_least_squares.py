@@ -6,7 +6,8 @@ University of Bath, 2017.
 
 from __future__ import annotations
 
-from simbridge.ik.chain import Array, compiled
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import solve_positive_definite
 from simbridge.ik.steps.products import joint_gram, task_gram, to_joints, to_task
 from simbridge.ik.steps.work import Work

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from simbridge.ik.chain import Array, compiled
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.lazy import compiled
 
 
 @compiled

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.chain import Array, compiled
+from simbridge.ik.arrays import Array
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import EPSILON, decompose
 from simbridge.ik.steps.work import Work
 

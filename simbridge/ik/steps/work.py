@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.chain import Array, Counts
+from simbridge.ik.arrays import Array, Counts
 
 
 class Work(NamedTuple):
@@ -16,6 +16,8 @@ class Work(NamedTuple):
     """(n + 6, n + 6): the system to solve."""
     vector: Array
     """(n + 6,): its right-hand side and solution."""
+    sides: Array
+    """(2, n + 6): the same, of two systems in one."""
     order: Counts
     """(n + 6,): its pivots."""
     motion: Array
@@ -36,6 +38,7 @@ def work_for(joints: int, rows: int = 6) -> Work:
     return Work(
         np.zeros((size, size)),
         np.zeros(size),
+        np.zeros((2, size)),
         np.zeros(size, np.int64),
         np.zeros(joints),
         np.zeros(6),
