@@ -77,13 +77,13 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
 def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> None:
     sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
-    first = f"the first is sample {sample} at {time:.3f} s, which stays {_away(distance, angle)} away"
+    first = f"the first is sample {sample} at {time:.3f} s, which stays {away(distance, angle)} away"
     few = np.unique(np.linspace(0, len(trajectory.poses) - 1, 25).astype(int))
     _, residuals, attained = solver.solve_each(trajectory.poses[few], solver.robot.home)
     # The first lies only just past what can be attained; how far the motion leaves that says more.
     worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
     if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
-        first += f", and sample {few[worst]} even {_away(*residuals[worst])}"
+        first += f", and sample {few[worst]} even {away(*residuals[worst])}"
     far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
     if not attained.any():
         slip = "; are these millimetres? Positions are in metres" if far > _UNIT_SLIP else ""
@@ -101,9 +101,10 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)
 
 
-def _away(distance: float, angle: float) -> str:
+def away(distance: float, angle: float) -> str:
     """A residual (m, rad) for people, with as many digits as it takes to tell it from none."""
-    return f"{millimetres(distance)} mm and {degrees(angle)} degrees"
+    length = f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
+    return f"{length} and {degrees(angle)} degrees"
 
 
 def check_setpoints(

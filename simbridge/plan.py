@@ -9,11 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.check import Peaks, check_reach, check_setpoints
+from simbridge.check import Peaks, away, check_reach, check_setpoints
 from simbridge.collision import CollisionModel
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
+from simbridge.ik.forward_dynamics import TOLERANCE
 from simbridge.ik.solver import Solver
 from simbridge.limiter import limited, stretched_times, tool_speeds
+from simbridge.readable import degrees, listed
 from simbridge.robot import Robot
 from simbridge.scenario import OnLimits, Scenario
 from simbridge.surroundings import BARE_FLOOR, Surroundings
@@ -182,19 +184,25 @@ def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     """The plan's first joints: solved from home, never from the measured arm, so that a plan is the same everywhere."""
     solver = solver.reaching
     solution = solver.solve(trajectory.start, robot.home)
-    if not solution.converged:
-        # The reach check words the refusal, with what it knows of the other targets.
-        times = np.zeros(1)
-        check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
-        raise TargetOutOfReach(
-            "The plan was refused: the first target can only be attained outside of the joint limits. Move the "
-            "trajectory, or begin from another posture (--home).",
-            sample=0,
-            time=0.0,
-            distance=solution.distance,
-            angle=solution.angle,
-        )
-    return solution.q
+    outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
+    # `solve` asks for more than the reach check asks of every target; that much is enough of the first, too.
+    attained = solution.distance <= TOLERANCE[0] and solution.angle <= TOLERANCE[1]
+    if solution.converged or (attained and not len(outside)):
+        return solution.q
+    # The reach check words the refusal, with what it knows of the other targets.
+    times = np.zeros(1)
+    check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
+    reason = f"the nearest posture found to the first target stays {away(solution.distance, solution.angle)} away"
+    if attained:
+        beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
+        reason = f"the first target can only be attained outside of the joint limits ({beyond})"
+    raise TargetOutOfReach(
+        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture (--home).",
+        sample=0,
+        time=0.0,
+        distance=solution.distance,
+        angle=solution.angle,
+    )
 
 
 def _stretched(

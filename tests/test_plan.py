@@ -224,6 +224,49 @@ def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through)
     assert "millimetres" not in str(caught.value)
 
 
+def standing(q):
+    """A trajectory that stays where joint positions (6,) put the tool."""
+    return Trajectory(np.array([0.0, 0.1]), np.repeat(tool_path(ROBOT, np.array(q)[None]), 2, axis=0))
+
+
+def test_a_start_with_a_nearly_stretched_elbow_is_planned():
+    target = standing([1.371, -0.638, -0.006, -1.892, 2.699, -1.887])
+    plan = make_plan(ROBOT, Scenario(target), SOLVER, surroundings=Surroundings(floor=None))[0]
+    assert np.abs(tool_path(ROBOT, plan.setpoints)[:, :3] - target.poses[0, :3]).max() < 1e-9
+
+
+def test_a_start_that_is_only_attained_beyond_a_joint_limit_is_refused_with_the_joint():
+    """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it; neither is allowed."""
+    pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
+    robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
+    told = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
+    with pytest.raises(TargetOutOfReach, match=told) as caught:
+        planned(standing(HOME), robot=robot, solver=ForwardDynamics(robot))
+    assert caught.value.distance < 1e-9
+
+
+class Missing(ForwardDynamics):
+    """Ends within the joint limits, and so far from its target."""
+
+    def __init__(self, distance):
+        super().__init__(ROBOT)
+        self.distance = distance
+
+    def solve(self, target, q0=None):
+        return replace(super().solve(target, q0), converged=False, distance=self.distance)
+
+
+def test_of_the_first_target_no_more_is_asked_than_of_the_others():
+    plan = planned(standing(HOME), solver=Missing(0.9e-6))
+    assert np.abs(plan.setpoints - HOME).max() < 1e-9
+
+
+def test_a_start_that_is_missed_within_the_limits_is_refused_with_how_far_it_is_missed():
+    with pytest.raises(TargetOutOfReach, match=r"stays 2\.30 µm and 0.* degrees away") as caught:
+        planned(standing(HOME), solver=Missing(2.3e-6))
+    assert "joint limits" not in str(caught.value)
+
+
 @pytest.mark.parametrize("period", [0.0, -0.008, np.nan, np.inf])
 def test_a_period_that_is_no_positive_number_is_refused(period):
     with pytest.raises(InvalidParameter, match="period"):

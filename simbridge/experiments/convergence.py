@@ -13,14 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
+from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import Picture, colour_of
+from simbridge.experiments.layout import step_target
 from simbridge.experiments.outcome import Outcome, Table, compared, near, written
 from simbridge.experiments.parameters import ConvergenceParameters
-from simbridge.experiments.setting import distinct, errors, is_the_papers, solver_named, step_target
+from simbridge.experiments.setting import distinct, errors, is_the_papers, solver_named
 from simbridge.ik.solver import Array, Solver
 from simbridge.readable import plain
 from simbridge.report.palette import GRID
-from simbridge.robot import Robot, load_robot
+from simbridge.robot import Robot
 
 CLOSE = 0.01
 """What counts as arrived, m."""
@@ -76,9 +78,8 @@ class Step:
         return max(0.0, float(beyond.max()))
 
 
-def measure(robot: Robot, solvers: Mapping[str, Solver], iterations: int = 150) -> dict[str, Step]:
-    """Every solver, one iteration a step, from home to the distant target."""
-    target = step_target(robot)
+def measure(robot: Robot, solvers: Mapping[str, Solver], target: Array, iterations: int = 150) -> dict[str, Step]:
+    """Every solver, one iteration a step, from home to a distant target (7,)."""
     targets = np.tile(target, (iterations, 1))
     steps = {}
     for name, solver in solvers.items():
@@ -101,10 +102,12 @@ def figures(steps: Mapping[str, Step]) -> dict[str, float]:
 
 def run(parameters: ConvergenceParameters) -> Outcome:
     """The command."""
-    robot = load_robot(parameters.robot)
+    chosen = arm(parameters)
+    robot = chosen.robot
     settings = {"dt": 1.0, "iterations": 1, "kp": (parameters.kp,)}
     solvers = {name: solver_named(robot, name, **settings) for name in distinct(parameters.solver)}
-    steps = measure(robot, solvers, parameters.iterations)
+    target, about_target = step_target(robot)
+    steps = measure(robot, solvers, target, parameters.iterations)
     found = figures(steps)
     rows = [
         (
@@ -123,12 +126,17 @@ def run(parameters: ConvergenceParameters) -> Outcome:
         figures=found,
         comparisons=compared(found, EXPECTED, known),
         data={
-            "target": step_target(robot).tolist(),
+            "arm": chosen.as_data(),
+            "target": target.tolist(),
             "errors": {name: step.errors.tolist() for name, step in steps.items()},
         },
         tables=[Table(f"One step of the target, {parameters.iterations} iterations", columns, rows)],
         pictures={"convergence.png": _curves(steps)},
-        notes=["Rotation: the largest component of its error on the way; the target is not turned."],
+        notes=[
+            "Rotation: the largest component of its error on the way; the target is not turned.",
+            *chosen.notes,
+            *filter(None, [about_target]),
+        ],
     )
 
 

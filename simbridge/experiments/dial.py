@@ -18,8 +18,9 @@ from matplotlib.figure import Figure, SubFigure
 
 from simbridge import pose
 from simbridge.experiments.drawing import WANTED, Picture, colour_of
+from simbridge.experiments.layout import posture_at
 from simbridge.experiments.outcome import Table, written
-from simbridge.experiments.setting import DT, RATE, MovingSquare, has_gain, posture_at, rms, solver_named
+from simbridge.experiments.setting import DT, RATE, MovingSquare, has_gain, rms, solver_named
 from simbridge.ik.solver import Array, Solver
 from simbridge.kinematics import tool_path
 from simbridge.readable import plain
@@ -42,27 +43,27 @@ class SlowTargets:
     """What the solver is given of the moving square.
 
     Attributes:
-        speed: Of the true target on a UR10, m/s.
+        true: The target itself.
         rate: Measurements, Hz.
         noise: Standard deviation of each along each axis, m.
         seed: Of the noise.
     """
 
-    speed: float
+    true: MovingSquare
     rate: float
     noise: float
     seed: int
 
-    def of(self, robot: Robot) -> tuple[MovingSquare, Array]:
-        """The true target, and what is measured of it (T, 7), held in between."""
-        true = MovingSquare.of(robot, self.speed)
+    def measured(self, robot: Robot) -> Array:
+        """What is measured of it (T, 7), held in between; of an arm in a plane no noise leads out of it."""
+        true = self.true
         number = np.floor(true.times * self.rate + 1e-9)
         measured = pose.interpolate(true.times, true.poses, number / self.rate)
         noise = np.random.default_rng(self.seed).normal(0.0, self.noise, (int(number[-1]) + 1, 3))
         if robot.planar:
             noise[:, 2] = 0.0
         measured[:, :3] += noise[number.astype(int)]
-        return true, measured
+        return measured
 
 
 @dataclass(frozen=True)
@@ -108,8 +109,8 @@ def measure(robot: Robot, solver: Solver, slow: SlowTargets, kp: float | None = 
     Raises:
         TargetOutOfReach: The arm does not reach the first corner.
     """
-    true, measured = slow.of(robot)
-    joints = solver.track(measured, posture_at(robot, true.poses[0]))
+    true = slow.true
+    joints = solver.track(slow.measured(robot), posture_at(robot, true.poses[0]))
     points = tool_path(robot, joints)[true.second, :3]
     acceleration = rms(np.diff(joints, 2, axis=0)[true.second] * RATE**2)
     off = rms(_from_square(points, true.corners))
@@ -166,7 +167,7 @@ def picture(robot: Robot, slow: SlowTargets, settings: Sequence[Setting]) -> Pic
     """The first edge over time for three gains, and what is gained and lost along the dial."""
 
     def draw(figure: Figure) -> None:
-        true, measured = slow.of(robot)
+        true, measured = slow.true, slow.measured(robot)
         # The first edge of the second lap runs along x: there y is what the noise does to it.
         edge = slice(true.second.start, true.second.start + (true.second.stop - true.second.start) // 4)
         left, right = np.asarray(figure.subfigures(1, 2, width_ratios=(1.25, 1.0)))

@@ -18,6 +18,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from simbridge import pose
+from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import Picture
 from simbridge.experiments.outcome import Expected, Outcome, Table, about, compared, near, written
 from simbridge.experiments.parameters import HomogenizationParameters
@@ -27,7 +28,7 @@ from simbridge.ik.solver import Array, Solver
 from simbridge.ik.twin import Twin
 from simbridge.kinematics import tool_path
 from simbridge.report.palette import INK
-from simbridge.robot import Robot, load_robot
+from simbridge.robot import Robot
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"
@@ -44,19 +45,21 @@ _SMALL = 1e-5
 _KDL = "an independent C++ implementation on Orocos KDL, 100,000 samples"
 
 
-def _known(name: str, diagonal: Sequence[float], variance: float) -> list[Expected]:
+def _known(name: str, diagonal: Sequence[float], variance: float, off: float = 0.02) -> list[Expected]:
     entries = zip(AXES, diagonal, strict=True)
     means = [about(f"{name}, mean {axis}", value, 0.02, _KDL) for axis, value in entries]
-    return [*means, about(f"{name}, largest variance", variance, 0.02, _KDL)]
+    return [*means, about(f"{name}, largest variance", variance, off, _KDL)]
 
 
+# The last variance is known to two digits, and differs by 0.9 % (standard deviation) from one draw to another.
 EXPECTED = (
     *_known(TRANSPOSE, (0.469, 0.469, 0.544, 2.13, 2.12, 1.75), 1.04),
     *_known(NAIVE, (0.576, 0.577, 0.829, 3.52, 3.51, 3.25), 1.76),
-    *_known(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017),
+    *_known(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017, off=0.04),
     near("alpha", 0.787, 0.002, _KDL),
 )
-"""Of a UR10."""
+"""Of a UR10, over as many joint positions as these or more: of fewer, chance takes some out of these bounds."""
+SAMPLES = 100_000
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def configurations(robot: Robot, samples: int, seed: int) -> Array:
     return np.random.default_rng(seed).uniform(low, high, (samples, robot.n))
 
 
-def measure(robot: Robot, samples: int = 100_000, seed: int = 0) -> dict[str, Spread]:
+def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Spread]:
     """The paper's three matrices, in one compiled pass."""
     chain = robot.placements, robot.prismatic
     found = conditioning(*chain, configurations(robot, samples, seed), Twin(), Twin.naive(robot.n))
@@ -125,7 +128,8 @@ def figures(spreads: Mapping[str, Spread]) -> dict[str, float]:
 
 def run(parameters: HomogenizationParameters) -> Outcome:
     """The command."""
-    robot = load_robot(parameters.robot)
+    chosen = arm(parameters)
+    robot = chosen.robot
     solvers = {name: solver_named(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)}
     measured = measure(robot, parameters.samples, parameters.seed)
     spreads = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
@@ -136,13 +140,17 @@ def run(parameters: HomogenizationParameters) -> Outcome:
         (name, *(f"{v:.3f}" for v in spread.diagonal), written(float(spread.variance.max())))
         for name, spread in spreads.items()
     ]
-    notes = [f"alpha = {found['alpha']:.4f}"]
-    if is_the_papers(robot):
+    papers, enough = is_the_papers(robot), parameters.samples >= SAMPLES
+    notes = [f"alpha = {found['alpha']:.4f} over these joint positions"]
+    if papers and enough:
         notes[0] += f"; the paper prints {PAPERS_ALPHA}, and no frame convention that was tried gives that."
+    elif papers:
+        notes.append(f"What is known are figures over {SAMPLES} joint positions: fewer are not compared with them.")
     return Outcome(
         figures=found,
-        comparisons=compared(found, EXPECTED, is_the_papers(robot)),
+        comparisons=compared(found, EXPECTED, papers and enough),
         data={
+            "arm": chosen.as_data(),
             "alpha": found["alpha"],
             "matrices": {
                 name: {key: getattr(spread, key).tolist() for key in ("mean", "variance", "std")}
@@ -153,7 +161,7 @@ def run(parameters: HomogenizationParameters) -> Outcome:
             Table(f"Mean diagonal over {parameters.samples} joint positions", ("matrix", *AXES, "largest var."), rows)
         ],
         pictures={"homogenization.png": _mosaics(spreads)},
-        notes=notes,
+        notes=[*notes, *(chosen.notes if solvers else ())],
     )
 
 

@@ -12,22 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
+from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import WANTED, Picture, colour_of
+from simbridge.experiments.layout import Layout, layout, posture_at
 from simbridge.experiments.outcome import Outcome, Table, between, compared, near, written
 from simbridge.experiments.parameters import InterpolationParameters
-from simbridge.experiments.setting import (
-    DT,
-    distinct,
-    is_the_papers,
-    orientation,
-    posture_at,
-    solver_named,
-)
+from simbridge.experiments.setting import DT, distinct, is_the_papers, solver_named
 from simbridge.ik.solver import Array, Solver
 from simbridge.kinematics import tool_path
 from simbridge.readable import plain
-from simbridge.robot import Robot, load_robot
-from simbridge.trajectory import corners, paper_size
+from simbridge.robot import Robot
+from simbridge.trajectory import corners
 
 CLOSE = 0.001
 """What counts as arrived, m."""
@@ -77,14 +72,13 @@ class Edge:
         return float(last * self.iterations) if last < len(self.points) else math.nan
 
 
-def measure(robot: Robot, solvers: Mapping[str, Solver], steps: int = 1000) -> dict[str, list[Edge]]:
+def measure(robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: int = 1000) -> dict[str, list[Edge]]:
     """Every solver along the four edges, each from the same posture at the edge's start.
 
     Raises:
         TargetOutOfReach: The arm does not reach a corner.
     """
-    size = paper_size(robot)
-    targets = corners(size.side, size.centre, orientation=orientation(robot)).poses[:4]
+    targets = corners(place.side, place.centre, orientation=place.orientation).poses[:4]
     starts = [posture_at(robot, target) for target in targets]
     edges: dict[str, list[Edge]] = {name: [] for name in solvers}
     for name, solver in solvers.items():
@@ -111,10 +105,12 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
 
 def run(parameters: InterpolationParameters) -> Outcome:
     """The command."""
-    robot = load_robot(parameters.robot)
+    chosen = arm(parameters)
+    robot = chosen.robot
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
     solvers = {name: solver_named(robot, name, **settings) for name in distinct(parameters.solver)}
-    edges = measure(robot, solvers, parameters.steps)
+    place = layout(robot)
+    edges = measure(robot, solvers, place, parameters.steps)
     found = figures(edges)
     rows = [
         (
@@ -131,6 +127,8 @@ def run(parameters: InterpolationParameters) -> Outcome:
         figures=found,
         comparisons=compared(found, EXPECTED, known),
         data={
+            "arm": chosen.as_data(),
+            "square": place.as_data(),
             "edges": {
                 name: [
                     {
@@ -141,10 +139,11 @@ def run(parameters: InterpolationParameters) -> Outcome:
                     for edge in four
                 ]
                 for name, four in edges.items()
-            }
+            },
         },
         tables=[Table("Corner to corner", ("solver", "edge", "off the line, mm", "1 mm after iterations"), rows)],
         pictures={"interpolation.png": _squares(edges)},
+        notes=[*chosen.notes, *filter(None, [place.note])],
     )
 
 

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias, get_args
 
 from tyro.conf import arg, subcommand
 
 from simbridge.errors import InvalidParameter
+from simbridge.flags.reading import Six, given, optional
 
 PAPERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""
+SQUARE = "square_tracking"
+"""The scenario of the paper's square."""
+
+Task: TypeAlias = Literal["pose", "axis", "position"]
+"""What of a target is asked for, the most first."""
 
 # Short of what memory and patience can bear.
 _MOST_SAMPLES = 10_000_000
 _MOST_ITERATIONS = 1_000_000
 
-_Out = Annotated[str | None, arg(metavar="DIR", help_behavior_hint="(default: one under runs/)")]
+_Out = Annotated[str | None, given("DIR", "one under runs/")]
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
 
@@ -34,9 +40,21 @@ def check_gains(name: str, values: Sequence[float]) -> None:
 
 
 @dataclass(frozen=True)
-class _Experiment:
+class Experiment:
+    """What all of them are told."""
+
     robot: str = "ur10"
     """A name in robots/, or a URDF or TOML file."""
+    link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
+    """Lengths of the links of a planar arm (planar2r, planar3r), m."""
+    tcp: Annotated[Six | None, optional(6), given("X Y Z RX RY RZ", "tool0")] = None
+    """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
+    task: Annotated[
+        Task | None,
+        optional(1, *get_args(Task)),
+        given("pose|axis|position", "the robot's, or as much of it as its joints can do"),
+    ] = None
+    """What of a target is asked for: all, the position and the tool's z axis, or the position."""
     solver: _Solvers = PAPERS
     """Solvers to compare: names, or functions of your own as module:function."""
     out: _Out = None
@@ -46,7 +64,15 @@ class _Experiment:
 
 
 @dataclass(frozen=True)
-class HomogenizationParameters(_Experiment):
+class FromHome(Experiment):
+    """What those are told that begin somewhere."""
+
+    home: Annotated[tuple[float, ...], given("RAD ...", "the robot's, or another where that is singular")] = ()
+    """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
+
+
+@dataclass(frozen=True)
+class HomogenizationParameters(Experiment):
     """A: how evenly the twin's tool accelerates, over random joint positions."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
@@ -63,7 +89,7 @@ class HomogenizationParameters(_Experiment):
 
 
 @dataclass(frozen=True)
-class ConvergenceParameters(_Experiment):
+class ConvergenceParameters(FromHome):
     """B: one far step of the target, from home."""
 
     iterations: int = 150
@@ -77,7 +103,7 @@ class ConvergenceParameters(_Experiment):
 
 
 @dataclass(frozen=True)
-class InterpolationParameters(_Experiment):
+class InterpolationParameters(FromHome):
     """C: from each corner of a square to the next, with only the corner as target."""
 
     steps: int = 1000
@@ -94,7 +120,7 @@ class InterpolationParameters(_Experiment):
 
 
 @dataclass(frozen=True)
-class TrackingParameters(_Experiment):
+class TrackingParameters(FromHome):
     """D: a square at constant speed, for each gain; and kp as a dial on noisy, slow targets."""
 
     kp: Annotated[tuple[float, ...], arg(metavar="KP [KP ...]")] = (5.0, 10.0, 20.0, 50.0)
@@ -123,12 +149,12 @@ class TrackingParameters(_Experiment):
 
 
 @dataclass(frozen=True)
-class SolversParameters(_Experiment):
+class SolversParameters(FromHome):
     """All solvers, with their default settings, on one trajectory and on random reachable poses."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that can)")] = ()
     """Solvers to compare: names, or functions of your own as module:function."""
-    scenario: str = "square_tracking"
+    scenario: str = SQUARE
     """The trajectory: a name in scenarios/, a script, or a file of samples."""
     samples: int = 200
     """Random poses, each with a random start."""

@@ -1,4 +1,4 @@
-"""What the experiments share: the square, its place for arms of every size, and solvers set as in the paper."""
+"""What the experiments share: the moving square, errors, and solvers set as in the paper."""
 
 from __future__ import annotations
 
@@ -10,22 +10,20 @@ from typing import Any
 import numpy as np
 
 from simbridge import pose
-from simbridge.errors import InvalidParameter, TargetOutOfReach
-from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.errors import InvalidParameter
+from simbridge.experiments.layout import Layout
 from simbridge.ik.named_function import solver_of_function
 from simbridge.ik.parameters import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Array, Solver
 from simbridge.ik.task import freed
 from simbridge.kinematics import tool_path
 from simbridge.robot import Robot
-from simbridge.trajectory import TOOL_DOWN, paper_size, square
+from simbridge.trajectory import square
 
 RATE = 100.0
 """How often the paper's experiments step the solver, Hz."""
 DT = 0.1
 """The virtual time step of experiments C and D, s."""
-# Where a UR10 is asked to go in experiment B, m.
-_OFFSET = np.array([-0.25, -0.75, 0.35])
 
 
 def solver_named(robot: Robot, name: str, **settings: Any) -> Solver:
@@ -67,11 +65,6 @@ def distinct(names: Iterable[str]) -> list[str]:
     return once
 
 
-def orientation(robot: Robot) -> Array:
-    """How the tool is held on the square (4,): down; on an arm that cannot leave its plane as at home."""
-    return tool_path(robot, robot.home[None])[0, 3:] if robot.planar else np.array(TOOL_DOWN)
-
-
 @dataclass(frozen=True)
 class MovingSquare:
     """A target that moves around the square at constant speed, twice: on the second lap the solver has settled.
@@ -91,44 +84,18 @@ class MovingSquare:
     second: slice
 
     @staticmethod
-    def of(robot: Robot, speed: float) -> MovingSquare:
+    def of(place: Layout, speed: float = 0.2) -> MovingSquare:
         """At `speed` m/s on a UR10, and slower on smaller arms; the edges are made a whole number of samples long."""
-        size = paper_size(robot)
-        edge = max(1, round(size.side * RATE / (speed * size.scale)))
-        length = edge * speed * size.scale / RATE
-        path = square(length, size.centre, speed * size.scale, RATE, laps=2, orientation=orientation(robot))
+        edge = max(1, round(place.side * RATE / (speed * place.scale)))
+        length = edge * speed * place.scale / RATE
+        path = square(length, place.centre, speed * place.scale, RATE, laps=2, orientation=place.orientation)
         return MovingSquare(
-            speed * size.scale, path.times, path.poses, path.poses[: 4 * edge : edge, :3], slice(4 * edge, 8 * edge + 1)
+            speed * place.scale,
+            path.times,
+            path.poses,
+            path.poses[: 4 * edge : edge, :3],
+            slice(4 * edge, 8 * edge + 1),
         )
-
-
-def step_target(robot: Robot) -> Array:
-    """The target (7,) of experiment B, as far from home as the arm is large."""
-    target = tool_path(robot, robot.home[None])[0]
-    size = paper_size(robot)
-    target[:3] += size.scale * _OFFSET * (1.0, 1.0, size.up)
-    return target
-
-
-def posture_at(robot: Robot, target: Array) -> Array:
-    """Joint positions (n,), rad, from which an experiment begins: solved from home, whichever solver is tried.
-
-    Raises:
-        TargetOutOfReach: There are none.
-    """
-    found = ForwardDynamics(robot).solve(target)
-    if not found.converged:
-        place = ", ".join(f"{v:.3f}" for v in target[:3])
-        raise TargetOutOfReach(
-            f"{robot.name} does not reach the experiment's start at ({place}) m: {1e3 * found.distance:.1f} mm and "
-            f"{math.degrees(found.angle):.1f} degrees are left. The experiment is laid out in front of the arm in "
-            "proportion to its reach; choose another robot, or one with another home.",
-            sample=0,
-            time=0.0,
-            distance=found.distance,
-            angle=found.angle,
-        )
-    return found.q
 
 
 def errors(robot: Robot, targets: Array, joints: Array) -> Array:
@@ -143,5 +110,7 @@ def rms(vectors: Array) -> float:
 
 
 def is_the_papers(robot: Robot) -> bool:
-    """Whether this is the arm whose figures are known: a UR10 with nominal kinematics, no tool on it."""
-    return robot.name == "ur10" and robot.calibration is None
+    """Whether this is the arm whose figures are known: a UR10 from its own home, no tool on it, for whole poses."""
+    bare = np.allclose(robot.tcp.homogeneous, np.eye(4), atol=1e-12)
+    own = robot.built is None and robot.calibration is None
+    return robot.name == "ur10" and own and bare and robot.task == "pose"

@@ -15,17 +15,20 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from simbridge.errors import InvalidTrajectory, NoClosedForm
+from simbridge.errors import InvalidTrajectory, NoClosedForm, TargetOutOfReach
+from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import Picture, colour_of
+from simbridge.experiments.layout import layout, posture_at
 from simbridge.experiments.outcome import Outcome, Table, written
-from simbridge.experiments.parameters import SolversParameters
-from simbridge.experiments.setting import errors, posture_at, rms, solver_named
+from simbridge.experiments.parameters import SQUARE, SolversParameters
+from simbridge.experiments.setting import MovingSquare, errors, rms, solver_named
 from simbridge.ik.parameters import SOLVERS
 from simbridge.ik.solver import Array, Solver
 from simbridge.kinematics import tool_path
 from simbridge.report.palette import LIMIT
-from simbridge.robot import Robot, load_robot
+from simbridge.robot import Robot
 from simbridge.scenario import load_scenario
+from simbridge.trajectory import Hold, Trajectory
 
 CLOSE = (1e-3, math.radians(0.1))
 """A pose within these, m and rad, and joints within their limits, is a success."""
@@ -110,12 +113,33 @@ def targets_of(robot: Robot, scenario: str) -> Array:
         InvalidTrajectory: It lasts less than three periods, from which no acceleration can be told.
     """
     found = load_scenario(scenario, robot)
-    trajectory = found.trajectory
+    return _each_period(robot, found.trajectory, found.hold)
+
+
+def _each_period(robot: Robot, trajectory: Trajectory, hold: Hold) -> Array:
     times = np.arange(int(trajectory.duration / robot.period) + 1) * robot.period
     if len(times) < 3:
         reason = f"it lasts {trajectory.duration:g} s, less than three control periods of {robot.name}"
         raise InvalidTrajectory(reason, source=trajectory.source)
-    return trajectory.target(times, found.hold)
+    return trajectory.target(times, hold)
+
+
+def trajectory_for(robot: Robot, scenario: str) -> tuple[str, Array | None, list[str]]:
+    """Name and targets (T, 7) of the trajectory along which solvers are compared, and what is to be said of it.
+
+    The paper's square is laid out as in experiment D where the arm does not get around it. None if the arm follows no
+    square, or does not reach the first target of a scenario.
+    """
+    try:
+        if scenario == SQUARE and (place := layout(robot)).note:
+            moving = MovingSquare.of(place)
+            targets = _each_period(robot, Trajectory(moving.times, moving.poses), "linear")
+            return f"{SQUARE}, around the tool", targets, [place.note]
+        targets = targets_of(robot, scenario)
+        posture_at(robot, targets[0])
+    except TargetOutOfReach as error:
+        return scenario, None, [f"{error} So solvers are compared on random poses alone."]
+    return scenario, targets, []
 
 
 def random_joints(robot: Robot, count: int, random: np.random.Generator) -> Array:
@@ -156,102 +180,105 @@ def available(robot: Robot, names: Sequence[str]) -> tuple[dict[str, Solver], li
     return found, notes
 
 
-def measure(
-    robot: Robot, solvers: Mapping[str, Solver], targets: Array, samples: int = 200, seed: int = 0
-) -> dict[str, tuple[Tracked, Solved]]:
-    """Every solver along targets (T, 7) and on the random poses."""
-    return {
-        name: (track(robot, solver, targets), solve(robot, solver, samples, seed)) for name, solver in solvers.items()
-    }
-
-
 def run(parameters: SolversParameters) -> Outcome:
     """The command."""
-    robot = load_robot(parameters.robot)
-    chosen, notes = available(robot, parameters.solver)
-    targets = targets_of(robot, parameters.scenario)
-    measured = measure(robot, chosen, targets, parameters.samples, parameters.seed)
-    along = [
-        (
-            name,
-            written(1e3 * tracked.rms),
-            written(math.degrees(tracked.angle)),
-            written(tracked.peak_speed),
-            written(tracked.acceleration),
-            written(1e6 * tracked.step_time),
-        )
-        for name, (tracked, _) in measured.items()
-    ]
+    chosen = arm(parameters)
+    robot = chosen.robot
+    solvers, notes = available(robot, parameters.solver)
+    title, targets, about_targets = trajectory_for(robot, parameters.scenario)
+    tracked = {} if targets is None else {name: track(robot, solver, targets) for name, solver in solvers.items()}
+    solved = {name: solve(robot, solver, parameters.samples, parameters.seed) for name, solver in solvers.items()}
     poses = [
         (
             name,
-            f"{100.0 * solved.success:.1f}",
-            f"{float(solved.restarts.mean()):.1f}",
-            "–" if solved.median_error is None else f"{1e3 * solved.median_error:.0e}",
-            written(1e6 * solved.median_time),
+            f"{100.0 * found.success:.1f}",
+            f"{float(found.restarts.mean()):.1f}",
+            "–" if found.median_error is None else f"{1e3 * found.median_error:.0e}",
+            written(1e6 * found.median_time),
         )
-        for name, (_, solved) in measured.items()
+        for name, found in solved.items()
     ]
     return Outcome(
         figures={},
         comparisons=[],
         data={
+            "arm": chosen.as_data(),
             "solvers": {
                 name: {
-                    "trajectory": vars(tracked),
+                    "trajectory": vars(tracked[name]) if name in tracked else None,
                     "poses": {
-                        "success": solved.success,
-                        "mean_restarts": float(solved.restarts.mean()),
-                        "median_error_m": solved.median_error,
-                        "median_time_s": solved.median_time,
+                        "success": found.success,
+                        "mean_restarts": float(found.restarts.mean()),
+                        "median_error_m": found.median_error,
+                        "median_time_s": found.median_time,
                     },
                 }
-                for name, (tracked, solved) in measured.items()
-            }
+                for name, found in solved.items()
+            },
         },
         tables=[
-            Table(
-                f"{parameters.scenario}, {len(targets)} control periods of {1e3 * robot.period:g} ms",
-                ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "us/step"),
-                along,
-            ),
+            *([] if targets is None else [_along_table(robot, title, targets, tracked)]),
             Table(
                 f"{parameters.samples} random poses, random starts: within 1 mm, 0.1 degrees and the joint limits",
                 ("solver", "solved %", "restarts", "median mm", "median us"),
                 poses,
             ),
         ],
-        pictures={"solvers.png": _bars(robot, measured)},
+        pictures={"solvers.png": _bars(robot, tracked, solved)},
         notes=[
             "Peak: the fastest joint; limits are not kept here. RMS rad/s²: joint acceleration, the less the smoother. "
             "Solvers go on to 1e-10 m, with restarts until then. Times are this machine's.",
             *notes,
+            *chosen.notes,
+            *about_targets,
         ],
     )
 
 
-def _bars(robot: Robot, measured: Mapping[str, tuple[Tracked, Solved]]) -> Picture:
-    """A row a solver, a column a quantity."""
-    names = list(measured)
-    tracked, solved = [t for t, _ in measured.values()], [s for _, s in measured.values()]
-    panels: list[tuple[str, list[float], bool]] = [
-        ("poses solved, %", [100.0 * s.success for s in solved], False),
-        ("median time, µs", [1e6 * s.median_time for s in solved], True),
-        ("trajectory: error,\nmm RMS", [1e3 * t.rms for t in tracked], True),
-        ("joint acceleration,\nrad/s² RMS", [t.acceleration for t in tracked], False),
-        ("peak joint speed,\nrad/s (- - limit)", [t.peak_speed for t in tracked], False),
+def _along_table(robot: Robot, title: str, targets: Array, tracked: Mapping[str, Tracked]) -> Table:
+    rows = [
+        (
+            name,
+            written(1e3 * found.rms),
+            written(math.degrees(found.angle)),
+            written(found.peak_speed),
+            written(found.acceleration),
+            written(1e6 * found.step_time),
+        )
+        for name, found in tracked.items()
     ]
+    return Table(
+        f"{title}, {len(targets)} control periods of {1e3 * robot.period:g} ms",
+        ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "us/step"),
+        rows,
+    )
+
+
+def _bars(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Solved]) -> Picture:
+    """A row a solver, a column a quantity; those of the trajectory only where it was tracked."""
+    names = list(solved)
+    panels: list[tuple[str, list[float], bool]] = [
+        ("poses solved, %", [100.0 * s.success for s in solved.values()], False),
+        ("median time, µs", [1e6 * s.median_time for s in solved.values()], True),
+    ]
+    if tracked:
+        panels += [
+            ("trajectory: error,\nmm RMS", [1e3 * t.rms for t in tracked.values()], True),
+            ("joint acceleration,\nrad/s² RMS", [t.acceleration for t in tracked.values()], False),
+            ("peak joint speed,\nrad/s (- - limit)", [t.peak_speed for t in tracked.values()], False),
+        ]
 
     def draw(figure: Figure) -> None:
         columns = figure.subplots(1, len(panels), sharey=True)
         for axes, (label, values, decades) in zip(columns, panels, strict=True):
             _column(axes, names, values, decades)
             axes.set_xlabel(label)
-        columns[-1].axvline(float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0)
+        if tracked:
+            columns[-1].axvline(float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0)
         columns[0].set_yticks(range(len(names)), names)
         columns[0].invert_yaxis()
 
-    return Picture(9.4, 0.9 + 0.36 * len(names), draw)
+    return Picture(1.9 + 1.5 * len(panels), 0.9 + 0.36 * len(names), draw)
 
 
 def _column(axes: Axes, names: Sequence[str], values: Sequence[float], decades: bool) -> None:

@@ -6,16 +6,19 @@ instants, on the second lap. Low gains smooth and trail, high ones are exact: `d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import NullFormatter, NullLocator
 
 from simbridge.experiments import dial
+from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import WANTED, Picture, colour_of
+from simbridge.experiments.layout import layout, posture_at
 from simbridge.experiments.outcome import Outcome, Table, about, compared, near, written
 from simbridge.experiments.parameters import TrackingParameters
 from simbridge.experiments.setting import (
@@ -26,15 +29,14 @@ from simbridge.experiments.setting import (
     errors,
     has_gain,
     is_the_papers,
-    posture_at,
     rms,
     solver_named,
 )
 from simbridge.ik.solver import Array, Solver
 from simbridge.kinematics import tool_path
 from simbridge.readable import plain
-from simbridge.report.drawing import plain_numbers
-from simbridge.robot import Robot, load_robot
+from simbridge.report.drawing import as_written, few_ticks, plain_numbers
+from simbridge.robot import Robot
 
 _KDL = "an independent C++ implementation on Orocos KDL"
 _FORWARD_DYNAMICS = {5: (2.285, 2.297, 1.54), 10: (0.789, 0.791, 0.79), 20: (0.168, 0.169, 0.17)}
@@ -49,6 +51,10 @@ EXPECTED = (
     *(near(f"jacobian-transpose, kp {kp}, RMS, mm", value, 0.05, _KDL) for kp, value in _TRANSPOSE.items()),
 )
 """Of a UR10 at 0.2 m/s."""
+
+
+# An RMS that is no more than this is rounding, mm.
+_EXACT = 1e-5
 
 
 @dataclass(frozen=True)
@@ -91,19 +97,18 @@ class Lap:
         return float(self.corner_misses.max())
 
 
-def measure(robot: Robot, solver: Solver, speed: float = 0.2, kp: float | None = None) -> Lap:
+def measure(robot: Robot, solver: Solver, target: MovingSquare, kp: float | None = None) -> Lap:
     """One solver around the square.
 
     Args:
         robot: The arm.
         solver: Stepped once a target.
-        speed: Of the target on a UR10, m/s.
+        target: What moves.
         kp: The solver's gain, for the record.
 
     Raises:
         TargetOutOfReach: The arm does not reach the first corner.
     """
-    target = MovingSquare.of(robot, speed)
     joints = solver.track(target.poses, posture_at(robot, target.poses[0]))[target.second]
     points = tool_path(robot, joints)[:, :3]
     misses = np.linalg.norm(points - target.corners[:, None], axis=2).min(axis=1)
@@ -112,13 +117,15 @@ def measure(robot: Robot, solver: Solver, speed: float = 0.2, kp: float | None =
     return Lap(solver.name, kp, points, off, misses, None if lag is None else target.speed * lag)
 
 
-def sweep(robot: Robot, names: Sequence[str], gains: Sequence[float], iterations: int, speed: float) -> list[Lap]:
+def sweep(
+    robot: Robot, names: Sequence[str], gains: Sequence[float], target: MovingSquare, iterations: int = 50
+) -> list[Lap]:
     """Every solver with every gain; a solver without the paper's gain once."""
     laps = []
     for name in names:
         for kp in sorted(set(gains)) if has_gain(name) else (None,):
             settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
-            laps.append(measure(robot, solver_named(robot, name, iterations=iterations, **settings), speed, kp))
+            laps.append(measure(robot, solver_named(robot, name, iterations=iterations, **settings), target, kp))
     return laps
 
 
@@ -134,9 +141,11 @@ def figures(laps: Sequence[Lap]) -> dict[str, float]:
 
 def run(parameters: TrackingParameters) -> Outcome:
     """The command."""
-    robot = load_robot(parameters.robot)
+    chosen = arm(parameters)
+    robot, place = chosen.robot, layout(chosen.robot)
+    target = MovingSquare.of(place, parameters.speed)
     names = distinct(parameters.solver)
-    laps = sweep(robot, names, parameters.kp, parameters.iterations, parameters.speed)
+    laps = sweep(robot, names, parameters.kp, target, parameters.iterations)
     found = figures(laps)
     rows = [
         (
@@ -147,13 +156,15 @@ def run(parameters: TrackingParameters) -> Outcome:
         )
         for lap in laps
     ]
-    slow = dial.SlowTargets(parameters.speed, parameters.target_rate, parameters.noise, parameters.seed)
+    slow = dial.SlowTargets(target, parameters.target_rate, parameters.noise, parameters.seed)
     settings = dial.sweep(robot, slow, parameters.iterations, beside=names)
     known = is_the_papers(robot) and (parameters.iterations, parameters.speed) == (50, 0.2)
     return Outcome(
         figures=found,
         comparisons=compared(found, EXPECTED, known),
         data={
+            "arm": chosen.as_data(),
+            "square": place.as_data(),
             "laps": [
                 {
                     "solver": lap.solver,
@@ -169,36 +180,42 @@ def run(parameters: TrackingParameters) -> Outcome:
         },
         tables=[
             Table(
-                f"The square at {MovingSquare.of(robot, parameters.speed).speed:g} m/s, second lap, mm",
+                f"The square at {target.speed:.3g} m/s, second lap, mm",
                 ("solver", "kp", "RMS", "largest", "corner", "predicted"),
                 rows,
             ),
             dial.table(slow, settings),
         ],
-        pictures={"tracking.png": _sweep(laps), "dial.png": dial.picture(robot, slow, settings)},
-        notes=["Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N."],
+        pictures={"tracking.png": picture(laps), "dial.png": dial.picture(robot, slow, settings)},
+        notes=[
+            "Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.",
+            *chosen.notes,
+            *filter(None, [place.note]),
+        ],
     )
 
 
-def _sweep(laps: Sequence[Lap]) -> Picture:
+def picture(laps: Sequence[Lap]) -> Picture:
     """A row a solver: the square with every gain, one corner of it, and the RMS against the gain."""
     names = list(dict.fromkeys(lap.solver for lap in laps))
+    gains = sorted({lap.kp for lap in laps if lap.kp is not None})
+    # Whole decades, mm.
+    shown = np.clip([1e3 * lap.rms for lap in laps], _EXACT, None)
+    scale = 10.0 ** math.floor(np.log10(shown.min())), 10.0 ** math.ceil(np.log10(shown.max()) + 0.01)
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(len(names), 3, squeeze=False, width_ratios=(1.0, 1.0, 1.1))
         for row, name in enumerate(names):
             whole, corner, curve = panels[row]
             own = [lap for lap in laps if lap.solver == name]
-            if row:
-                curve.sharey(panels[0, 2])
             for axes in (whole, corner):
                 _paths(axes, own)
             _about_a_corner(corner, own)
-            _gains(curve, own)
+            _gains(curve, own, gains, scale)
             whole.set_title(name)
             whole.legend(loc="center")
         panels[0, 1].set_title("second corner")
-        panels[0, 2].set_title("error against gain")
+        panels[0, 2].set_title("error against gain" if gains else "error")
 
     return Picture(9.0, 0.2 + 2.9 * len(names), draw)
 
@@ -223,28 +240,43 @@ def _paths(axes: Axes, laps: Sequence[Lap]) -> None:
 def _about_a_corner(axes: Axes, laps: Sequence[Lap]) -> None:
     wanted = 1e3 * (laps[0].points + laps[0].errors[:, :3])
     x, y = wanted[:, 0].max(), wanted[:, 1].min()
-    window = 6e3 * max(lap.corner_miss for lap in laps) + 0.01
+    window = min(6e3 * max(lap.corner_miss for lap in laps) + 0.01, float(np.ptp(wanted[:, 0])))
     axes.set_xlim(x - 0.8 * window, x + 0.2 * window)
     axes.set_ylim(y - 0.2 * window, y + 0.8 * window)
+    # A window of some hundredths of a millimetre around 950 mm: whole numbers, no offset to be added.
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(few_ticks(3))
+        axis.set_major_formatter(plain_numbers())
 
 
-def _gains(axes: Axes, laps: Sequence[Lap]) -> None:
+def _gains(axes: Axes, laps: Sequence[Lap], gains: Sequence[float], scale: tuple[float, float]) -> None:
+    """The RMS with every gain; of a solver that has none a line across all gains of the others.
+
+    What is exact but for rounding has no place on a scale of decades: it lies on the scale's foot, and says so.
+    """
     colour = colour_of(laps[0].solver)
     swept = [(lap.kp, 1e3 * lap.rms) for lap in laps if lap.kp is not None]
     predicted = [(lap.kp, 1e3 * lap.predicted) for lap in laps if lap.kp is not None and lap.predicted is not None]
     if swept:
-        gains, measured = zip(*swept, strict=True)
-        axes.plot(gains, measured, "o-", color=colour, markersize=5, label="measured")
-        axes.set_xscale("log")
-        axes.set_xticks(gains, [plain(gain) for gain in gains])
-        axes.minorticks_off()
+        axes.plot(*zip(*swept, strict=True), "o-", color=colour, markersize=5, label="measured")
     else:
-        axes.axhline(1e3 * laps[0].rms, color=colour)
+        exact = 1e3 * laps[0].rms < scale[0]
+        axes.axhline(max(1e3 * laps[0].rms, scale[0]), color=colour, linewidth=4.0 if exact else None)
+        if exact:
+            axes.text(
+                0.5, 0.04, f"below {as_written(scale[0])} mm", transform=axes.transAxes, ha="center", color=colour
+            )
     if predicted:
         axes.plot(*zip(*predicted, strict=True), "k:", label="predicted lag")
         axes.legend()
+    if gains:
+        axes.set_xscale("log")
+        axes.set_xlim(gains[0] / 1.15, gains[-1] * 1.15)
+        axes.set_xlabel("kp, N/m")
+    axes.set_xticks(gains, [plain(gain) for gain in gains])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_yscale("log")
+    axes.set_ylim(scale)
     axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("kp, N/m")
     axes.set_ylabel("RMS, mm")

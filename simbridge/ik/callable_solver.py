@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
-from simbridge.ik.iteration import Chain, wind_into_limits
 from simbridge.ik.iterative import dependable_solver
-from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.solver import Array, Solution, Solver
 from simbridge.ik.task import residual, task_of
+from simbridge.ik.winding import wind_into_limits
 from simbridge.kinematics import tool_path
 from simbridge.robot import Robot
 
@@ -50,7 +50,6 @@ class CallableSolver(Solver):
         self._function = function
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.task = task_of(robot, task)
-        self._chain = Chain(robot.placements, robot.prismatic, robot.position_min, robot.position_max)
 
     @property
     def iterations(self) -> int:
@@ -81,30 +80,28 @@ class CallableSolver(Solver):
             raise InvalidParameter(f"answer of the solver {self.name}", answer, f"{self.robot.n} finite numbers")
         return joints
 
-    def track(self, poses: Array, q0: Array) -> Array:
-        out = np.empty((len(poses), self.robot.n))
-        q = np.array(q0, dtype=float)
-        for t, target in enumerate(np.asarray(poses, dtype=float)):
+    def _track(self, poses: Array, q0: Array) -> Array:
+        out, q = np.empty((len(poses), self.robot.n)), q0
+        for t, target in enumerate(poses):
             q = out[t] = self._call(q, pin.XYZQUATToSE3(target))
         return out
 
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """Calls the function again and again, at most a hundred times from q0 and from each of five fixed postures.
-
-        Joints that it leaves beyond their limits are brought within by whole turns, where that can be done.
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """Calls the function again and again, at most a hundred times from the start and from each of five fixed
+        postures. Joints that it leaves beyond their limits are brought within by whole turns, where that can be done.
         """
-        start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
-        return self._solve(as_pose(target), start, _START_TOLERANCE)
+        return self._search(goal, start, _START_TOLERANCE)
 
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        start, found = np.asarray(q0, dtype=float), []
-        for goal in np.asarray(poses, dtype=float):
-            found.append(self._solve(goal, start, TOLERANCE))
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        found = []
+        for goal in poses:
+            found.append(self._search(goal, start, TOLERANCE))
             start = found[-1].q if found[-1].converged else start
-        residuals = np.array([(solution.distance, solution.angle) for solution in found])
-        return np.array([s.q for s in found]), residuals, np.all(residuals <= TOLERANCE, axis=1)
+        residuals = np.array([(solution.distance, solution.angle) for solution in found]).reshape(-1, 2)
+        joints = np.array([solution.q for solution in found]).reshape(-1, self.robot.n)
+        return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _solve(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
         frame = pin.XYZQUATToSE3(goal)
         best, calls, attempt = None, 0, 0
         for attempt, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):
@@ -114,7 +111,8 @@ class CallableSolver(Solver):
                 left = residual(self.task, goal, tool_path(self.robot, q[None])[0])
                 if left[0] <= tolerance[0] and left[1] <= tolerance[1]:
                     break
-            inside = bool(wind_into_limits(self._chain, start, q))
+            robot = self.robot
+            inside = bool(wind_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
             close = inside and left[0] <= tolerance[0] and left[1] <= tolerance[1]
             if best is None or close or sum(left) < best.distance + best.angle:
                 best = Solution(q, close, *left, calls, attempt)

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter
 from simbridge.ik.arrays import Counts
 from simbridge.ik.branches import Arm, branches, follow, residuals, room_for, routine
 from simbridge.ik.codegen.routine import Call
 from simbridge.ik.edge_of_reach import SLACK
+from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
 from simbridge.ik.look import chain_of, sight_for
-from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.structures import structure_of
 from simbridge.robot import Robot
 
@@ -63,6 +62,10 @@ class ClosedForm(Solver):
         # What was singular at each sample of the last call, as bits; at one sample just a number.
         self._met: Counts | int = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy makes calls of its own.
+        return {**self.__dict__, "_calls": {}}
+
     @property
     def iterations(self) -> int:
         return 1
@@ -89,7 +92,7 @@ class ClosedForm(Solver):
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
         """Where the way is singular, if it is anywhere."""
-        met = self._follow(poses, q0)[2]
+        met = self._follow(as_poses(poses), as_joints(q0, self.robot.n))[2]
         told = [f"{name} {len(at)}, first sample {at[0]}" for name, at in _named(met).items()]
         if not told:
             return ()
@@ -119,72 +122,60 @@ class ClosedForm(Solver):
         Raises:
             InvalidParameter: The target is not a pose, or `near` not one finite number a joint.
         """
-        return self._found(target, self._q if near is None else np.array(near, dtype=float))[0]
+        return self._found(as_pose(target), self._q if near is None else as_joints(near, self.robot.n))
 
     def step(self, target: Target) -> Array:
-        found, goal = self._found(target, self._q)
+        goal = as_pose(target)
+        found = self._found(goal, self._q)
         if not len(found):
-            found, _ = self._found(goal, self._q, slack=np.inf)
+            found = self._found(goal, self._q, slack=np.inf)
         self._stepped_to(found[0] if len(found) else self._q, goal)
         return self._q.copy()
 
-    def track(self, poses: Array, q0: Array) -> Array:
+    def _track(self, poses: Array, q0: Array) -> Array:
         path, _, self._met = self._follow(poses, q0)
         return path
 
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """The solution nearest to q0; out of reach what `step` would do, not converged."""
-        goal = as_pose(target)
-        path, attained, self._met = self._follow(goal[None], self.robot.home if q0 is None else q0)
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """The solution nearest to the start; out of reach what `step` would do, not converged."""
+        path, attained, self._met = self._follow(goal[None], start)
         distance, angle = self._residuals(goal[None], path)[0]
         return Solution(path[0], bool(attained[0]), float(distance), float(angle), 1, 0)
 
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        path, attained, self._met = self._follow(poses, q0)
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        path, attained, self._met = self._follow(poses, start)
         return path, self._residuals(poses, path), attained
 
     def lag(self, period: float) -> float | None:
         """None at all: 0 s."""
         return 0.0
 
-    def _found(self, target: Target, near: Array, slack: float = SLACK) -> tuple[Array, Array]:
-        """The branches, and the target as a pose (7,); checks cost time, and so are made by the compiled code.
+    def _found(self, goal: Array, near: Array, slack: float = SLACK) -> Array:
+        """The branches (k, n).
 
         Args:
+            goal: The target (7,).
+            near: Joint positions (n,), rad.
             slack: How far out of reach the target may be, m: the arm then points to it.
         """
-        goal = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else np.array(target, dtype=float)
-        if goal.shape == (7,) and near.shape == self._q.shape:
-            if slack not in self._calls:
-                self._calls[slack] = routine(branches).bound(self._arm, self._goal, self._near, slack, self._room)
-            self._goal[:], self._near[:] = goal, near
-            self._calls[slack]()
-            total = self._room.total.item()
-            if total >= 0:
-                self._met = self._room.notes.item(0)
-                return self._room.out[:total].copy(), goal
-        self._positions(near)
-        raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
+        if slack not in self._calls:
+            self._calls[slack] = routine(branches).bound(self._arm, self._goal, self._near, slack, self._room)
+        self._goal[:], self._near[:] = goal, near
+        self._calls[slack]()
+        self._met = self._room.notes.item(0)
+        return self._room.out[: self._room.total.item()].copy()
 
-    def _positions(self, q: Array | Sequence[float]) -> Array:
-        positions = np.array(q, dtype=float)
-        if positions.shape != (self.robot.n,) or not np.isfinite(positions).all():
-            raise InvalidParameter("joint positions", q, f"{self.robot.n} finite numbers")
-        return positions
-
-    def _follow(self, poses: Array, q0: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
+    def _follow(self, poses: Array, q: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
         total = len(poses)
         path, attained = np.empty((total, self.robot.n)), np.empty(total, np.bool_)
         met = np.empty(total, np.int64)
-        targets, start = np.ascontiguousarray(poses, dtype=float), self._positions(q0)
-        routine(follow)(self._arm, targets, start, room_for(self.robot.n), path, attained, met)
+        routine(follow)(self._arm, poses, q, room_for(self.robot.n), path, attained, met)
         return path, attained, met
 
     def _residuals(self, poses: Array, path: Array) -> Array:
         out = np.empty((len(path), 2))
         chain, looks = chain_of(self.robot, self.task)
-        targets = np.ascontiguousarray(poses, dtype=float)
-        routine(residuals, looks)(chain, targets, path, sight_for(self.robot.n), out)
+        routine(residuals, looks)(chain, poses, path, sight_for(self.robot.n), out)
         return out
 
 

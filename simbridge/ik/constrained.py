@@ -19,13 +19,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.arrays import Array, Counts
+from simbridge.ik.arrays import Array
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.solver import Solution, Solver, Target
+from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.constrained import independent_rows, step
 from simbridge.ik.steps.work import Work, work_for
 from simbridge.robot import Robot
@@ -42,7 +42,6 @@ class ConstrainedSettings(NamedTuple):
         posture, pull: That part: b = pull (posture - q), A = I.
         strict, values: Strict rows (m, n) and what they are to attain (m,), after those of the task.
         cutoff: Of dependent rows.
-        dependent: How many the last step found (1,).
         none: Zeros (6,).
         room, rows, wanted, beside: What the step works in when there are own strict rows.
     """
@@ -54,7 +53,6 @@ class ConstrainedSettings(NamedTuple):
     strict: Array
     values: Array
     cutoff: float
-    dependent: Counts
     none: Array
     room: Work
     rows: Array
@@ -62,7 +60,7 @@ class ConstrainedSettings(NamedTuple):
     beside: Array
 
 
-@step_for(ConstrainedSettings)
+@step_for(ConstrainedSettings, drifts=True)
 def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
     """The whole system in two parts: the task's error, whose motion is to lessen it, and all else, which drifts."""
     s, n, own = settings, q.shape[0], settings.strict.shape[0]
@@ -75,7 +73,6 @@ def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # ty
             for j in range(n):
                 strict[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
     rank = independent_rows(strict, total, s.cutoff, room)
-    s.dependent[0] = total - rank
     soft = work.motion
     for i in range(n):
         soft[i] = s.gradient[i]
@@ -140,17 +137,15 @@ class Constrained(IterativeSolver):
             strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
             if len(strict) > _MOST_STRICT:
                 raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
-        posture, dependent = np.array(self._posture), np.zeros(1, np.int64)
         most = 6 + len(strict)
         return ConstrainedSettings(
             hessian,
             gradient,
-            posture,
+            np.array(self._posture),
             pull,
             strict,
             values,
             float(s.cutoff),
-            dependent,
             np.zeros(6),
             work_for(n, most),
             np.zeros((n, most)),
@@ -159,24 +154,26 @@ class Constrained(IterativeSolver):
         )
 
     def step(self, target: Target) -> Array:
-        q = super().step(target) if self._varying is None else Solver.step(self, target)
-        self._dependent_rows = int(self._kernel_arguments[0].dependent[0])
-        return q
+        return super().step(target) if self._varying is None else Solver.step(self, target)
 
-    def track(self, poses: Array, q0: Array) -> Array:
+    def _strict_rows(self) -> Array | None:
+        strict: Array = self._kernel_arguments[0].strict
+        return strict.copy() if len(strict) else None
+
+    def _track(self, poses: Array, q0: Array) -> Array:
         if self._varying is None:
-            return super().track(poses, q0)
-        out, q = np.empty((len(poses), self.robot.n)), np.array(q0, dtype=float)
-        for t, pose in enumerate(np.array(poses, dtype=float)):
+            return super()._track(poses, q0)
+        out, q = np.empty((len(poses), self.robot.n)), q0
+        for t, pose in enumerate(poses):
             q = out[t] = self._iterated(q, pose)
         return out
 
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """As of every iterative solver; with rows that vary as `CallableSolver.solve`, a call being a whole step."""
-        return super().solve(target, q0) if self._varying is None else self._varying.solve(target, q0)
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """As of every iterative solver; with rows that vary as of `CallableSolver`, a call being a whole step."""
+        return super()._solve(goal, start) if self._varying is None else self._varying._solve(goal, start)
 
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        return super().solve_each(poses, q0) if self._varying is None else self._varying.solve_each(poses, q0)
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        return super()._solve_each(poses, start) if self._varying is None else self._varying._solve_each(poses, start)
 
     def _iterated(self, q: Array, pose: Array) -> Array:
         """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""

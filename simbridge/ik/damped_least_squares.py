@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import DampedLeastSquaresParameters
 from simbridge.ik.solver import Array
+from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.damped_least_squares import step
 
 
@@ -35,7 +35,7 @@ class DampedSettings(NamedTuple):
     no_error: Array
 
 
-@step_for(DampedSettings)
+@step_for(DampedSettings, drifts=True)
 def damped_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
     """`steps.damped_least_squares.step`, task and null space apart."""
     s = settings

@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.codegen.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
 from simbridge.ik.codegen.routine import Call
+from simbridge.ik.inputs import Array, Target, as_joints, as_pose
 from simbridge.ik.parameters import PRESETS
 from simbridge.ik.routine_solver import RoutineSolver
-from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.solver import Array, Solution, Target, as_pose
+from simbridge.ik.setting_checks import Numbers, error_clamps_of, expand_gain, number, step_clamp_of, whole
+from simbridge.ik.solver import Solution
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
+from simbridge.ik.winding import wind_into_limits
 from simbridge.robot import Robot
 
 __all__ = ["TOLERANCE", "ForwardDynamics", "Twin", "restart_postures"]
@@ -40,9 +42,8 @@ Scheme = Literal["paper", "velocity-accumulation"]
 TOLERANCE = (1e-6, 1e-5)  # m, rad
 _START_TOLERANCE = (1e-10, 1e-10)
 _KAPPA = 2.0
-# Far beyond any use, and short of what arithmetic or patience can bear.
-_LONGEST_STEP = 1e3
-_MOST_ITERATIONS = 100_000
+# Far beyond any use, and short of what arithmetic can bear.
+_SHORTEST_STEP, _LONGEST_STEP = 1e-9, 1e3
 _TRIES = 60
 _ITERATIONS = 200
 _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
@@ -59,12 +60,13 @@ class ForwardDynamics(RoutineSolver):
         dt: Virtual time step, s.
         iterations: N, per step.
         kp: Stiffness: six numbers (N/m, then N m/rad), or one for the translation, of which the rotation gets a tenth.
-        kd: Damping, likewise (N s/m, N m s/rad).
+        kd: Damping, likewise (N s/m, then N m s/rad).
         twin: The virtual masses.
         error_clamp: The largest translation (m) and rotation (rad) that pull; None for no clamp.
-        step_clamp: The largest motion of a joint in an iteration, rad. With it iterations that raise the error are
-            taken back and damped, so that a target out of reach is approached as near as can be, and then held; None
-            for neither. Without clamps this is the paper's plain algorithm, which oscillates on targets out of reach.
+        step_clamp: The largest motion of a joint in an iteration, rad (of a slide m). With it iterations that raise the
+            error are taken back and damped, so that a target out of reach is approached as near as can be, and then
+            held; None for neither. Without clamps this is the paper's plain algorithm, which oscillates on targets out
+            of reach.
         scheme: "paper": q += 0.25 dt^2 qdd. "velocity-accumulation": as the authors' released controller
             (cartesian_controllers) has it: q += dt qd, qd = 0.9 (qd + dt qdd), within the joint limits; dt is 0.02 s,
             there is no step clamp, and the velocity goes on from target to target.
@@ -74,6 +76,8 @@ class ForwardDynamics(RoutineSolver):
     Raises:
         UnstableSolver: The settings are at or past the stability bound, kappa + 2 dt kd/m < 8 and dt kd/m < 4, where
             kappa = dt^2 kp/m, for translation and rotation each; with velocity accumulation kappa < 1/9.
+        InvalidParameter: A setting makes no sense.
+        UnknownName: There is no such task.
     """
 
     name = "forward-dynamics"
@@ -84,29 +88,24 @@ class ForwardDynamics(RoutineSolver):
         *,
         dt: float = 0.1,
         iterations: int = 50,
-        kp: float | Sequence[float] = 50.0,
-        kd: float | Sequence[float] = 0.0,
+        kp: Numbers = 50.0,
+        kd: Numbers = 0.0,
         twin: Twin | None = None,
         error_clamp: Sequence[float] | None = (0.2, 0.5),
         step_clamp: float | None = 0.1,
         scheme: Scheme = "paper",
         task: str | None = None,
     ) -> None:
-        self.dt = float(dt)
-        self._iterations = int(iterations)
+        self.dt = number("dt", dt)
+        self._iterations = whole("iterations", iterations)
         self.kp = expand_gain("kp", kp)
         self.kd = expand_gain("kd", kd)
         self.twin = twin or Twin()
-        self.error_clamp = None if error_clamp is None else (float(error_clamp[0]), float(error_clamp[1]))
-        self.step_clamp = None if step_clamp is None else float(step_clamp)
+        self.error_clamp = None if error_clamp is None else error_clamps_of(error_clamp)
+        self.step_clamp = None if step_clamp is None else step_clamp_of(step_clamp)
         self.scheme = scheme
-        if not 0.0 < self.dt <= _LONGEST_STEP:
-            raise InvalidParameter("solver's dt", dt, f"above 0 and at most {_LONGEST_STEP:g} s")
-        if not 1 <= self._iterations <= _MOST_ITERATIONS:
-            raise InvalidParameter("solver's iterations", iterations, f"from 1 to {_MOST_ITERATIONS}")
-        clamps = [*(self.error_clamp or ()), *(() if self.step_clamp is None else (self.step_clamp,))]
-        if not all(clamp > 0.0 for clamp in clamps):
-            raise InvalidParameter("solver's clamp", (error_clamp, step_clamp), "positive, or infinite for none")
+        if not _SHORTEST_STEP <= self.dt <= _LONGEST_STEP:
+            raise InvalidParameter("solver's dt", dt, f"from {_SHORTEST_STEP:g} to {_LONGEST_STEP:g} s")
         super().__init__(robot)
         self.task = task_of(robot, task)
         self._masses = effective_masses(self.twin, robot)
@@ -201,31 +200,33 @@ class ForwardDynamics(RoutineSolver):
             "task": self.task,
         }
 
-    def _bound(self, poses: Array, q0: Array, out: Array) -> Call:
-        """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
+    def _memory_at(self, q: Array) -> Array:
+        """As `codegen/loops.py` says."""
+        memory = np.zeros(2 * self._n + 8)
+        memory[: self._n] = q
+        return memory
+
+    def _bound(self, poses: Array, memory: Array, out: Array) -> Call:
         kernel = self._kernel()
         run = kernel.track if self.scheme == "paper" else kernel.accumulate
-        # What the kernel keeps from one target to the next (see `codegen/loops.py`), at rest at q0.
-        memory, work = np.zeros(2 * self._n + 8), np.empty(44 + 3 * self._n)
-        memory[: self._n] = q0
-        limits, settings = self._limits, self._settings
+        limits, settings, work = self._limits, self._settings, np.empty(44 + 3 * self._n)
         return run.bound(self._placements, limits, poses, memory, settings, self._iterations, work, out)
 
     def _kernel(self) -> ForwardDynamicsKernel:
         return forward_dynamics_kernel(self.robot, self.task)
 
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """Iterates at kappa = 2, whatever the gains of `step` are: first from q0, then from sixty fixed postures,
-        until one leads to the target within the joint limits."""
-        pose = as_pose(target)[None]
-        start = self.robot.home if q0 is None else np.array(q0, dtype=float)
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """Iterates at kappa = 2, whatever the gains of `step` are: first from the start, then from sixty fixed
+        postures, until one leads to the target within the joint limits. A try that stalls near the target, as with a
+        nearly stretched arm, is finished with damped Gauss-Newton steps."""
         best: tuple[tuple[bool, bool, float], Array, Array] | None = None
         iterations, restarts = 0, -1
         for begin in [start, *restart_postures(self.robot, _TRIES)]:
             restarts += 1
-            found, residuals, used, _ = self._solve(pose, begin, _START_TOLERANCE, tries=0)
+            found, residuals, used, _ = self._search(goal[None], begin, _START_TOLERANCE, tries=0)
             iterations += int(used[0])
-            q, inside = _unwound(found[0], start, self.robot)
+            q = found[0]
+            inside = bool(wind_into_limits(self.robot.prismatic, self._limits[0], self._limits[1], start, q))
             miss = float(np.max(residuals[0] / _START_TOLERANCE))
             close = miss <= 1.0
             # What attains the target within the limits comes first, then what attains it at all, then the nearest.
@@ -238,8 +239,8 @@ class ForwardDynamics(RoutineSolver):
         (failed, _, _), q, residual = best
         return Solution(q, not failed, float(residual[0]), float(residual[1]), iterations, restarts)
 
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        q, residuals, _, _ = self._solve(np.ascontiguousarray(poses, dtype=float), q0, TOLERANCE)
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        q, residuals, _, _ = self._search(poses, start, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
     def solve_near(self, target: Target, q0: Array, tolerance: tuple[float, float]) -> Solution:
@@ -249,20 +250,23 @@ class ForwardDynamics(RoutineSolver):
             target: The pose.
             q0: Where to begin, rad.
             tolerance: Translation (m) and rotation (rad) at which it has converged.
+
+        Raises:
+            InvalidParameter: The target is no pose, or the start is not n finite numbers.
         """
-        q, residuals, used, _ = self._solve(as_pose(target)[None], q0, tolerance, tries=0)
+        q, residuals, used, _ = self._search(as_pose(target)[None], as_joints(q0, self._n), tolerance, tries=0)
         left, turned = float(residuals[0, 0]), float(residuals[0, 1])
         return Solution(q[0], left <= tolerance[0] and turned <= tolerance[1], left, turned, int(used[0]), 0)
 
-    def _solve(
-        self, poses: Array, q0: Array, tolerance: tuple[float, float], tries: int = _TRIES
+    def _search(
+        self, poses: Array, start: Array, tolerance: tuple[float, float], tries: int = _TRIES
     ) -> tuple[Array, Array, Counts, Counts]:
         # In virtual time of 1 s, kappa is kp/m.
         gains = np.repeat(_KAPPA * np.array(self._masses), 3)
         twin = self.twin.numbers
         settings = np.array([1.0, _SOLVE_STEP_CLAMP, *_SOLVE_ERROR_CLAMP, *twin, *gains, *np.zeros(8)])
         starts = restart_postures(self.robot, tries)
-        total, start = len(poses), np.ascontiguousarray(q0, dtype=float)
+        total = len(poses)
         q, residuals, work = np.empty((total, self._n)), np.empty((total, 2)), np.empty(44 + 3 * self._n)
         used, tried = np.empty(total, np.int64), np.empty(total, np.int64)
         self._kernel().solve(
@@ -315,17 +319,3 @@ def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:
         return low, high
     # Wholly beyond half a turn.
     return (least, min(most, least + 2.0 * math.pi)) if least > 0.0 else (max(least, most - 2.0 * math.pi), most)
-
-
-def _unwound(q: Array, near: Array, robot: Robot) -> tuple[Array, bool]:
-    """The same posture, joints that are out of range turned by whole turns to where they are nearest to `near`; and
-    whether all are in range then."""
-    out = q.copy()
-    for i in np.flatnonzero(~robot.prismatic):
-        if robot.position_min[i] <= q[i] <= robot.position_max[i]:
-            continue
-        turns = q[i] + 2.0 * math.pi * np.arange(-3, 4)
-        inside = turns[(turns >= robot.position_min[i]) & (turns <= robot.position_max[i])]
-        if len(inside):
-            out[i] = inside[np.argmin(np.abs(inside - near[i]))]
-    return out, bool(np.all((out >= robot.position_min) & (out <= robot.position_max)))

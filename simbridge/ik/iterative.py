@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, ClassVar
 
@@ -12,11 +11,13 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.codegen.routine import Call
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
-from simbridge.ik.iteration import Found, Rules, routine, solve, state_for, track
+from simbridge.ik.iteration import Found, routine, solve, track
 from simbridge.ik.iterative_parameters import IterativeParameters
 from simbridge.ik.look import chain_of
 from simbridge.ik.routine_solver import RoutineSolver
-from simbridge.ik.solver import Array, Solution, Solver, Target, as_pose
+from simbridge.ik.setting_checks import Numbers, numbers
+from simbridge.ik.solver import Array, Solution, Solver
+from simbridge.ik.stepping import Rules, state_for
 from simbridge.ik.steps.work import work_for
 from simbridge.ik.task import TASKS, task_of
 from simbridge.robot import Robot
@@ -53,6 +54,14 @@ class IterativeSolver(RoutineSolver):
         self.settings = replace(given, task=self.task)
         self._kernel_arguments = self._arguments()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The chain's class is made when it is needed, and so is not found by its name.
+        return {name: value for name, value in super().__getstate__().items() if name != "_kernel_arguments"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._kernel_arguments = self._arguments()
+
     def kernel_settings(self) -> tuple[Any, ...]:
         """The tuple whose type names the step, for `iteration.track` and `iteration.solve`."""
         raise TypeError(f"{type(self).__name__} declares no step")
@@ -61,14 +70,14 @@ class IterativeSolver(RoutineSolver):
         """Of a radian against a metre in the cost that the step descends."""
         return 1.0
 
-    def for_each_joint(self, name: str, values: Sequence[float]) -> Array:
+    def for_each_joint(self, name: str, values: Numbers) -> Array:
         """A number for each joint (n,), from as many or from one.
 
         Raises:
             InvalidParameter: They are of another number, or not finite.
         """
-        given = np.array(values, dtype=float)
-        if given.shape not in ((1,), (self.robot.n,)) or not np.all(np.isfinite(given)):
+        given = np.array(numbers(name, values))
+        if len(given) not in (1, self.robot.n) or not np.all(np.isfinite(given)):
             raise InvalidParameter(f"solver's {name}", values, f"one finite number, or {self.robot.n}")
         return given * np.ones(self.robot.n)
 
@@ -80,8 +89,9 @@ class IterativeSolver(RoutineSolver):
     def _arguments(self) -> tuple[Any, ...]:
         chosen = self.settings
         chain, self._looks = chain_of(self.robot, self.task)
-        clamps = (float(chosen.error_clamp[0]), float(chosen.error_clamp[1]), float(chosen.step_clamp))
-        return self.kernel_settings(), chain, Rules(TASKS[self.task], *clamps, self.rotation_weight())
+        translation, rotation = chosen.error_clamp
+        rules = Rules(TASKS[self.task], translation, rotation, chosen.step_clamp, self.rotation_weight())
+        return self.kernel_settings(), chain, rules
 
     @property
     def iterations(self) -> int:
@@ -95,35 +105,32 @@ class IterativeSolver(RoutineSolver):
     def reaching(self) -> Solver:
         return self if self.dependable else dependable_solver(self.robot, self.task)
 
-    def _bound(self, poses: Array, q0: Array, out: Array, iterations: int | None = None) -> Call:
-        """The call that goes on from q0 to the poses (T, 7), and leaves joint positions in out (T, n)."""
+    def _bound(self, poses: Array, memory: Array, out: Array, iterations: int | None = None) -> Call:
+        """The call that goes on from `memory`, joint positions (n,), which go along."""
         run = routine(track, self.name, self._looks)
         room = state_for(self.robot.n), work_for(self.robot.n)
-        return run.bound(
-            *self._kernel_arguments, iterations or self.iterations, poses, np.array(q0, dtype=float), *room, out
-        )
+        return run.bound(*self._kernel_arguments, iterations or self.iterations, poses, memory, *room, out)
 
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
-        """First from q0, then from twenty fixed postures, each for at most `patience` iterations."""
-        start = self.robot.home if q0 is None else np.asarray(q0, dtype=float)
-        q, residuals, used, tries, inside = self._solve(as_pose(target)[None], start, _START_TOLERANCE)
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """First from the start, then from twenty fixed postures, each for at most `patience` iterations."""
+        q, residuals, used, tries, inside = self._search(goal[None], start, _START_TOLERANCE)
         close = bool(np.all(residuals[0] <= _START_TOLERANCE))
         distance, angle = map(float, residuals[0])
         return Solution(q[0], close and bool(inside[0]), distance, angle, int(used[0]), int(tries[0]) - 1)
 
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        q, residuals, _, _, _ = self._solve(poses, q0, TOLERANCE)
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        q, residuals, _, _, _ = self._search(poses, start, TOLERANCE)
         return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _solve(self, poses: Array, q0: Array, tolerance: tuple[float, float]) -> Found:
+    def _search(self, poses: Array, start: Array, tolerance: tuple[float, float]) -> Found:
         total, n = len(poses), self.robot.n
         counts = np.empty(total, np.int64), np.empty(total, np.int64)
         found = Found(np.empty((total, n)), np.empty((total, 2)), *counts, np.empty(total, np.bool_))
         routine(solve, self.name, self._looks)(
             *self._kernel_arguments,
             self.patience,
-            np.ascontiguousarray(poses, dtype=float),
-            np.array(q0, dtype=float),
+            poses,
+            start,
             restart_postures(self.robot, _TRIES),
             np.array(tolerance),
             state_for(n),

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.setting_checks import MOST_ITERATIONS, expand_gain, positive
+from simbridge.ik.setting_checks import (
+    error_clamps_of,
+    expand_gain,
+    keep,
+    number,
+    numbers,
+    positive,
+    step_clamp_of,
+    whole,
+)
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
@@ -27,19 +36,17 @@ class IterativeParameters:
     error_clamp: tuple[float, ...] = (0.2, 0.5)
     """Largest error that acts, m and rad; inf inf for none."""
     step_clamp: float = 0.1
-    """Largest joint motion in an iteration, rad; inf for none, and then steps may raise the error."""
+    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
     task: str = ""
     """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.iterations <= MOST_ITERATIONS:
-            raise InvalidParameter("solver's iterations", self.iterations, f"from 1 to {MOST_ITERATIONS}")
-        if len(self.error_clamp) != 2:
-            raise InvalidParameter("solver's error_clamp", self.error_clamp, "two numbers: m and rad")
-        if not all(clamp > 0.0 for clamp in (*self.error_clamp, self.step_clamp)):
-            raise InvalidParameter(
-                "solver's clamp", (*self.error_clamp, self.step_clamp), "positive, or infinite for none"
-            )
+        keep(
+            self,
+            iterations=whole("iterations", self.iterations),
+            error_clamp=error_clamps_of(self.error_clamp),
+            step_clamp=step_clamp_of(self.step_clamp),
+        )
 
     def build(self, robot: Robot) -> Solver:
         """The solver with these settings.
@@ -67,16 +74,16 @@ class JacobianTransposeParameters(IterativeParameters):
     dt: float = 0.1
     """Of the paper: virtual time step, s."""
     kp: tuple[float, ...] = (50.0,)
-    """Of the paper: stiffness, one number for translation (rotation gets a tenth) or six."""
+    """Of the paper: stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         expand_gain("kp", self.kp)
+        keep(self, kp=numbers("kp", self.kp), alpha=number("alpha", self.alpha), dt=positive("dt", self.dt))
         if self.step_length not in ("paper", "buss-kim"):
             raise InvalidParameter("solver's step_length", self.step_length, "paper or buss-kim")
         if not (math.isfinite(self.alpha) and self.alpha >= 0.0):
             raise InvalidParameter("solver's alpha", self.alpha, "a positive number, or 0 to compute it")
-        positive("dt", self.dt)
 
 
 @dataclass(frozen=True)
@@ -92,9 +99,9 @@ class PseudoinverseParameters(IterativeParameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        keep(self, alpha=number("alpha", self.alpha), cutoff=positive("cutoff", self.cutoff))
         if not 0.0 < self.alpha < 2.0:
             raise InvalidParameter("solver's alpha", self.alpha, "above 0 and below 2, where steps diverge")
-        positive("cutoff", self.cutoff)
 
 
 @dataclass(frozen=True)
@@ -112,11 +119,16 @@ class DampedLeastSquaresParameters(IterativeParameters):
     bias_term: Literal["gradient", "printed"] = "gradient"
     """The pull: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
     step_clamp: float = 0.15
-    """Largest joint motion in an iteration, rad; inf for none, and then steps may raise the error."""
+    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("damping", self.damping)
+        keep(
+            self,
+            damping=positive("damping", self.damping),
+            stiffness=numbers("stiffness", self.stiffness),
+            bias=numbers("bias", self.bias),
+        )
         if not self.stiffness or not all(0.0 <= beta < 1.0 for beta in self.stiffness):
             raise InvalidParameter("solver's stiffness", self.stiffness, "from 0 to below 1, where joints swing")
         if self.bias_term not in ("gradient", "printed"):
@@ -134,7 +146,7 @@ class SelectivelyDampedParameters(IterativeParameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        positive("largest_angle", self.largest_angle)
+        keep(self, largest_angle=positive("largest_angle", self.largest_angle))
 
 
 @dataclass(frozen=True)
@@ -144,10 +156,11 @@ class FeedbackParameters(IterativeParameters):
     home: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
 
     gain: tuple[float, ...] = (400.0,)
-    """Q, the loop's gain: one number or six, translation first; with one it is 1 / damping^2."""
+    """Q, the loop's gain, 1/m^2 (of the rotation 1): one number or six, translation first; one is 1 / damping^2."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        keep(self, gain=numbers("gain", self.gain))
         if len(self.gain) not in (1, 6) or not all(math.isfinite(g) and g > 0.0 for g in self.gain):
             raise InvalidParameter("solver's gain", self.gain, "one positive number, or six")
 
@@ -169,8 +182,14 @@ class ConstrainedParameters(IterativeParameters):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        keep(
+            self,
+            posture=numbers("posture", self.posture),
+            weights=numbers("weights", self.weights),
+            pull=number("pull", self.pull),
+            cutoff=positive("cutoff", self.cutoff),
+        )
         if not self.weights or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
             raise InvalidParameter("solver's weights", self.weights, "positive numbers")
         if not 0.0 <= self.pull <= 1.0:
             raise InvalidParameter("solver's pull", self.pull, "from 0 to 1")
-        positive("cutoff", self.cutoff)

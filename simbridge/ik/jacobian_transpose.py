@@ -22,10 +22,10 @@ import numpy as np
 
 from simbridge.ik.arrays import Array
 from simbridge.ik.codegen.kernel import conditioning
-from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import JacobianTransposeParameters
 from simbridge.ik.setting_checks import expand_gain
+from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length
 from simbridge.ik.twin import Twin
 from simbridge.robot import Robot
@@ -92,7 +92,7 @@ class JacobianTranspose(IterativeSolver):
 def paper_alpha(robot: Robot, samples: int = _SAMPLES) -> float:
     """mean diag(J H^-1 J^T) / mean diag(J J^T) over joint positions uniform in [-pi, pi), always the same ones.
 
-    H is the mass matrix of the paper's conditioned twin. UR10: 0.787 (the paper: 0.7885).
+    H is the mass matrix of the paper's conditioned twin. UR10: 0.7881; over many such draws 0.7874 (the paper: 0.7885).
     """
     return _alpha(robot.placements.tobytes(), robot.prismatic.tobytes(), samples)
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import UnknownName
 from simbridge.ik.iterative_parameters import (
     ConstrainedParameters,
     DampedLeastSquaresParameters,
@@ -16,6 +16,7 @@ from simbridge.ik.iterative_parameters import (
     PseudoinverseParameters,
     SelectivelyDampedParameters,
 )
+from simbridge.ik.setting_checks import error_clamps_of, keep, numbers
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
@@ -60,9 +61,9 @@ class ForwardDynamicsParameters:
     iterations: int = 50
     """Iterations per control period (N in the paper)."""
     kp: tuple[float, ...] = (50.0,)
-    """Stiffness: one number for translation (rotation gets a tenth) or six."""
+    """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
     kd: tuple[float, ...] = (0.0,)
-    """Damping, likewise."""
+    """Damping, likewise, N s/m and N m s/rad."""
     tool_mass: float = 1.0
     """Virtual mass at the tool, kg."""
     tool_inertia: float = 1.0
@@ -74,7 +75,7 @@ class ForwardDynamicsParameters:
     error_clamp: tuple[float, ...] = (0.2, 0.5)
     """Largest error that pulls, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = 0.1
-    """Largest joint motion in an iteration, rad; inf for none, and then steps may raise the error."""
+    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
     scheme: Literal["paper", "velocity-accumulation"] = "paper"
     """How it integrates: as the paper prints it, or as the released controller does (dt 0.02, no step clamp)."""
     task: str = ""
@@ -85,6 +86,8 @@ class ForwardDynamicsParameters:
     def __post_init__(self) -> None:
         if self.preset and self.preset not in PRESETS:
             raise UnknownName("preset", self.preset, PRESETS)
+        clamps = error_clamps_of(self.error_clamp)
+        keep(self, kp=numbers("kp", self.kp), kd=numbers("kd", self.kd), error_clamp=clamps)
 
     def arguments(self) -> dict[str, Any]:
         """What `ForwardDynamics` is to be made with; a setting at its default gives way to the preset's.
@@ -98,8 +101,6 @@ class ForwardDynamicsParameters:
         for name, value in PRESETS.get(settings.pop("preset"), {}).items():
             if getattr(self, name) == getattr(type(self), name):
                 settings[name] = value
-        if len(settings["error_clamp"]) != 2:
-            raise InvalidParameter("solver's error_clamp", self.error_clamp, "two numbers: m and rad")
         masses = {own.name: settings.pop(own.name) for own in fields(Twin)}
         return {**settings, "twin": Twin(**masses), "task": self.task or None}
 

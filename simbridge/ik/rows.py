@@ -16,6 +16,8 @@ Given: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
 
 # Singular values up to this share of the largest are rounding.
 _FREE = 1e-12
+# Beyond it squares, and products of them and weights, may overflow.
+_LARGEST = 1e60
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +44,15 @@ class Rows:
             InvalidParameter: They are not of these shapes, or not finite.
         """
         matrix, values = (
-            np.asarray(given(q.copy()) if callable(given) else given, dtype=float)
+            _numbers("solver's rows", given(q.copy()) if callable(given) else given)
             for given in (self.matrix, self.values)
         )
-        fit = matrix.ndim == 2 and matrix.shape[1] == len(q) and values.shape == matrix.shape[:1]
-        if not (fit and np.isfinite(matrix).all() and np.isfinite(values).all()):
-            given = f"{matrix.shape} and {values.shape}"
-            raise InvalidParameter("shape of a solver's rows", given, f"(k, {len(q)}) and (k,), of finite numbers")
+        if matrix.ndim != 2 or matrix.shape[1] != len(q) or values.shape != matrix.shape[:1]:
+            shapes = f"{matrix.shape} and {values.shape}"
+            raise InvalidParameter("shape of a solver's rows", shapes, f"(k, {len(q)}) and (k,)")
+        largest = np.concatenate([np.abs(matrix).ravel(), np.abs(values)]).max(initial=0.0)
+        if not largest <= _LARGEST:
+            raise InvalidParameter("largest number in a solver's rows", largest, f"finite, and at most {_LARGEST:g}")
         return matrix, values
 
 
@@ -71,9 +75,10 @@ class SoftRows(Rows):
             InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.
         """
         matrix, values = self.at(q)
-        weights = np.asarray(self.weights, dtype=float)
-        if weights.shape not in ((), values.shape) or not (np.isfinite(weights).all() and (weights > 0.0).all()):
-            raise InvalidParameter("weights of a solver's rows", self.weights, f"one positive number, or {len(values)}")
+        weights = _numbers("weights of a solver's rows", self.weights)
+        if weights.shape not in ((), values.shape) or not ((weights > 0.0) & (weights <= _LARGEST)).all():
+            needed = f"one positive number, at most {_LARGEST:g}, or {len(values)}"
+            raise InvalidParameter("weights of a solver's rows", self.weights, needed)
         root = np.sqrt(weights * np.ones(len(values)))
         rows, wanted = root[:, None] * matrix, root * values
         _, singular, directions = np.linalg.svd(rows)
@@ -81,3 +86,10 @@ class SoftRows(Rows):
         hessian = rows.T @ rows
         scale = max(float(hessian.diagonal().max()), 1e-290)
         return 2.0 * (hessian / scale + free.T @ free), 2.0 * (rows.T @ wanted) / scale
+
+
+def _numbers(name: str, given: ArrayLike) -> Array:
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidParameter(name, given, "numbers") from None

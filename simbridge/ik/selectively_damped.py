@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from simbridge.ik.iteration import step_for
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import SelectivelyDampedParameters
+from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.selectively_damped import step
 
 

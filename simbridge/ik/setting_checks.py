@@ -1,31 +1,93 @@
-"""What settings of solvers are checked for, in terms of their flags."""
+"""What settings of solvers are checked for, in terms of their flags; checks give the settings back as plain data."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simbridge.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
+"""One number, or several."""
 
 Gain = tuple[float, float, float, float, float, float]
 # Short of what patience can bear.
 MOST_ITERATIONS = 100_000
+# Beyond it a force would overflow.
+_LARGEST_GAIN = 1e100
 
 
-def expand_gain(name: str, value: float | Sequence[float]) -> Gain:
-    """Six gains, translation first, from six numbers or from one, of which the rotation gets a tenth (equation 18)."""
+def number(name: str, value: Any) -> float:
+    """Refuses what is no number."""
     try:
-        numbers = [float(v) for v in (value if isinstance(value, Sequence) else [value])]
-    except (TypeError, ValueError):
-        numbers = []
-    if len(numbers) == 1:
-        numbers = [numbers[0]] * 3 + [0.1 * numbers[0]] * 3
-    if len(numbers) != 6 or not all(math.isfinite(v) and v >= 0.0 for v in numbers):
-        raise InvalidParameter(f"solver's {name}", value, "one number, or six, none of them negative")
-    return (numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5])
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InvalidParameter(f"solver's {name}", value, "a number")
 
 
-def positive(name: str, value: float) -> None:
+def numbers(name: str, value: Any) -> tuple[float, ...]:
+    """One number, or those of a sequence or an array."""
+    several = isinstance(value, Iterable) and not isinstance(value, str) and getattr(value, "ndim", 1) > 0
+    try:
+        return tuple(number(name, part) for part in (value if several else (value,)))
+    except InvalidParameter as error:
+        raise InvalidParameter(error.name, value, "one number, or several") from None
+
+
+def expand_gain(name: str, value: Numbers) -> Gain:
+    """Six gains, translation first, from six numbers or from one, of which the rotation gets a tenth (equation 18)."""
+    gains = numbers(name, value)
+    if len(gains) == 1:
+        gains = (gains[0],) * 3 + (0.1 * gains[0],) * 3
+    if len(gains) != 6 or not all(0.0 <= gain <= _LARGEST_GAIN for gain in gains):
+        raise InvalidParameter(
+            f"solver's {name}", value, f"one number, or six, none of them negative nor above {_LARGEST_GAIN:g}"
+        )
+    return (gains[0], gains[1], gains[2], gains[3], gains[4], gains[5])
+
+
+def positive(name: str, value: float) -> float:
     """Refuses what is not a positive, finite number."""
-    if not (math.isfinite(value) and value > 0.0):
+    checked = number(name, value)
+    if not (math.isfinite(checked) and checked > 0.0):
         raise InvalidParameter(f"solver's {name}", value, "a positive number")
+    return checked
+
+
+def whole(name: str, value: float, most: int = MOST_ITERATIONS) -> int:
+    """Refuses what is not a whole number from 1 to `most`."""
+    checked = number(name, value)
+    if not (1.0 <= checked <= most and checked.is_integer()):
+        raise InvalidParameter(f"solver's {name}", value, f"from 1 to {most}, a whole number")
+    return int(checked)
+
+
+def step_clamp_of(value: float) -> float:
+    """Refuses a step clamp that is neither a positive number nor infinite."""
+    checked = number("step_clamp", value)
+    if not checked > 0.0:
+        raise InvalidParameter("solver's step_clamp", value, "positive, or infinite for none")
+    return checked
+
+
+def error_clamps_of(value: Any) -> tuple[float, float]:
+    """Refuses error clamps (m, rad) that are not two, each positive or infinite."""
+    clamps = numbers("error_clamp", value)
+    if len(clamps) != 2:
+        raise InvalidParameter("solver's error_clamp", value, "two numbers: m and rad")
+    if not all(clamp > 0.0 for clamp in clamps):
+        raise InvalidParameter("solver's error_clamp", value, "positive, or infinite for none")
+    return clamps[0], clamps[1]
+
+
+def keep(settings: object, **checked: Any) -> None:
+    """Puts checked settings in their place in a frozen dataclass."""
+    for name, value in checked.items():
+        object.__setattr__(settings, name, value)

@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge import pose
-from simbridge.errors import InvalidParameter
+from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
 from simbridge.kinematics import movable_directions, task_jacobian, tool_path
 from simbridge.robot import Robot
 
-Array = NDArray[np.float64]
-Target: TypeAlias = pin.SE3 | Array | Sequence[float]
-
-
 CUTOFF = 1e-6
 """Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""
-
-
-def as_pose(target: Target) -> Array:
-    """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,)."""
-    if isinstance(target, pin.SE3):
-        return np.array(pin.SE3ToXYZQUAT(target), dtype=float)
-    array = np.asarray(target, dtype=float)
-    if array.shape == (7,):
-        # The usual case, without a dozen calls of numpy: finite, and a unit quaternion already.
-        px, py, pz, x, y, z, w = array.tolist()
-        if abs(x * x + y * y + z * z + w * w - 1.0) <= pose.ROUNDING and math.isfinite(px + py + pz):
-            return array.copy()
-    if array.shape != (7,) or not np.all(np.isfinite(array)) or not np.any(array[3:]):
-        raise InvalidParameter("target", target, "a pinocchio.SE3 or seven finite numbers x y z qx qy qz qw")
-    return np.concatenate([array[:3], pose.normalized(array[3:])])
 
 
 @dataclass(frozen=True)
@@ -73,7 +51,7 @@ class Diagnosis:
         iterations: Iterations spent on it.
         task: "pose", "axis" or "position": what of the target was to be attained.
         cutoff: Share of the largest singular value up to which rows of the task depend on others.
-        found: How many the solver's last iteration found to depend on others, if it looks for them.
+        strict: Rows (m, n) that the solver keeps to beside those of the task, if any.
     """
 
     robot: Robot
@@ -82,7 +60,7 @@ class Diagnosis:
     iterations: int
     task: str = "pose"
     cutoff: float = CUTOFF
-    found: int | None = None
+    strict: Array | None = None
 
     @cached_property
     def residual(self) -> tuple[float, float]:
@@ -99,24 +77,26 @@ class Diagnosis:
 
     @cached_property
     def dependent_rows(self) -> int:
-        """How many rows of the task depend on others: above 0 the arm is singular, or has too few joints.
+        """How many rows of the task, and of `strict`, depend on others: above 0 the arm is singular, or has too few
+        joints.
 
-        What the solver found in its last iteration, if it looks for them; else those at `q`. Directions in which the
-        arm never moves, such as across the plane of a planar arm, are not counted.
+        Directions in which the arm never moves, such as across the plane of a planar arm, are not counted.
         """
-        if self.found is not None:
-            from simbridge.ik.task import TASKS
-
-            return self.found - (TASKS[self.task] - len(self._singular_values))
-        return int(np.sum(self._singular_values <= self.cutoff * self._singular_values[0]))
+        singular: NDArray[Any] = self._singular_values
+        counted = len(singular)
+        if self.strict is not None:
+            rows = np.vstack([task_jacobian(self.robot, self.q, self.task), self.strict])
+            singular, counted = np.linalg.svd(rows, compute_uv=False), counted + len(self.strict)
+        return counted - int(np.sum(singular > self.cutoff * singular.max(initial=0.0)))
 
     @cached_property
     def manipulability(self) -> float:
         """sqrt(det(J J^T)) of the task's rows (Yoshikawa 1985); with fewer joints than rows sqrt(det(J^T J)).
 
-        Directions in which the arm never moves are left out.
+        Directions in which the arm never moves are left out; where these are all, it is zero.
         """
-        return float(np.prod(self._singular_values[: self.robot.n]))
+        counted = self._singular_values[: self.robot.n]
+        return float(np.prod(counted)) if len(counted) else 0.0
 
     @cached_property
     def nearest_limit(self) -> tuple[str, float]:
@@ -144,8 +124,6 @@ class Solver(ABC):
         # What `last` is about: joint positions and target. Made when asked for: it would double the time of a step.
         self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
-        # What the last step found of them, in solvers that look for them.
-        self._dependent_rows: int | None = None
 
     @property
     def q(self) -> Array:
@@ -157,9 +135,13 @@ class Solver(ABC):
         """Residual, iterations, manipulability and nearest limit after the last step; None before the first."""
         if self._last is None and self._stepped is not None:
             self._last = Diagnosis(
-                self.robot, *self._stepped, self.iterations, self.task, self.cutoff, self._dependent_rows
+                self.robot, *self._stepped, self.iterations, self.task, self.cutoff, self._strict_rows()
             )
         return self._last
+
+    def _strict_rows(self) -> Array | None:
+        """Rows (m, n) that are kept to beside those of the task."""
+        return None
 
     @property
     def cutoff(self) -> float:
@@ -177,25 +159,29 @@ class Solver(ABC):
         """All settings, under the names of their `--solver.NAME` flags: what settings.toml records."""
 
     def reset(self, q: Array | Sequence[float]) -> None:
-        """Begin at joint positions q (n,), rad."""
-        positions = np.array(q, dtype=float)
-        if positions.shape != (self.robot.n,) or not np.all(np.isfinite(positions)):
-            raise InvalidParameter("joint positions", q, f"{self.robot.n} finite numbers")
-        self._q = positions
+        """Begin at joint positions q (n,), rad.
+
+        Raises:
+            InvalidParameter: They are not n finite numbers.
+        """
+        self._q = as_joints(q, self.robot.n)
         self._stepped = self._last = None
 
     def step(self, target: Target) -> Array:
-        """One control period towards a target: joint positions (n,), rad."""
+        """One control period towards a target: joint positions (n,), rad.
+
+        Raises:
+            InvalidParameter: The target is no pose; the solver stays as it is.
+        """
         goal = as_pose(target)
-        self._stepped_to(self.track(goal[None], self._q)[0], goal)
+        self._stepped_to(self._track(goal[None], self._q.copy())[0], goal)
         return self._q.copy()
 
     def _stepped_to(self, q: Array, goal: Array) -> None:
         """Go on from q, where the step towards a goal (7,) has led."""
         self._q, self._stepped, self._last = q, (q, goal), None
 
-    @abstractmethod
-    def track(self, poses: Array, q0: Array) -> Array:
+    def track(self, poses: Array, q0: Array | Sequence[float]) -> Array:
         """A step for each target in turn, in one compiled call.
 
         Args:
@@ -205,25 +191,47 @@ class Solver(ABC):
         Returns:
             Joint positions (T, n), rad. Equal to T calls of `step` to the last bit; the solver's own state is left
             alone.
-        """
 
-    @abstractmethod
-    def solve(self, target: Target, q0: Array | None = None) -> Solution:
+        Raises:
+            InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
+        """
+        return self._track(as_poses(poses), as_joints(q0, self.robot.n))
+
+    def solve(self, target: Target, q0: Array | Sequence[float] | None = None) -> Solution:
         """Find joint positions for one target, to a tolerance, with restarts; says whether it converged.
 
         Args:
             target: The pose.
             q0: Where to begin (n,), rad; the robot's home by default.
-        """
 
-    @abstractmethod
-    def solve_each(self, poses: Array, q0: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        Raises:
+            InvalidParameter: The target is no pose, or the start is not n finite numbers.
+        """
+        return self._solve(as_pose(target), as_joints(self.robot.home if q0 is None else q0, self.robot.n))
+
+    def solve_each(self, poses: Array, q0: Array | Sequence[float]) -> tuple[Array, Array, NDArray[np.bool_]]:
         """Solve many targets (T, 7), each from the solution of the one before.
 
         Returns:
             Joint positions (T, n), residuals (T, 2) in m and rad, and which attained their target (T,). Whether within
             the joint limits is not asked, but for the closed form, which knows no solution beyond them.
+
+        Raises:
+            InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
         """
+        return self._solve_each(as_poses(poses), as_joints(q0, self.robot.n))
+
+    @abstractmethod
+    def _track(self, poses: Array, q0: Array) -> Array:
+        """`track` of checked targets (T, 7), from a copy of the start (n,)."""
+
+    @abstractmethod
+    def _solve(self, goal: Array, start: Array) -> Solution:
+        """`solve` of a checked target (7,), from a copy of the start (n,)."""
+
+    @abstractmethod
+    def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
+        """`solve_each` of checked targets (T, 7), from a copy of the start (n,)."""
 
     @property
     def reaching(self) -> Solver:

@@ -9,6 +9,9 @@ import matplotlib.image
 import numpy as np
 import pytest
 
+from simbridge.experiments import convergence
+from simbridge.experiments.outcome import near
+
 QUICK = {
     "homogenization": ("--samples", "2000"),
     "convergence": (),
@@ -65,13 +68,21 @@ def test_of_another_arm_or_other_settings_nothing_is_expected(cli, tmp_path, oth
     assert json.loads(answer.out)["expected"] == []
 
 
-def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path):
-    answer = cli("experiment", "homogenization", "--samples", 20, "--out", tmp_path / "out", "--json")
+def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path, monkeypatch):
+    known = (near("forward-dynamics, left, mm", 5.0, 0.1, "nobody"), near("jacobian-transpose, left, mm", 24, 1, "all"))
+    monkeypatch.setattr(convergence, "EXPECTED", known)
+    answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json")
     assert answer.status == 0
-    expected = json.loads(answer.out)["expected"]
-    assert not all(figure["holds"] for figure in expected)
-    for figure in expected:
-        assert figure["holds"] == (figure["low"] <= figure["measured"] <= figure["high"])
+    assert [figure["holds"] for figure in json.loads(answer.out)["expected"]] == [False, True]
+
+
+@pytest.mark.parametrize(("samples", "compared"), [(300, False), (100_000, True)])
+def test_of_few_samples_nothing_is_expected_and_it_is_said_why(cli, tmp_path, samples, compared):
+    answer = cli("experiment", "homogenization", "--samples", samples, "--out", tmp_path / "out")
+    assert answer.status == 0
+    assert ("holds" in answer.out) == compared
+    assert ("fewer are not compared" in answer.out) != compared
+    assert " no\n" not in answer.out
 
 
 def test_what_never_happened_is_null(cli, tmp_path):

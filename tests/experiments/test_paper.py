@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pinocchio as pin
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from simbridge.experiments import convergence, dial, homogenization, interpolation, tracking
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
+from simbridge.experiments.layout import layout, step_target
 from simbridge.experiments.outcome import compared
 from simbridge.experiments.parameters import PAPERS
-from simbridge.experiments.setting import solver_named
+from simbridge.experiments.setting import MovingSquare, solver_named
 from simbridge.robot import load_robot
 
 UR10 = load_robot("ur10")
@@ -24,6 +27,20 @@ def assert_as_expected(figures, expected):
     assert len(found) == len(expected)
     for comparison in found:
         assert comparison.holds, f"{comparison.expected.figure}: {comparison.measured}, {comparison.expected.words}"
+
+
+def around(robot):
+    """The moving square, at 0.2 m/s on a UR10."""
+    return MovingSquare.of(layout(robot))
+
+
+def slow_targets(robot, rate=10.0, noise=0.002):
+    return dial.SlowTargets(around(robot), rate, noise, 0)
+
+
+def steps_of(robot, **more):
+    solvers = papers_solvers(robot, dt=1.0, iterations=1, kp=(1.0,))
+    return convergence.measure(robot, solvers, step_target(robot)[0], **more)
 
 
 def papers_solvers(robot, **settings):
@@ -86,31 +103,44 @@ def test_the_response_of_forward_dynamics_is_the_conditioned_matrix():
 
 
 def test_b_converges_as_known():
-    steps = convergence.measure(UR10, papers_solvers(UR10, dt=1.0, iterations=1, kp=(1.0,)))
+    steps = steps_of(UR10)
     assert_as_expected(convergence.figures(steps), convergence.EXPECTED)
 
 
 def test_c_is_as_straight_as_known():
-    edges = interpolation.measure(UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)))
+    edges = interpolation.measure(UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)), layout(UR10))
     assert_as_expected(interpolation.figures(edges), interpolation.EXPECTED)
 
 
 def test_d_tracks_as_known():
-    laps = tracking.sweep(UR10, PAPERS, (5.0, 10.0, 20.0, 50.0), 50, 0.2)
+    laps = tracking.sweep(UR10, PAPERS, (5.0, 10.0, 20.0, 50.0), around(UR10))
     assert_as_expected(tracking.figures(laps), tracking.EXPECTED)
 
 
 def test_solvers_without_the_papers_gain_are_tracked_once():
-    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), 50, 0.2)
+    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), around(UR10))
     assert [(lap.solver, lap.kp) for lap in laps] == [("feedback", None), ("closed-form", None)]
     assert all(lap.rms < 1e-6 for lap in laps)
+
+
+def test_beside_a_sweep_a_solver_without_gain_has_the_sweeps_axes_and_no_axis_has_an_offset():
+    laps = tracking.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), around(UR10))
+    figure = Figure()
+    tracking.picture(laps).draw(figure)
+    FigureCanvasAgg(figure).draw()
+    panels = np.reshape(figure.axes, (2, 3))
+    fixed, swept = panels[:, 2]
+    assert (fixed.get_xscale(), fixed.get_xlim(), fixed.get_ylim()) == ("log", swept.get_xlim(), swept.get_ylim())
+    assert [label.get_text() for label in fixed.get_xticklabels()] == ["5", "50"]
+    offsets = [axis.get_offset_text().get_text() for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    assert not any(offsets)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
     robot = load_robot(name)
     for kp, tolerance in ((5.0, 0.01), (20.0, 0.01), (50.0, 0.04)):
-        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], 50, 0.2)
+        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], around(robot))
         rho = (1.0 - 0.1**2 * kp / 4.0) ** 50
         speed = np.linalg.norm(np.diff(lap.points + lap.errors[:, :3], axis=0)[10]) * 100.0
         assert lap.rms == pytest.approx(speed * 0.01 * rho / (1.0 - rho), rel=tolerance)
@@ -119,7 +149,8 @@ def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
 @pytest.mark.parametrize("name", OTHERS)
 def test_on_other_arms_forward_dynamics_goes_straighter_than_the_transpose(name):
     robot = load_robot(name)
-    edges = interpolation.measure(robot, papers_solvers(robot, dt=0.1, iterations=50, kp=(1.0,)), steps=200)
+    solvers = papers_solvers(robot, dt=0.1, iterations=50, kp=(1.0,))
+    edges = interpolation.measure(robot, solvers, layout(robot), steps=200)
     straight, bent = (max(edge.deviation for edge in edges[solver]) for solver in PAPERS)
     assert straight < 0.1 * bent
 
@@ -127,18 +158,18 @@ def test_on_other_arms_forward_dynamics_goes_straighter_than_the_transpose(name)
 @pytest.mark.parametrize("name", OTHERS)
 def test_on_other_arms_the_step_arrives_without_overshoot(name):
     robot = load_robot(name)
-    step = convergence.measure(robot, papers_solvers(robot, dt=1.0, iterations=1, kp=(1.0,)))["forward-dynamics"]
+    step = steps_of(robot)["forward-dynamics"]
     assert step.arrival < 25
     assert step.overshoot < 1e-4
 
 
 def test_what_never_arrives_has_no_arrival():
-    steps = convergence.measure(UR10, papers_solvers(UR10, dt=1.0, iterations=1, kp=(1.0,)), iterations=3)
+    steps = steps_of(UR10, iterations=3)
     assert all(math.isnan(step.arrival) for step in steps.values())
 
 
 def test_the_dial_trades_delay_for_smoothness():
-    settings = dial.sweep(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.5, 2.0, 10.0, 50.0))
+    settings = dial.sweep(UR10, slow_targets(UR10), gains=(0.5, 2.0, 10.0, 50.0))
     assert np.all(np.diff([s.delay for s in settings]) < 0.0)
     assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
     # Held for 100 ms, exact targets are 45 ms old on average at the solver's instants.
@@ -146,21 +177,20 @@ def test_the_dial_trades_delay_for_smoothness():
 
 
 def test_between_smoothing_and_exact_there_is_a_gain_that_stays_closest_to_the_path():
-    settings = dial.sweep(UR10, dial.SlowTargets(0.2, 10.0, 0.002, 0), gains=(0.2, 1.0, 50.0))
+    settings = dial.sweep(UR10, slow_targets(UR10), gains=(0.2, 1.0, 50.0))
     too_smooth, best, exact = (s.off_path for s in settings)
     assert best < 0.8 * exact < too_smooth
 
 
 def test_without_noise_and_at_the_solvers_own_rate_the_exact_setting_is_on_the_path():
-    (exact,) = dial.sweep(UR10, dial.SlowTargets(0.2, 100.0, 0.0, 0), gains=(50.0,))
+    (exact,) = dial.sweep(UR10, slow_targets(UR10, 100.0, 0.0), gains=(50.0,))
     assert exact.off_path < 1e-5
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_solver_has_a_place_beside_the_dial_on_any_robot(name):
     robot = load_robot(name)
-    targets = dial.SlowTargets(0.2, 10.0, 0.002, 0)
-    (kp, fixed) = dial.sweep(robot, targets, gains=(50.0,), beside=["feedback", "jacobian-transpose"])
+    (kp, fixed) = dial.sweep(robot, slow_targets(robot), gains=(50.0,), beside=["feedback", "jacobian-transpose"])
     # The transpose has the gain itself; of what has none an exact solver stands where the dial ends.
     assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
     assert fixed.off_path == pytest.approx(kp.off_path, rel=0.02)

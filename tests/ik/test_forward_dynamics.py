@@ -253,6 +253,30 @@ def test_solve_says_how_far_an_unreachable_target_stays_away(distance, bearing):
     assert solution.restarts > 0
 
 
+@pytest.mark.parametrize("arm", ["ur10", "planar2r"])
+def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
+    """There the light links damp what is left of the error, and only a second-order method attains 1e-10."""
+    robot = load_robot(arm)
+    elbow, rng = (2 if robot.n == 6 else 1), np.random.default_rng(0)
+    goals = rng.uniform(-math.pi, math.pi, (40, robot.n))
+    goals[:, elbow] = [*np.geomspace(1e-1, 1e-6, 39), 0.0]
+    for target in tool_path(robot, goals):
+        solution = ForwardDynamics(robot).solve(target)
+        assert solution.converged
+        translation, rotation = pose.error(target, tool_path(robot, solution.q[None])[0])
+        assert np.linalg.norm(translation) < 2e-10
+        assert np.linalg.norm(rotation) < 2e-10 or robot.n == 2
+        assert (solution.q >= robot.position_min).all() and (solution.q <= robot.position_max).all()
+
+
+def test_a_redundant_arm_that_is_stretched_out_is_solved_from_the_first_posture():
+    """Its mass matrix is singular but for the ballast, in the task and beside it."""
+    robot = load_robot("planar3r")
+    for reach in (np.zeros(3), np.array([1.0, 1e-4, -1e-5])):
+        solution = ForwardDynamics(robot).solve(tool_path(robot, reach[None])[0], np.array([0.3, 0.5, 0.7]))
+        assert solution.converged and solution.restarts == 0
+
+
 def test_solve_is_the_same_every_time():
     target = np.array([-0.4, 0.5, 0.6, 0.0, 1.0, 0.0, 0.0])
     first, second = (ForwardDynamics(UR10).solve(target, np.full(6, 2.0)) for _ in range(2))

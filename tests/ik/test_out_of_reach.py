@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simbridge.ik.constrained import Constrained
+from simbridge.ik.damped_least_squares import DampedLeastSquares
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.parameters import SOLVERS
 from simbridge.kinematics import tool_path
@@ -21,9 +23,19 @@ CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("pla
 CASES += [("planar2r", preset) for preset in ("smooth", "near-singular", "one-shot")]
 
 
+# A pull towards a posture, which a stretched arm would have to bend for.
+PULLED = {
+    "stiffness": lambda robot: DampedLeastSquares(robot, stiffness=(0.1,)),
+    "stiffness as printed": lambda robot: DampedLeastSquares(robot, stiffness=(0.1,), bias_term="printed"),
+    "constrained, strong pull": lambda robot: Constrained(robot, pull=0.5),
+}
+
+
 @functools.cache
 def made(arm, name):
     robot = ARMS[arm]
+    if name in PULLED:
+        return PULLED[name](robot)
     return SOLVERS[name]().build(robot) if name in SOLVERS else ForwardDynamics.preset(robot, name)
 
 
@@ -51,6 +63,42 @@ def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(arm, name
     solver, reach = made(arm, name), ARMS[arm].reach
     start = np.random.default_rng(seed).uniform(-3.0, 3.0, ARMS[arm].n)
     assert_it_rests(solver, goal(far * reach, bearing), start, (far - 1.0) * reach)
+
+
+@pytest.mark.parametrize(("arm", "name"), CASES + [("planar3r", name) for name in PULLED])
+@settings(max_examples=4)
+@given(
+    beyond=st.floats(-6.0, -4.0),
+    side=st.sampled_from([1, 1, -1]),
+    bearing=st.floats(-3.1, 3.1),
+    seed=st.integers(0, 99),
+)
+def test_at_the_edge_of_its_reach_the_arm_rests_too(arm, name, beyond, side, bearing, seed):
+    """Micrometres decide there whether it can attain the goal, and next to nothing how far it bends."""
+    solver, robot = made(arm, name), ARMS[arm]
+    off = side * 10.0**beyond
+    target = goal(robot.reach + off, bearing)
+    start = np.random.default_rng(seed).uniform(-3.0, 3.0, robot.n)
+    joints = solver.track(np.tile(target, (3000, 1)), start)
+    assert np.abs(np.diff(joints[-200:], axis=0)).max() < 3e-5
+    left = np.linalg.norm(tool_path(robot, joints[-1:])[0, :3] - target[:3])
+    # The transpose creeps: the nearer to stretched, the less a joint's turn does for the distance.
+    assert left == pytest.approx(max(off, 0.0), abs=5e-3 if name == "jacobian-transpose" else 1e-5)
+
+
+@pytest.mark.parametrize("name", ["constrained", *PULLED])
+@settings(max_examples=6)
+@given(clamp=st.floats(0.01, 0.3), seed=st.integers(0, 2**32 - 1))
+def test_no_joint_moves_further_in_an_iteration_than_the_clamp_not_even_for_a_posture(name, clamp, seed):
+    """The largest angle change of 002 is one for step and null space together."""
+    robot, solver = ARMS["planar3r"], made("planar3r", name)
+    given_clamp = {**solver.parameters, "iterations": 1, "step_clamp": clamp}
+    solver = type(solver)(robot, **given_clamp)
+    rng = np.random.default_rng(seed)
+    targets = tool_path(robot, np.cumsum(rng.uniform(-0.3, 0.3, (40, 3)), axis=0))
+    joints = solver.track(targets, robot.home)
+    moved = np.abs(np.diff(np.vstack([robot.home, joints]), axis=0))
+    assert clamp * 0.5 < moved.max() <= clamp * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("name", [name for arm, name in CASES if arm == "planar2r" and name != "jacobian-transpose"])

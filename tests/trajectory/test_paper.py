@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -15,6 +17,7 @@ from simbridge.runner import prepare
 from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.paper import paper_size
 
+URDFS = Path(__file__).parents[1] / "data" / "urdf"
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
 
@@ -41,6 +44,14 @@ def test_on_a_smaller_arm_lengths_and_speeds_shrink_together(name, scale):
     assert size.scale == scale
     assert size.side / size.speed == pytest.approx(2.0)
     assert size.centre == pytest.approx((0.75 * scale, 0.164 * scale, 0.30 * scale))
+
+
+@pytest.mark.parametrize(("name", "scale"), [("seven_joints", 0.6), ("ur10_from_ros", 1.0)])
+def test_of_an_arm_that_stands_upright_or_stretched_at_home_it_counts_how_far_it_gets(name, scale):
+    robot = load_robot(URDFS / f"{name}.urdf")
+    home = tool_path(robot, robot.home[None])[0]
+    assert not 0.3 < np.hypot(home[0], home[1]) / robot.reach < 0.8
+    assert paper_size(robot).scale == scale
 
 
 @pytest.mark.parametrize("name", UR_ARMS)

@@ -1,0 +1,149 @@
+"""The experiments on arms that nobody laid them out for: a user's URDF, and the flags that say how it stands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.errors import TargetOutOfReach
+from simbridge.experiments.arm import arm
+from simbridge.experiments.layout import layout, step_target
+from simbridge.experiments.parameters import InterpolationParameters
+from simbridge.experiments.setting import solver_named
+from simbridge.experiments.start import SINGULAR, dexterity
+from simbridge.ik.closed_form import ClosedForm
+from simbridge.kinematics import tool_path
+from simbridge.resources import robot_files
+from simbridge.trajectory import TOOL_DOWN, corners, paper_size
+
+URDFS = Path(__file__).parents[1] / "data" / "urdf"
+SEVEN, ODD, FLAT = (str(URDFS / f"{name}.urdf") for name in ("seven_joints", "odd_axes", "gripper"))
+
+
+def joint(number, kind, place, limits):
+    return f"""
+  <link name="link_{number}">
+    <inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
+  </link>
+  <joint name="joint_{number}" type="{kind}">
+    <parent link="{f"link_{number - 1}" if number > 1 else "base_link"}"/><child link="link_{number}"/>
+    <origin xyz="{place}"/><axis xyz="0 0 1"/><limit lower="{-limits}" upper="{limits}" velocity="2" effort="100"/>
+  </joint>"""
+
+
+@pytest.fixture
+def scara(tmp_path):
+    """An arm whose tool points up, whatever it does: two links in the plane, a slide, and a turn."""
+    joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5)]
+    joints += [("prismatic", "0.3 0 0", 0.2), ("revolute", "0 0 0", 3.0)]
+    text = "".join(joint(number, *each) for number, each in enumerate(joints, start=1))
+    path = tmp_path / "scara.urdf"
+    path.write_text(f'<robot name="scara">\n  <link name="base_link"/>{text}\n</robot>\n')
+    return str(path)
+
+
+def assert_within_reach(robot, place):
+    """Joint positions for every corner, found by another solver than the one that laid the square out."""
+    for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
+        found = solver_named(robot, "damped-least-squares").solve(target, robot.home)
+        assert found.distance < 1e-8
+        assert np.all((found.q >= robot.position_min) & (found.q <= robot.position_max))
+
+
+@pytest.mark.parametrize("name", robot_files())
+def test_on_the_arms_of_robots_everything_is_laid_out_as_in_the_paper(name):
+    chosen = arm(InterpolationParameters(robot=name))
+    size, place = paper_size(chosen.robot), layout(chosen.robot)
+    assert (chosen.notes, place.note, step_target(chosen.robot)[1]) == ((), "", "")
+    assert chosen.robot.built is None
+    assert (place.scale, *place.centre) == (size.scale, *size.centre)
+
+
+def test_an_upright_arm_begins_in_another_posture_and_gets_around_a_square_worth_the_name():
+    chosen = arm(InterpolationParameters(robot=SEVEN))
+    robot, place = chosen.robot, layout(chosen.robot)
+    assert dexterity(robot, robot.built[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
+    assert "--home" in chosen.notes[0]
+    assert place.side > 0.1
+    assert_within_reach(robot, place)
+
+
+def test_a_ur10_from_a_urdf_gets_around_the_papers_own_square():
+    robot = arm(InterpolationParameters(robot=str(URDFS / "ur10_from_ros.urdf"))).robot
+    place = layout(robot)
+    assert (place.note, place.scale, *place.orientation) == ("", 1.0, *TOOL_DOWN)
+    assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(place.centre, abs=1e-6)
+
+
+def test_where_the_tool_cannot_point_down_it_stays_as_it_is(scara):
+    robot = arm(InterpolationParameters(robot=scara)).robot
+    place = layout(robot)
+    assert robot.task == "pose"
+    assert "tool down" in place.note
+    assert place.orientation == pytest.approx(tool_path(robot, robot.home[None])[0, 3:])
+    assert place.side > 0.1
+    assert_within_reach(robot, place)
+
+
+def test_of_an_arm_of_few_joints_no_more_is_asked_than_it_can_do():
+    chosen = arm(InterpolationParameters(robot=ODD))
+    assert chosen.robot.task == "position"
+    assert "--task position" in chosen.notes[0]
+    assert_within_reach(chosen.robot, layout(chosen.robot))
+    with pytest.raises(TargetOutOfReach, match="--task position"):
+        layout(arm(InterpolationParameters(robot=ODD, task="pose")).robot)
+
+
+@pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
+def test_the_experiments_run_on_an_arm_of_ones_own_and_say_where_it_begins(cli, tmp_path, name):
+    only = ("--solver", "forward-dynamics")
+    answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
+    assert answer.status == 0, answer.message
+    assert "The home of seven_joints is singular" in " ".join(answer.out.split())
+    written = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert len(written["arm"]["home"]) == 7
+    if name != "convergence":
+        assert written["square"]["scale"] > 0.25
+
+
+def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_alone(cli, tmp_path):
+    refused = cli("experiment", "tracking", "--robot", FLAT, "--out", tmp_path / "out")
+    assert refused.status == 2
+    assert "cannot move its tool in all the directions that this needs" in refused.message
+    some = ("--samples", 3, "--solver", "forward-dynamics")
+    answer = cli("experiment", "solvers", "--robot", FLAT, *some, "--out", tmp_path / "out", "--json")
+    assert answer.status == 0, answer.message
+    found = json.loads(answer.out)["solvers"]["forward-dynamics"]
+    assert found["trajectory"] is None
+    assert found["poses"]["success"] == 1.0
+
+
+def test_a_given_home_is_where_the_experiment_begins_and_a_singular_one_is_told(cli, tmp_path):
+    home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
+    answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")
+    written = json.loads(answer.out)
+    assert written["arm"] == {"task": "pose", "home": home, "notes": []}
+    assert written["expected"] == []
+    stretched = arm(InterpolationParameters(home=(0.0, -1.5, 0.0, 0.0, 0.0, 0.0)))
+    assert "singular" in stretched.notes[0]
+    assert stretched.robot.home.tolist() == [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_link_lengths_tool_and_task_are_the_given_ones():
+    robot = arm(
+        InterpolationParameters(robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0))
+    ).robot
+    assert robot.reach == pytest.approx(0.6)
+    assert layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)
+    assert arm(InterpolationParameters(task="axis")).robot.task == "axis"
+
+
+def test_a_tool_too_long_for_the_papers_square_has_one_around_it():
+    robot = arm(InterpolationParameters(tcp=(0.0, 0.0, 0.9, 0.0, 0.0, 0.0))).robot
+    place = layout(robot)
+    assert place.centre == pytest.approx(tool_path(robot, robot.home[None])[0, :3])
+    targets = corners(place.side, place.centre, orientation=place.orientation).poses
+    assert all(len(ClosedForm(robot).branches(target)) for target in targets)
