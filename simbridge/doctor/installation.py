@@ -60,8 +60,8 @@ def check_packages(versions: dict[str, str]) -> Finding:
 
 def check_kernel_cache(directory: Path) -> Finding:
     """Whether compiled kernels are kept between two starts, in a directory that need not be there yet."""
-    there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
     try:
+        there = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         with tempfile.TemporaryFile(dir=there):
             return passed("kernel cache", str(directory))
     except OSError as error:

@@ -21,11 +21,12 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.arrays import Array
 from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.iteration import routine, track
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.solver import Solution, Solver, Target
-from simbridge.ik.stepping import step_for
+from simbridge.ik.stepping import state_for, step_for
 from simbridge.ik.steps.constrained import independent_rows, step
 from simbridge.ik.steps.work import Work, work_for
 from simbridge.robot import Robot
@@ -35,50 +36,40 @@ _MOST_STRICT = 6
 
 
 class ConstrainedSettings(NamedTuple):
-    """What the compiled step is told, and what it tells.
+    """What the compiled step is told.
 
     Attributes:
-        hessian, gradient: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows, but for the posture's part of b.
-        posture, pull: That part: b = pull (posture - q), A = I.
+        hessian, gradient: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0.
+        pull: How b falls with A q: of the natural posture b = pull (posture - q), with A = I.
         strict, values: Strict rows (m, n) and what they are to attain (m,), after those of the task.
         cutoff: Of dependent rows.
-        none: Zeros (6,).
-        room, rows, wanted, beside: What the step works in when there are own strict rows.
     """
 
     hessian: Array
     gradient: Array
-    posture: Array
     pull: float
     strict: Array
     values: Array
     cutoff: float
-    none: Array
-    room: Work
-    rows: Array
-    wanted: Array
-    beside: Array
 
 
 @step_for(ConstrainedSettings, drifts=True)
-def constrained_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
-    """The whole system in two parts: the task's error, whose motion is to lessen it, and all else, which drifts."""
+def constrained_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
+    """The whole system in three parts: the task's error, which is to be lessened; own strict rows; and soft rows."""
     s, n, own = settings, q.shape[0], settings.strict.shape[0]
-    total, room, strict, wanted, beside = rows + own, work, jacobian, error, s.none
-    if own > 0:
-        room, strict, wanted, beside = s.room, s.rows, s.wanted, s.beside
-        for k in range(total):
-            task = k < rows
-            wanted[k], beside[k] = error[k] if task else 0.0, 0.0 if task else s.values[k - rows]
-            for j in range(n):
-                strict[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
-    rank = independent_rows(strict, total, s.cutoff, room)
+    total = rows + own
+    for k in range(total):
+        task = k < rows
+        work.asked[0, k], work.asked[1, k] = error[k] if task else 0.0, 0.0 if task else s.values[k - rows]
+        for j in range(n):
+            work.rows[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
+    rank = independent_rows(work.rows, total, s.cutoff, work)
     soft = work.motion
     for i in range(n):
         soft[i] = s.gradient[i]
         for j in range(n):
-            soft[i] += s.hessian[i, j] * s.pull * (s.posture[j] - q[j])
-    step(wanted, beside, total, rank, s.hessian, soft, room, dq, drift)
+            soft[i] -= s.hessian[i, j] * s.pull * q[j]
+    step(total, rank, s.hessian, soft, work, dq, drift, held)
 
 
 class Constrained(IterativeSolver):
@@ -129,7 +120,8 @@ class Constrained(IterativeSolver):
     def kernel_settings(self) -> ConstrainedSettings:
         s, n = self.settings, self.robot.n
         weights = self.for_each_joint("weights", s.weights)
-        hessian, gradient, pull = np.diag(2.0 * weights / weights.max()), np.zeros(n), float(s.pull)
+        hessian, pull = np.diag(2.0 * weights / weights.max()), float(s.pull)
+        gradient = hessian @ (pull * self._posture)
         strict, values = np.zeros((0, n)), np.zeros(0)
         if self._soft is not None:
             (hessian, gradient), pull = self._soft.normal_equations(self.robot.home), 0.0
@@ -137,28 +129,26 @@ class Constrained(IterativeSolver):
             strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
             if len(strict) > _MOST_STRICT:
                 raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
-        most = 6 + len(strict)
         return ConstrainedSettings(
             hessian,
             gradient,
-            np.array(self._posture),
             pull,
             strict,
             values,
             float(s.cutoff),
-            np.zeros(6),
-            work_for(n, most),
-            np.zeros((n, most)),
-            np.zeros(most),
-            np.zeros(most),
         )
+
+    def _has_own_rows(self) -> bool:
+        return self._strict is not None
+
+    def _work(self) -> Work:
+        return work_for(self.robot.n, 6 + len(self._kernel_arguments[0].strict))
 
     def step(self, target: Target) -> Array:
         return super().step(target) if self._varying is None else Solver.step(self, target)
 
     def _strict_rows(self) -> Array | None:
-        strict: Array = self._kernel_arguments[0].strict
-        return strict.copy() if len(strict) else None
+        return None if self._strict is None else self._strict.at(self._q)[0]
 
     def _track(self, poses: Array, q0: Array) -> Array:
         if self._varying is None:
@@ -177,15 +167,20 @@ class Constrained(IterativeSolver):
 
     def _iterated(self, q: Array, pose: Array) -> Array:
         """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""
-        settings, out = self._kernel_arguments[0], np.empty((1, self.robot.n))
+        settings, *others = self._kernel_arguments
+        at, out = np.array(q), np.empty((1, self.robot.n))
+        run, room = routine(track, self.name, self._looks), (state_for(self.robot.n), self._work())
         for _ in range(self.iterations):
             if self._soft is not None:
-                settings.hessian[:], settings.gradient[:] = self._soft.normal_equations(q)
+                hessian, gradient = self._soft.normal_equations(at)
+                settings = settings._replace(hessian=np.ascontiguousarray(hessian), gradient=gradient)
             if self._strict is not None:
-                settings.strict[:], settings.values[:] = self._strict.at(q)
-            self._bound(pose[None], q, out, iterations=1)()
-            q = out[0].copy()
-        return q
+                strict, values = map(np.ascontiguousarray, self._strict.at(at))
+                if strict.shape != settings.strict.shape:
+                    raise InvalidParameter("number of a solver's strict rows", len(strict), "the same everywhere")
+                settings = settings._replace(strict=strict, values=values)
+            run(settings, *others, 1, pose[None], at, *room, out)
+        return at
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:
         return self._iterated(q, np.array(pin.SE3ToXYZQUAT(target)))

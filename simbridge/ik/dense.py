@@ -76,6 +76,7 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
     Returns:
         The numerical rank: the number of pivots above n roundings of the largest.
     """
+    count = sides.shape[0]
     for i in range(n):
         order[i] = i
     first = 0.0
@@ -92,8 +93,8 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             rank = step
             break
         if row != step:
-            for b in sides:
-                b[row], b[step] = b[step], b[row]
+            for k in range(count):
+                sides[k, row], sides[k, step] = sides[k, step], sides[k, row]
             for j in range(step, n):
                 a[row, j], a[step, j] = a[step, j], a[row, j]
         if column != step:
@@ -105,23 +106,23 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             factor = a[i, step] * inverse
             for j in range(step + 1, n):
                 a[i, j] -= factor * a[step, j]
-            for b in sides:
-                b[i] -= factor * b[step]
-    for b in sides:
+            for k in range(count):
+                sides[k, i] -= factor * sides[k, step]
+    for k in range(count):
         for i in range(rank - 1, -1, -1):
-            s = b[i]
+            s = sides[k, i]
             for j in range(i + 1, rank):
-                s -= a[i, j] * b[j]
-            b[i] = s / a[i, i]
+                s -= a[i, j] * sides[k, j]
+            sides[k, i] = s / a[i, i]
         for i in range(rank, n):
-            b[i] = 0.0
+            sides[k, i] = 0.0
     # Back to the unknowns' own order, cycle by cycle.
     for i in range(n):
         while order[i] != i:
-            k = order[i]
-            for b in sides:
-                b[i], b[k] = b[k], b[i]
-            order[i], order[k] = order[k], k
+            other = order[i]
+            for k in range(count):
+                sides[k, i], sides[k, other] = sides[k, other], sides[k, i]
+            order[i], order[other] = order[other], other
     return rank
 
 

@@ -26,7 +26,7 @@ class FeedbackSettings(NamedTuple):
 
 
 @step_for(FeedbackSettings)
-def feedback_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+def feedback_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """`steps.feedback.step`."""
     step(jacobian, error, rows, q, settings.gain, work, dq)
 

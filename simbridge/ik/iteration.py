@@ -19,7 +19,7 @@ from simbridge.ik.arrays import Array, Counts, Flags
 from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.codegen.routine import Routine, own_source
 from simbridge.ik.look import Chain, aim
-from simbridge.ik.stepping import Rules, State, copy, cost_of, drift_on, limit_step, looked, norm, take_step
+from simbridge.ik.stepping import Rules, State, copy, cost_of, drift_on, largest, limit_step, looked, norm, take_step
 from simbridge.ik.steps.work import Work
 from simbridge.ik.winding import wind_into_limits
 
@@ -115,7 +115,7 @@ def _descend(
         if guarded and found > allowed:
             # Too far: half of it; in the place of a step that is still too long, the steepest; in the end nothing.
             scale *= 0.5
-            if trial == _STEP and scale < _SHORT:
+            if rules.steepest and trial == _STEP and scale < _SHORT:
                 trial, scale = _STEEPEST, 1.0
                 steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
                 limit_step(state.dq, rules.step_clamp)
@@ -124,7 +124,7 @@ def _descend(
             if scale < _SHORTEST:
                 allowed, scale = np.inf, 0.0
             for i in range(n):
-                q[i] = state.before[i] + scale * state.dq[i]
+                q[i] = state.before[i] + scale * state.dq[i] + state.held[i]
             continue
         if trial != _NOTHING:
             drift_on(settings, chain, rules, q, state, work, pull_there, jacobian_there, found)
@@ -136,10 +136,11 @@ def _descend(
         jacobian, jacobian_there = jacobian_there, jacobian
         pull, pull_there = pull_there, pull
         cost = cost_of(sight.error, rules)
-        take_step(settings, jacobian, pull, rules.rows, q, work, state.dq, state.drift)
-        kept = limit_step(state.dq, rules.step_clamp)
+        take_step(settings, jacobian, pull, rules.rows, q, work, state.dq, state.drift, state.held)
+        limit_step(state.held, rules.step_clamp)
+        kept = limit_step(state.dq, rules.step_clamp - largest(state.held))
         promise = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
-        if kept < _SHORT:
+        if rules.steepest and kept < _SHORT:
             # Near a singularity most of a step may be one wild motion, and the clamp leaves nothing of the rest.
             steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.before)
             limit_step(state.before, rules.step_clamp)
@@ -150,7 +151,7 @@ def _descend(
         allowed = max(cost - _SHARE * abs(promise), _ROUNDING)
         for i in range(n):
             state.before[i] = q[i]
-            q[i] += state.dq[i]
+            q[i] += state.dq[i] + state.held[i]
 
 
 def track(

@@ -18,7 +18,7 @@ from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.setting_checks import Numbers, numbers
 from simbridge.ik.solver import Array, Solution, Solver
 from simbridge.ik.stepping import Rules, state_for
-from simbridge.ik.steps.work import work_for
+from simbridge.ik.steps.work import Work, work_for
 from simbridge.ik.task import TASKS, task_of
 from simbridge.robot import Robot
 
@@ -70,6 +70,14 @@ class IterativeSolver(RoutineSolver):
         """Of a radian against a metre in the cost that the step descends."""
         return 1.0
 
+    def _has_own_rows(self) -> bool:
+        """Whether the step obeys strict rows beside those of the task."""
+        return False
+
+    def _work(self) -> Work:
+        """Room for a step."""
+        return work_for(self.robot.n)
+
     def for_each_joint(self, name: str, values: Numbers) -> Array:
         """A number for each joint (n,), from as many or from one.
 
@@ -90,7 +98,9 @@ class IterativeSolver(RoutineSolver):
         chosen = self.settings
         chain, self._looks = chain_of(self.robot, self.task)
         translation, rotation = chosen.error_clamp
-        rules = Rules(TASKS[self.task], translation, rotation, chosen.step_clamp, self.rotation_weight())
+        rules = Rules(
+            TASKS[self.task], translation, rotation, chosen.step_clamp, self.rotation_weight(), not self._has_own_rows()
+        )
         return self.kernel_settings(), chain, rules
 
     @property
@@ -105,11 +115,11 @@ class IterativeSolver(RoutineSolver):
     def reaching(self) -> Solver:
         return self if self.dependable else dependable_solver(self.robot, self.task)
 
-    def _bound(self, poses: Array, memory: Array, out: Array, iterations: int | None = None) -> Call:
+    def _bound(self, poses: Array, memory: Array, out: Array) -> Call:
         """The call that goes on from `memory`, joint positions (n,), which go along."""
         run = routine(track, self.name, self._looks)
-        room = state_for(self.robot.n), work_for(self.robot.n)
-        return run.bound(*self._kernel_arguments, iterations or self.iterations, poses, memory, *room, out)
+        room = state_for(self.robot.n), self._work()
+        return run.bound(*self._kernel_arguments, self.iterations, poses, memory, *room, out)
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """First from the start, then from twenty fixed postures, each for at most `patience` iterations."""
@@ -134,7 +144,7 @@ class IterativeSolver(RoutineSolver):
             restart_postures(self.robot, _TRIES),
             np.array(tolerance),
             state_for(n),
-            work_for(n),
+            self._work(),
             found,
         )
         return found

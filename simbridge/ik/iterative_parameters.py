@@ -113,7 +113,8 @@ class DampedLeastSquaresParameters(IterativeParameters):
     damping: float = 0.05
     """lambda, in m (of the translation) and rad (of the rotation) per rad."""
     stiffness: tuple[float, ...] = (0.0,)
-    """Joint stiffness beta: the pull of each joint towards its bias angle, one number or one a joint, below 1."""
+    """Joint stiffness beta: the pull of each joint towards its bias angle, one number or one a joint, below 1.
+    With a step clamp it acts in what the task leaves free."""
     bias: tuple[float, ...] = ()
     """Bias angles, rad; the robot's home if left out."""
     bias_term: Literal["gradient", "printed"] = "gradient"

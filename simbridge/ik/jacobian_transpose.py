@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.kernel import conditioning
+from simbridge.ik.codegen.kernel import mobility
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import JacobianTransposeParameters
 from simbridge.ik.setting_checks import expand_gain
@@ -45,13 +45,13 @@ class BestLength(NamedTuple):
 
 
 @step_for(GivenLength)
-def given_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+def given_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """`steps.jacobian_transpose.step`."""
     step(jacobian, error, rows, q, settings.alpha, settings.gain, work, dq)
 
 
 @step_for(BestLength)
-def best_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+def best_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """`steps.jacobian_transpose.step_of_best_length`."""
     step_of_best_length(jacobian, error, rows, q, work, dq)
 
@@ -101,5 +101,5 @@ def paper_alpha(robot: Robot, samples: int = _SAMPLES) -> float:
 def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
     chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.frombuffer(prismatic, dtype=bool)
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, len(slides)))
-    plain, conditioned, _ = conditioning(chain, slides, q, Twin(), Twin.naive(len(slides))).mean
-    return float(np.trace(conditioned) / np.trace(plain))
+    plain, conditioned = mobility(chain, slides, q, Twin())
+    return float(np.trace(conditioned).mean() / np.trace(plain).mean())

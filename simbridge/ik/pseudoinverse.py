@@ -22,7 +22,7 @@ class PseudoinverseSettings(NamedTuple):
 
 
 @step_for(PseudoinverseSettings)
-def pseudoinverse_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+def pseudoinverse_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """`steps.pseudoinverse.step`."""
     step(jacobian, error, rows, q, settings.alpha, settings.cutoff, work, dq)
 

@@ -21,7 +21,7 @@ class SelectiveSettings(NamedTuple):
 
 
 @step_for(SelectiveSettings)
-def selective_step(settings, jacobian, error, rows, q, work, dq, drift):  # type: ignore[no-untyped-def]
+def selective_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """`steps.selectively_damped.step`, with the first three rows as translation."""
     step(jacobian, error, rows, q, 3, settings.largest_angle, work, dq)
 

@@ -7,13 +7,14 @@ is compiled for that solver alone and calls nothing through a pointer:
         gain: float
 
     @step_for(MySettings)
-    def my_step(settings, jacobian, error, rows, q, work, dq, drift):
+    def my_step(settings, jacobian, error, rows, q, work, dq, drift, held):
         ...
 
 Jacobian (n, 6), clamped error (6,), rows, q (n,) and work are those of `simbridge.ik.steps`. A step fills `dq` (n,),
-which is meant to lessen the error, and may fill `drift` (n,), a motion within the null space, which is not.
+which is meant to lessen the error. It may fill `drift` (n,), a motion within the null space, which is not, and `held`
+(n,), a motion that is made come what may: only the clamp shortens it, and the rest has what the clamp leaves.
 
-What a drift costs beyond the linear model is mended at once, by a step of its own. It counts only if half of it
+What a drift costs beyond the linear model is mended at once, by a step of its own. It counts only if most of it
 outlives that, and if it does not lead past where the way back would begin: a stretched arm that would bend for its
 posture's sake, and be stretched again, stays as it is. Step, drift and mending together turn no joint further than the
 clamp.
@@ -35,8 +36,9 @@ from simbridge.ik.steps.work import Work
 
 # The cost (half a squared error, m and rad) of a micrometre: what a drift may use up for good.
 _FREE = 5e-13
-# The least part of a drift that is tried, and that its mending must leave.
-_LEAST_DRIFT, _OUTLIVES = 2.0**-4, 0.5
+# The least part of a drift that is tried, and that its mending must leave: more than the half that a single step leaves
+# of the bend of a stretched arm, since there Newton's method only halves what is left.
+_LEAST_DRIFT, _OUTLIVES = 2.0**-8, 0.75
 
 
 class Rules(NamedTuple):
@@ -47,6 +49,7 @@ class Rules(NamedTuple):
         translation_clamp, rotation_clamp: The largest error that acts, m and rad; infinite for none.
         step_clamp: The largest motion of a joint in an iteration, rad or m; infinite for none.
         rotation_weight: Of a radian against a metre, when it is asked whether the error rose.
+        steepest: Whether the steepest way may be taken in the place of a step; it knows no rows but the task's.
     """
 
     rows: int
@@ -54,6 +57,7 @@ class Rules(NamedTuple):
     rotation_clamp: float
     step_clamp: float
     rotation_weight: float
+    steepest: bool
 
 
 class State(NamedTuple):
@@ -64,11 +68,13 @@ class State(NamedTuple):
     pull: Array
     dq: Array
     drift: Array
+    held: Array
     before: Array
     at: Array
     home: Array
     mending: Array
     onwards: Array
+    unused: Array
 
 
 take_step = Choice("take_step")
@@ -91,7 +97,7 @@ def step_for(settings_type: type, drifts: bool = False) -> Callable[[Callable[..
 
 def state_for(n: int) -> State:
     """Room for the loops, for a chain of n joints."""
-    return State(sight_for(n), np.zeros((n, 6)), np.zeros(6), *np.zeros((7, n)))
+    return State(sight_for(n), np.zeros((n, 6)), np.zeros(6), *np.zeros((9, n)))
 
 
 @compiled
@@ -119,15 +125,24 @@ def cost_of(error: Array, rules: Rules) -> float:
 
 
 @compiled
+def largest(step: Array) -> float:
+    """The largest magnitude in a vector."""
+    found = 0.0
+    for i in range(step.shape[0]):
+        found = max(found, abs(step[i]))
+    return found
+
+
+@compiled
 def limit_step(step: Array, clamp: float) -> float:
     """Shorten a step so that no joint moves further than the clamp; returns what part of it is left."""
-    largest = 0.0
+    most, total = largest(step), 0.0
     for i in range(step.shape[0]):
-        largest = max(largest, abs(step[i]))
-    # What is not finite is no step at all.
-    scale = 1.0 if largest <= clamp else clamp / largest
+        total += step[i]
+    scale = 1.0 if most <= clamp else clamp / most
     for i in range(step.shape[0]):
-        step[i] = scale * step[i] if math.isfinite(largest) else 0.0
+        # What is not finite is no step at all.
+        step[i] = scale * step[i] if math.isfinite(total) else 0.0
     return scale
 
 
@@ -179,11 +194,10 @@ def _drift(
     if size == 0.0:
         return
     guarded = math.isfinite(rules.step_clamp)
-    if guarded:
-        room = rules.step_clamp - _farthest(q, state.before)
-        if room <= 0.0:
-            return
-        size *= limit_step(drift, room) ** 2
+    room = rules.step_clamp - _farthest(q, state.before)
+    if room <= 0.0:
+        return
+    size *= limit_step(drift, room) ** 2
     copy(q, home)
     scale = 1.0
     while scale >= _LEAST_DRIFT:
@@ -191,7 +205,7 @@ def _drift(
             q[i] = home[i] + scale * drift[i]
         if looked(chain, rules, q, state.sight, pull, jacobian) <= found or not guarded:
             return
-        take_step(settings, jacobian, pull, rules.rows, q, work, state.mending, state.onwards)
+        take_step(settings, jacobian, pull, rules.rows, q, work, state.mending, state.onwards, state.unused)
         limit_step(state.mending, rules.step_clamp)
         outlived, onwards = 0.0, 0.0
         for i in range(n):

@@ -275,5 +275,6 @@ def test_an_installation_is_judged_by_what_is_there(tmp_path):
     missing = installation.installed(("numpy", "no-such-package-at-all"))
     verdict(installation.check_packages(missing), "fail", "pip install no-such-package-at-all")
     verdict(installation.check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
+    verdict(installation.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
     verdict(installation.check_kernel_cache(tmp_path / "not" / "yet"), "pass", str(tmp_path / "not" / "yet"))
     verdict(installation.check_simulation("no_such_robot"), "fail", "no_such_robot")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 
 import numpy as np
 
@@ -19,7 +20,8 @@ def machine_code(function):
         call = call.replace("result[0] = ", "")
     space = {"function": function}
     exec(call, space)
-    routine = Routine(function.__name__, "function of a test", call + own_source(), lambda: space["call"])
+    text = call + own_source() + inspect.getsource(sys.modules[function.__module__])
+    routine = Routine(function.__name__, "function of a test", text, lambda: space["call"])
 
     @functools.wraps(function)
     def run(*arguments):

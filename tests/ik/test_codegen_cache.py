@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 
@@ -24,11 +25,45 @@ print(values[0], "numba" in sys.modules)
 """
 
 
-def start(directory, **environment):
-    variables = {**os.environ, "SIMBRIDGE_CACHE": str(directory), **environment}
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM], env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+# A user's own step, as `step_for` declares it, and the loop that calls it.
+OWN = """
+import numpy as np
+from typing import NamedTuple
+from simbridge.ik.codegen.lazy import Choice
+from simbridge.ik.codegen.routine import Routine
+
+class Own(NamedTuple):
+    by: float
+
+class Nested(NamedTuple):
+    own: Own
+
+def times(own, x):
+    x[0] *= own.by * FACTOR
+
+choice = Choice("choice")
+choice.declare(Own, lambda: times)
+
+def loop(nested, x):
+    choice(nested.own, x)
+
+def multiplied(value):
+    values = np.array([value])
+    Routine("loop", "user's loop", "loop", lambda: loop)(Nested(Own(2.0)), values)
+    return values[0]
+"""
+OWN_PROGRAM = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import own
+print(own.multiplied(1.0), "numba" in sys.modules)
+"""
+
+
+def start(directory, *arguments, program=PROGRAM, **how):
+    variables = {**os.environ, "SIMBRIDGE_CACHE": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    return subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **how)
 
 
 def finished(process):
@@ -87,6 +122,50 @@ def test_where_nothing_can_be_written_it_works_all_the_same_and_says_so(tmp_path
     assert value == 42.0
     assert "cannot be written" in said
     assert "SIMBRIDGE_CACHE" in said
+
+
+def full():
+    """No file may grow: as on a full disk, empty files can still be made."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def test_where_there_is_no_room_it_works_all_the_same_says_so_once_and_leaves_nothing(tmp_path):
+    value, _, said = finished(start(tmp_path, preexec_fn=full))
+    assert value == 42.0
+    assert said.count(f"{tmp_path} cannot be written") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_there_is_room_nowhere_not_even_for_a_directory_it_works_all_the_same(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    unusable = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n"
+    value, _, said = finished(start(blocked / "kernels", program=unusable + PROGRAM))
+    assert value == 42.0
+    assert said.count(f"{blocked / 'kernels'} cannot be written") == 1
+
+
+def test_a_users_step_is_compiled_again_once_its_file_has_changed(tmp_path):
+    kernels, module = tmp_path / "kernels", tmp_path / "own.py"
+    module.write_text(own_step(3.0))
+    assert finished(start(kernels, tmp_path, program=OWN_PROGRAM))[:2] == (6.0, True)
+    assert finished(start(kernels, tmp_path, program=OWN_PROGRAM)) == (6.0, False, "")
+    module.write_text(own_step(5.0))
+    value, _, said = finished(start(kernels, tmp_path, program=OWN_PROGRAM))
+    assert value == 10.0
+    assert f"Later starts find it in {kernels}" in said
+
+
+def test_a_users_step_without_a_file_is_compiled_at_each_start_and_whenever_it_is_declared_again(tmp_path):
+    program = own_step(3.0) + "assert multiplied(1.0) == 6.0\n" + own_step(5.0) + "print(multiplied(1.0), True)"
+    value, _, said = finished(start(tmp_path, program=program))
+    assert value == 10.0
+    assert "at each start" in said
+    assert not contents(tmp_path)
+
+
+def own_step(factor):
+    return f"FACTOR = {factor}\n{OWN}"
 
 
 def test_the_directory_follows_the_environment(monkeypatch, tmp_path):

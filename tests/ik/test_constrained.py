@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -77,6 +78,35 @@ def test_an_iteration_with_rows_of_ones_own_solves_the_lectures_system(task):
     assert np.abs(moved - expected).max() < 1e-8 * np.abs(expected).max()
     left = residual(task, target, tool_path(UR10, (q + moved)[None])[0])
     assert max(left) < 1e-11
+
+
+@pytest.mark.parametrize(("joint", "motion"), [(0, 0.0), (2, 0.0), (4, 0.01)])
+def test_strict_rows_are_obeyed_in_every_iteration_however_far_the_target_and_whatever_the_clamp(joint, motion):
+    row = np.eye(6)[joint : joint + 1]
+    solver = Constrained(UR10, strict=Rows(row, [motion]), task="position", iterations=1)
+    rng = np.random.default_rng(2)
+    for _ in range(10):
+        target = tool_path(UR10, (UR10.home + rng.uniform(-1.5, 1.5, 6))[None])
+        joints = solver.track(np.tile(target, (40, 1)), UR10.home)
+        moved = np.diff(np.vstack([UR10.home, joints]), axis=0)
+        most, clamp = np.abs(moved).max(axis=1), solver.settings.step_clamp
+        assert most.max() <= clamp * (1.0 + 1e-12)
+        # Near a singular posture the rows themselves may ask for more than the clamp: then all of the motion is theirs.
+        obeyed = np.abs(moved[:, joint] - motion) < 1e-12
+        assert np.all(obeyed | (most > clamp * (1.0 - 1e-12)))
+        assert obeyed[:10].all()
+
+
+def test_one_solver_may_be_used_by_several_threads():
+    """`track` leaves the solver alone, and lets other threads run."""
+    solver = Constrained(UR10, strict=Rows(np.eye(6)[4:5], lambda q: 0.2 * (0.3 - q[4:5])), task="position")
+    constant = Constrained(UR10, strict=Rows(np.eye(6)[4:5], [0.0]), task="position")
+    targets = tool_path(UR10, UR10.home + np.linspace(0.0, 0.3, 50)[:, None] * np.ones(6))
+    for each in (solver, constant):
+        alone = each.track(targets, UR10.home)
+        with ThreadPoolExecutor(4) as pool:
+            together = list(pool.map(lambda _: each.track(targets, UR10.home), range(8)))  # noqa: B023
+        assert all(np.array_equal(alone, found) for found in together)
 
 
 def test_rows_that_a_function_gives_are_those_that_are_constant():

@@ -210,14 +210,21 @@ def test_no_other_length_of_the_transpose_leaves_less_error(case):
 
 
 independent_rows = machine_code(constrained.independent_rows)
-both_motions = machine_code(constrained.step)
+three_motions = machine_code(constrained.step)
+ease = machine_code(damped_least_squares.ease)
+
+
+def motions(error, values, rows, rank, hessian, gradient, work):
+    """The three motions: for the error, for own strict rows, for the soft rows."""
+    dq, drift, held = np.full((3, len(gradient)), 9.0)
+    work.asked[:] = [error, values]
+    three_motions(rows, rank, hessian, gradient, work, dq, drift, held)
+    return dq, held, drift
 
 
 def whole_step(error, rows, rank, hessian, gradient, work, dq):
-    """Both motions in one: what lessens the error, and all else."""
-    drift = np.full(len(dq), 9.0)
-    both_motions(error, np.zeros(6), rows, rank, hessian, gradient, work, dq, drift)
-    dq += drift
+    """All motions in one."""
+    dq[:] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, work), axis=0)
 
 
 def constrained_step(jacobian, error, rows, q, weights, natural, cutoff, work, dq):
@@ -252,19 +259,28 @@ def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pul
 
 
 @given(any_case)
-def test_the_two_motions_of_the_constrained_step_are_those_of_the_error_alone_and_of_all_else(case):
+def test_each_motion_of_the_constrained_step_does_its_own_part_and_no_more(case):
     hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
-    parts = [np.full(case.n, 9.0) for _ in range(2)]
     work, none = work_for(case.n), np.zeros(6)
-    jacobian, error = np.zeros((case.n, 6)), np.zeros(6)
-    jacobian[:, : case.m], error[: case.m] = case.j.T, case.e
+    jacobian, parts = np.zeros((case.n, 6)), np.zeros((2, 6))
+    jacobian[:, : case.m], parts[:, : case.m] = case.j.T, [case.e, case.rng.normal(size=case.m)]
     assert independent_rows(jacobian, case.m, CUTOFF, work) == rank
-    both_motions(error, none, case.m, rank, hessian, gradient, work, *parts)
-    for part, own_error, own_gradient in zip(parts, (error, none), (0.0 * gradient, gradient), strict=True):
+    found = motions(*parts, case.m, rank, hessian, gradient, work)
+    for part, error, slope in zip(found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True):
         alone = np.empty(case.n)
         independent_rows(jacobian, case.m, CUTOFF, work)
-        whole_step(own_error, case.m, rank, hessian, own_gradient, work, alone)
+        whole_step(error, case.m, rank, hessian, slope, work, alone)
         close(part, alone)
+
+
+@given(any_case, st.booleans())
+def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
+    beta, off = case.rng.uniform(0.0, 1.0, case.n), case.q - case.posture
+    jacobian, drift, work = np.full((case.n, 6), 9.0), np.full(case.n, 9.0), work_for(case.n)
+    jacobian[:, : case.m] = case.j.T
+    ease(jacobian, case.m, case.q, beta, case.posture, printed, work, drift)
+    z = beta * off**2 if printed else 2.0 * beta * off
+    close(drift, (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z)
 
 
 @given(regular_case)

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from simbridge.ik.codegen.engine import processor
 
+# What makes machine code of a text, loads it, and calls it.
+_MAKER = ("engine", "lazy", "machine_code", "routine")
 # Before the code lies its hash: code that is not whole would end the process.
 _SEAL = hashlib.sha256().digest_size
 
@@ -54,11 +56,11 @@ class Store:
         return code if hashlib.sha256(code).digest() == seal else None
 
     def keep(self, code: bytes) -> None:
-        """Write the machine code."""
+        """Write the machine code, if there is room for it: who has it in memory can do without."""
         _write(self._path, hashlib.sha256(code).digest() + code)
 
     def print(self, source: str) -> Path:
-        """Write what the machine code is made from, for people to read."""
+        """Write what the machine code is made from, if there is room for it: people and tracebacks read it."""
         path = self._path.with_suffix(".py")
         _write(path, source.encode())
         return path
@@ -66,8 +68,7 @@ class Store:
 
 @lru_cache(maxsize=1)
 def _maker() -> str:
-    """The text of what makes machine code of a text, and calls it."""
-    return "".join(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in ("machine_code", "routine"))
+    return "".join(Path(__file__).with_name(f"{name}.py").read_text("utf-8") for name in _MAKER)
 
 
 def _content_hash(text: str) -> str:
@@ -83,9 +84,18 @@ def _content_hash(text: str) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".new", delete=False) as file:
-        file.write(content)
-    os.replace(file.name, path)
+    try:
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".new")
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            os.replace(unfinished, path)
+        except BaseException:
+            os.unlink(unfinished)
+            raise
+    except OSError as error:
+        # The disk or a quota may be full even where a file can be made.
+        _tell_that_nothing_is_kept(path.parent, error.strerror)
 
 
 def _writable_directory() -> Path:
@@ -95,18 +105,29 @@ def _writable_directory() -> Path:
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        return _temporary_directory(f"{directory} cannot be written ({error.strerror})")
+        _tell_that_nothing_is_kept(directory, error.strerror)
+        return _temporary_directory() or directory
     return directory
 
 
-@lru_cache(maxsize=1)
-def _temporary_directory(reason: str) -> Path:
-    import atexit
-
+@lru_cache(maxsize=16)
+def _tell_that_nothing_is_kept(directory: Path, reason: str) -> None:
+    """Once for each directory and reason."""
     warnings.warn(
-        f"{reason}: compiled kernels are kept for this process only. SIMBRIDGE_CACHE names another directory.",
+        f"{directory} cannot be written ({reason}): compiled kernels are kept for this process only. "
+        "SIMBRIDGE_CACHE names another directory.",
         stacklevel=6,
     )
-    directory = Path(tempfile.mkdtemp(prefix="simbridge-kernels-"))
+
+
+@lru_cache(maxsize=1)
+def _temporary_directory() -> Path | None:
+    """None where not even that can be made."""
+    import atexit
+
+    try:
+        directory = Path(tempfile.mkdtemp(prefix="simbridge-kernels-"))
+    except OSError:
+        return None
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     return directory

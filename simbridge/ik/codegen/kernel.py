@@ -39,10 +39,11 @@ class Module:
         """A function of the module, compiled."""
         return Routine(name, self._purpose, self.text, lambda: self.function(name))
 
-    def function(self, name: str) -> Callable[..., None]:
-        """A function of the module, to be compiled."""
+    def function(self, name: str, **others: Any) -> Callable[..., None]:
+        """A function of the module, to be compiled; or to be run by Python, with others in the place of its helpers."""
         names: dict[str, Any] = {}
         exec(compile(self.text, Store(self.text).print(self.text), "exec"), names)
+        names.update(others)
         made: Callable[..., None] = names[name]
         return made
 
@@ -89,6 +90,19 @@ def conditioning(
     twins = np.array(conditioned.numbers), np.array(naive.numbers)
     _conditioning(_build(placements, prismatic))(placements, configurations, *twins, mean, variance, matrices)
     return Conditioning(mean, variance)
+
+
+def mobility(placements: Array, prismatic: Flags, configurations: Array, twin: Twin) -> tuple[Array, Array]:
+    """J J^T and J H^-1 J^T (6, 6, T) at joint positions (T, n), lower triangles, the rest zero.
+
+    The generated code, run by numpy on all of them at once: for a few thousand that takes less than to compile it.
+    """
+    module = Module(conditioning_source(*_build(placements, prismatic).chain), "experiment")
+    q, twice = np.ascontiguousarray(configurations.T), np.array(twin.numbers)
+    plain, ours, same = np.zeros((3, 6, 6, len(configurations)))
+    of_arrays = {"cosine_and_sine": lambda angle: (np.cos(angle), np.sin(angle))}
+    module.function("mobility", **of_arrays)(placements, q, twice, twice, plain, ours, same)
+    return plain, ours
 
 
 class Build(NamedTuple):

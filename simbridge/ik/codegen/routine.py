@@ -12,8 +12,12 @@ lie in one block of memory, eight bytes a number, so a call hands over a single 
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import itertools
 import struct
-from collections.abc import Callable
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,7 @@ from simbridge.ik.codegen.lazy import tell_of_compiling
 Kind = Any
 """("array", its number type, dimensions), "bool", "whole", "float", or a class followed by the kinds of its fields."""
 
+_SERIAL = itertools.count()
 _ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
 
@@ -36,7 +41,8 @@ class Routine:
     Args:
         name: Its name.
         purpose: What it is for, as the note about compiling says it.
-        text: All that its machine code comes from, but for the kinds of its arguments.
+        text: All that its machine code comes from, but for the kinds of its arguments, and for the modules outside
+            `simbridge.ik` that declare their classes: a user's settings, next to which his step is expected.
         function: Makes it, to be compiled: a plain function, which may call those marked with `compiled`, and which
             neither allocates nor raises.
     """
@@ -66,15 +72,25 @@ class Routine:
         return Call(self.name, self._found[kinds], packed, arguments)
 
     def _entry(self, kinds: tuple[Kind, ...]) -> Any:
-        store = Store(f"{self.name}\n{kinds}\n{self._text}")
+        modules = sorted({kind.__module__ for kind in _classes(kinds)})
+        declared = {name: _module_hash(name) for name in modules if not f"{name}.".startswith("simbridge.ik.")}
+        unknown = [name for name, content in declared.items() if content is None]
+        # What cannot be known is taken for new: code of its own, under a name of its own, that is not kept.
+        new = f"{next(_SERIAL)}" if unknown else ""
+        store = Store("\n".join((self.name, str(kinds), str(declared), new, self._text)))
         symbol = f"simbridge_{store.key}"
-        code = store.found()
+        code = None if unknown else store.found()
         if code is None:
-            tell_of_compiling(f"the {self._purpose} ({self.name})", str(store.directory))
+            what = f"the {self._purpose} ({self.name})"
+            if unknown:
+                _tell_of_compiling_each_time(what, unknown[0])
+            else:
+                tell_of_compiling(what, str(store.directory))
             from simbridge.ik.codegen.machine_code import compiled_object
 
             code = compiled_object(self._function(), kinds, symbol)
-            store.keep(code)
+            if not unknown:
+                store.keep(code)
         return _ENTRY_TYPE(address_of(symbol, code))
 
 
@@ -82,6 +98,32 @@ class Routine:
 def own_source() -> str:
     """The text of `simbridge.ik`: what the loops that are not generated are compiled from."""
     return "".join(path.read_text("utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
+
+
+def _module_hash(name: str) -> str | None:
+    """What a module's file holds; None for one without a file, such as a notebook's."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else None
+    except OSError:
+        return None
+
+
+def _tell_of_compiling_each_time(what: str, module: str) -> None:
+    warnings.warn(
+        f"Compiling {what}: a few seconds, at each start, as the settings' class is declared in {module}, which has no "
+        "file that can be read. Declare it and its step in a file, and import it.",
+        stacklevel=5,
+    )
+
+
+def _classes(kinds: tuple[Kind, ...]) -> Iterator[type]:
+    """The classes of the named tuples among the arguments, and in them."""
+    for kind in kinds:
+        if isinstance(kind, type):
+            yield kind
+        elif isinstance(kind, tuple):
+            yield from _classes(kind)
 
 
 class Call:

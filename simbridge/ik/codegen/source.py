@@ -68,7 +68,7 @@ def forward_dynamics_source(placements: NDArray[np.float64], prismatic: Sequence
 
 
 def conditioning_source(placements: NDArray[np.float64], prismatic: Sequence[bool]) -> str:
-    """The module of experiment A: `conditioning` over many configurations (see `conditioning.py`)."""
+    """The module of experiment A: `accumulated` over many configurations (see `conditioning.py`)."""
     from simbridge.ik.codegen import conditioning
 
     slides = [bool(slide) for slide in prismatic]

@@ -37,8 +37,6 @@ def independent_rows(jacobian: Array, rows: int, cutoff: float, work: Work) -> i
 
 @compiled
 def step(
-    error: Array,
-    beside: Array,
     rows: int,
     rank: int,
     hessian: Array,
@@ -46,48 +44,50 @@ def step(
     work: Work,
     dq: Array,
     drift: Array,
+    held: Array,
 ) -> None:
-    """Two motions whose sum obeys the strict rows and, of those that do, has the least soft cost.
+    """Three motions whose sum obeys the strict rows and, of those that do, has the least soft cost.
 
-    `dq` does what lessens the error, and no more than that; `drift` does all else. Where as many strict rows as joints
-    are independent they decide alone, and the system is not asked.
+    `dq` attains one part of what the rows ask for and `held` the other, each with no more than that; `drift` lowers the
+    soft cost in what is free. Where as many strict rows as joints are independent they decide alone, and the system is
+    not asked.
 
     Args:
-        error, beside: The strict rows' e in two parts (rows or more,): of `dq` and of `drift`.
-        rows, rank: Of the strict rows, as `independent_rows` left them in `work`.
+        rows, rank: Of the strict rows, as `independent_rows` left them in `work`; their e, in two
+            parts, is in `work.asked`.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that it does not drown the strict rows.
         gradient: 2 A^T W b (n,), on the same scale.
     """
     n = hessian.shape[0]
     if rank == n:
         for j in range(n):
-            dq[j], drift[j] = 0.0, 0.0
+            dq[j], drift[j], held[j] = 0.0, 0.0, 0.0
         for i in range(rank):
-            wanted, other = _along(i, error, rows, work), _along(i, beside, rows, work)
+            wanted, other = _along(i, 0, rows, work), _along(i, 1, rows, work)
             for j in range(n):
                 dq[j] += wanted * work.joints[i, j]
-                drift[j] += other * work.joints[i, j]
+                held[j] += other * work.joints[i, j]
         return
     kkt, sides, size = work.matrix, work.sides, n + rank
     for a in range(size):
         for b in range(size):
             kkt[a, b] = hessian[a, b] if a < n and b < n else 0.0
     for j in range(n):
-        sides[0, j], sides[1, j] = 0.0, gradient[j]
+        sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
     for i in range(rank):
-        sides[0, n + i], sides[1, n + i] = _along(i, error, rows, work), _along(i, beside, rows, work)
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = _along(i, 0, rows, work), 0.0, _along(i, 1, rows, work)
         for j in range(n):
             kkt[n + i, j] = work.joints[i, j]
             kkt[j, n + i] = work.joints[i, j]
     solve_rank_revealing(kkt, sides, size, work.order)
     for j in range(n):
-        dq[j], drift[j] = sides[0, j], sides[1, j]
+        dq[j], drift[j], held[j] = sides[0, j], sides[1, j], sides[2, j]
 
 
 @compiled
-def _along(i: int, error: Array, rows: int, work: Work) -> float:
-    """The motion, rad, along the i-th singular vector that its part of the error asks for."""
+def _along(i: int, part: int, rows: int, work: Work) -> float:
+    """The motion, rad, along the i-th singular vector that a part of what is asked asks for."""
     along = 0.0
     for k in range(rows):
-        along += work.tool[i, k] * error[k]
+        along += work.tool[i, k] * work.asked[part, k]
     return along / work.singular[i]

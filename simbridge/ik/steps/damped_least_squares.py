@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from simbridge.ik.arrays import Array
 from simbridge.ik.codegen.lazy import compiled
-from simbridge.ik.dense import solve_positive_definite
+from simbridge.ik.dense import decompose, solve_positive_definite
 from simbridge.ik.steps.products import joint_gram, task_gram, to_joints, to_task
 from simbridge.ik.steps.work import Work
+
+# Directions whose singular value is this share of the largest, or less, the task does not hold.
+_DEPENDENT = 1e-6
 
 
 @compiled
@@ -43,9 +46,7 @@ def step(
         printed: Take the report's z, beta_i (q_i - posture_i)^2, for comparison.
     """
     n = jacobian.shape[0]
-    for j in range(n):
-        off = q[j] - posture[j]
-        dq[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off
+    _pull(q, stiffness, posture, printed, dq)
     # J* e + J* J z - z takes one solve: J* (e + J z) - z.
     to_task(jacobian, dq, rows, work.task)
     for k in range(rows):
@@ -65,3 +66,29 @@ def step(
         to_joints(jacobian, work.task, rows, work.motion)
     for j in range(n):
         dq[j] = work.motion[j] - dq[j]
+
+
+@compiled
+def ease(
+    jacobian: Array, rows: int, q: Array, stiffness: Array, posture: Array, printed: bool, work: Work, drift: Array
+) -> None:
+    """The pull towards the posture alone, in the true null space: (J^+ J - I) z, with z as of `step`."""
+    _pull(q, stiffness, posture, printed, work.motion)
+    count = decompose(jacobian, jacobian.shape[0], rows, work.joints, work.singular, work.tool)
+    for j in range(q.shape[0]):
+        drift[j] = -work.motion[j]
+    for i in range(count):
+        if work.singular[i] <= _DEPENDENT * work.singular[0]:
+            break
+        along = 0.0
+        for j in range(q.shape[0]):
+            along += work.joints[i, j] * work.motion[j]
+        for j in range(q.shape[0]):
+            drift[j] += along * work.joints[i, j]
+
+
+@compiled
+def _pull(q: Array, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
+    for j in range(q.shape[0]):
+        off = q[j] - posture[j]
+        z[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off

@@ -10,26 +10,30 @@ from simbridge.ik.arrays import Array, Counts
 
 
 class Work(NamedTuple):
-    """Room for any step of a chain of n joints and a task of up to six components."""
+    """Room for any step of a chain of n joints and m strict rows: six of the task, and one's own."""
 
     matrix: Array
-    """(n + 6, n + 6): the system to solve."""
+    """(n + m, n + m): the system to solve."""
     vector: Array
-    """(n + 6,): its right-hand side and solution."""
+    """(n + m,): its right-hand side and solution."""
     sides: Array
-    """(2, n + 6): the same, of two systems in one."""
+    """(3, n + m): the same, of three systems in one."""
     order: Counts
-    """(n + 6,): its pivots."""
+    """(n + m,): its pivots."""
     motion: Array
     """(n,): a motion of the joints."""
     task: Array
     """(6,): a motion of the tool."""
     joints: Array
-    """(6, n): singular vectors in joint space, a row each."""
+    """(m, n): singular vectors in joint space, a row each."""
     singular: Array
-    """(6,): singular values."""
+    """(m,): singular values."""
     tool: Array
-    """(6, 6): singular vectors in task space, a row each."""
+    """(m, m): singular vectors in task space, a row each."""
+    rows: Array
+    """(n, m): the strict rows, transposed."""
+    asked: Array
+    """(2, m): what strict rows are to attain, in two parts."""
 
 
 def work_for(joints: int, rows: int = 6) -> Work:
@@ -38,11 +42,13 @@ def work_for(joints: int, rows: int = 6) -> Work:
     return Work(
         np.zeros((size, size)),
         np.zeros(size),
-        np.zeros((2, size)),
+        np.zeros((3, size)),
         np.zeros(size, np.int64),
         np.zeros(joints),
         np.zeros(6),
         np.zeros((rows, joints)),
         np.zeros(rows),
         np.zeros((rows, rows)),
+        np.zeros((joints, rows)),
+        np.zeros((2, rows)),
     )
