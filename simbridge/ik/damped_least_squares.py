@@ -81,8 +81,8 @@ class DampedLeastSquares(IterativeSolver):
 
     def kernel_settings(self) -> DampedSettings | StiffSettings:
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
-        damping, none = float(self.settings.damping), np.zeros(self.robot.n)
+        damping, bias, none = float(self.settings.damping), np.array(self._bias), np.zeros(self.robot.n)
         if not stiffness.any():
             return DampedSettings(damping, none)
         printed, exact = self.settings.bias_term == "printed", bool(np.isfinite(self.settings.step_clamp))
-        return StiffSettings(damping, stiffness, np.array(self._bias), printed, exact, none, np.zeros(6))
+        return StiffSettings(damping, stiffness, bias, printed, exact, none, np.zeros(6))
