@@ -19,7 +19,7 @@ from simbridge.errors import (
 )
 from simbridge.ik.solver import Solver
 from simbridge.limiter import tool_speeds
-from simbridge.readable import degrees, millimetres
+from simbridge.readable import away
 from simbridge.robot import Robot
 from simbridge.trajectory import Trajectory
 
@@ -99,12 +99,6 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
             "(--robot)."
         )
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)
-
-
-def away(distance: float, angle: float) -> str:
-    """A residual (m, rad) for people, with as many digits as it takes to tell it from none."""
-    length = f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
-    return f"{length} and {degrees(angle)} degrees"
 
 
 def check_setpoints(

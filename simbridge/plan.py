@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.check import Peaks, away, check_reach, check_setpoints
+from simbridge.check import Peaks, check_reach, check_setpoints
 from simbridge.collision import CollisionModel
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
 from simbridge.ik.forward_dynamics import TOLERANCE
 from simbridge.ik.solver import Solver
 from simbridge.limiter import limited, stretched_times, tool_speeds
-from simbridge.readable import degrees, listed
+from simbridge.readable import away, degrees, listed
 from simbridge.robot import Robot
 from simbridge.scenario import OnLimits, Scenario
 from simbridge.surroundings import BARE_FLOOR, Surroundings

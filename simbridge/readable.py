@@ -68,3 +68,9 @@ def counted(count: int, noun: str) -> str:
 def listed(parts: list[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def away(distance: float, angle: float) -> str:
+    """A residual (m, rad) for people, with as many digits as it takes to tell it from none."""
+    length = f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
+    return f"{length} and {degrees(angle)} degrees"

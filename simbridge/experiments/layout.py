@@ -19,7 +19,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
 from simbridge.ik.solver import Array
 from simbridge.ik.task import TASKS, freed
 from simbridge.kinematics import task_jacobians, tool_path
-from simbridge.readable import degrees, millimetres, significant
+from simbridge.readable import away, significant
 from simbridge.robot import Robot
 from simbridge.trajectory import TOOL_DOWN, paper_size, square
 from simbridge.trajectory.shapes import CORNERS
@@ -169,7 +169,7 @@ def _out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
     if past.max() > 0.0 and found.distance <= START[0] and found.angle <= START[1]:
         reason = f"it gets there only with {robot.joint_names[int(np.argmax(past))]} beyond its limits"
     else:
-        reason = f"{millimetres(found.distance)} mm and {degrees(found.angle)} degrees are left"
+        reason = f"{away(found.distance, found.angle)} are left"
     return TargetOutOfReach(
         f"{robot.name} does not reach the start at ({place}) m: {reason}.",
         sample=0,

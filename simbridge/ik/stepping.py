@@ -172,7 +172,7 @@ def _stay(
     jacobian: Array,
     found: float,
 ) -> None:
-    pass
+    """For steps without a drift: of `_drift`, which is as long as all the rest, nothing is compiled."""
 
 
 def _drift(
