@@ -13,12 +13,14 @@ from numba.core import compiler, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
-from numba.core.registry import cpu_target
 from numba.core.typing.templates import AbstractTemplate
 
+from simbridge.ik.codegen.array_type import ArrayType, array_value
+from simbridge.ik.codegen.dialect import contexts
 from simbridge.ik.codegen.engine import target_machine
 from simbridge.ik.codegen.lazy import Compiled, calls_compiled_by
 
+_REMEMBERED = (types.Number, types.Boolean, ArrayType)
 _WORD = ir.IntType(64)
 _NUMBERS = {"float": types.float64, "whole": types.int64, "bool": types.boolean}
 # These names of numba's stand for the C library's functions; everything else is known by its own name.
@@ -30,11 +32,9 @@ def compiled_object(function: Callable[..., None], kinds: tuple[Any, ...], symbo
 
     It holds one function for others, `int symbol(block)`: zero if all went well.
     """
-    typing, target = cpu_target.typing_context, cpu_target.target_context
+    typing, target = contexts()
     arguments = tuple(_type(kind) for kind in kinds)
-    with global_compiler_lock, _no_garbage_collection(), _arithmetic_remembered(typing):
-        typing.refresh()
-        target.refresh()
+    with global_compiler_lock, _no_garbage_collection(), _answers_remembered(typing):
         # One library for a routine and all that it calls: LLVM gets to see it once, and as a whole.
         library = _Library(target.codegen(), symbol)
         with calls_compiled_by(lambda called: _callable(called, library)):
@@ -105,8 +105,7 @@ def _compiled(
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
     flags.error_model = "numpy"
     flags.forceinline = inline
-    typing, target = cpu_target.typing_context, cpu_target.target_context
-    return compiler.compile_extra(typing, target, function, arguments, returned, flags, {}, library, _Passes)
+    return compiler.compile_extra(*contexts(), function, arguments, returned, flags, {}, library, _Passes)
 
 
 def _callable(called: Compiled[..., Any], library: Any) -> types.Function:
@@ -119,7 +118,7 @@ def _callable(called: Compiled[..., Any], library: Any) -> types.Function:
         def generic(self, arguments: tuple[types.Type, ...], _named: Any) -> Any:
             if arguments not in known:
                 made = _compiled(called.function_for(arguments), arguments, None, library, called.inline)
-                cpu_target.target_context.insert_user_function(self.key, made.fndesc)
+                contexts()[1].insert_user_function(self.key, made.fndesc)
                 known[arguments] = made.signature
             return known[arguments]
 
@@ -133,7 +132,7 @@ def _type(kind: Any) -> types.Type:
     what, *parts = kind
     if what == "array":
         name, dimensions = parts
-        return types.Array(types.boolean if name == "bool" else getattr(types, name), dimensions, "C")
+        return ArrayType(types.boolean if name == "bool" else getattr(types, name), dimensions)
     return types.NamedTuple([_type(part) for part in parts], what)
 
 
@@ -156,34 +155,21 @@ def _value(target: Any, builder: ir.IRBuilder, kind: types.Type, words: Iterator
     if isinstance(kind, types.NamedTuple):
         return target.make_tuple(builder, kind, [_value(target, builder, part, words) for part in kind.types])
     word = next(words)
-    if not isinstance(kind, types.Array):
+    if not isinstance(kind, ArrayType):
         number = target.get_value_type(kind)
         return builder.bitcast(word, number) if kind == types.float64 else builder.trunc(word, number)
-    array = target.make_array(kind)(target, builder)
-    width = target.get_abi_sizeof(target.get_data_type(kind.dtype))
-    shape = [next(words) for _ in range(kind.ndim)]
-    strides: list[Any] = []
-    size = _WORD(1)
-    for length in reversed(shape):
-        strides.insert(0, builder.mul(size, _WORD(width)))
-        size = builder.mul(size, length)
-    array.data = builder.inttoptr(word, array.data.type)
-    array.itemsize, array.nitems = _WORD(width), size
-    array.shape = target.make_tuple(builder, types.UniTuple(types.intp, kind.ndim), shape)
-    array.strides = target.make_tuple(builder, types.UniTuple(types.intp, kind.ndim), strides)
-    # Whose memory it is the caller knows; nothing here counts references.
-    array.meminfo, array.parent = (ir.Constant(part.type, None) for part in (array.meminfo, array.parent))
-    return array._getvalue()
+    data = builder.inttoptr(word, target.get_data_type(kind.dtype).as_pointer())
+    return array_value(target, builder, kind, data, [next(words) for _ in range(kind.ndim)])
 
 
 @contextmanager
-def _arithmetic_remembered(typing: Any) -> Iterator[None]:
-    """Straight-line code asks thousands of times what a float times a float is, which numba works out each time."""
+def _answers_remembered(typing: Any) -> Iterator[None]:
+    """Code asks thousands of times what a float times a float is, or a row's element, and numba works it out anew."""
     known: dict[tuple[Any, ...], Any] = {}
     ask = typing.resolve_function_type
 
-    def answer(function: Any, arguments: Any, named: Any) -> Any:
-        if named or not all(isinstance(kind, types.Number) for kind in arguments):
+    def answer(function: Any, arguments: tuple[types.Type, ...], named: Any) -> Any:
+        if isinstance(function, types.Type) or not all(isinstance(kind, _REMEMBERED) for kind in arguments):
             return ask(function, arguments, named)
         key = function, *arguments
         if key not in known:
