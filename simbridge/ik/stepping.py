@@ -10,9 +10,10 @@ is compiled for that solver alone and calls nothing through a pointer:
     def my_step(settings, jacobian, error, rows, q, work, dq, drift, held):
         ...
 
-Jacobian (n, 6), clamped error (6,), rows, q (n,) and work are those of `simbridge.ik.steps`. A step fills `dq` (n,),
-which is meant to lessen the error. It may fill `drift` (n,), a motion within the null space, which is not, and `held`
-(n,), a motion that is made come what may: only the clamp shortens it, and the rest has what the clamp leaves.
+It is written in the dialect of `codegen/dialect.py`. Jacobian (n, 6), clamped error (6,), rows, q (n,) and work are
+those of `simbridge.ik.steps`. A step fills `dq` (n,), which is meant to lessen the error. It may fill `drift` (n,), a
+motion within the null space, which is not, and `held` (n,), a motion that is made come what may: only the clamp
+shortens it, and the rest has what the clamp leaves.
 
 What a drift costs beyond the linear model is mended at once, by a step of its own. It counts only if most of it
 outlives that, and if it does not lead past where the way back would begin: a stretched arm that would bend for its

@@ -47,6 +47,11 @@ class _Typing(BaseContext):
         if not self._registries:
             super().refresh()
 
+    def resolve_value_type(self, value: Any) -> types.Type:
+        # Numba asks first what else a function might be, and writes down at length that it is nothing.
+        function = self._lookup_global(value) if callable(value) else None
+        return function or super().resolve_value_type(value)
+
     def _load_builtins(self) -> None:
         from numba.core.typing import builtins, collections, mathdecl  # noqa: F401
 

@@ -169,7 +169,7 @@ def _answers_remembered(typing: Any) -> Iterator[None]:
     ask = typing.resolve_function_type
 
     def answer(function: Any, arguments: tuple[types.Type, ...], named: Any) -> Any:
-        if isinstance(function, types.Type) or not all(isinstance(kind, _REMEMBERED) for kind in arguments):
+        if named or not all(isinstance(kind, _REMEMBERED) for kind in arguments):
             return ask(function, arguments, named)
         key = function, *arguments
         if key not in known:
