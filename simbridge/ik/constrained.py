@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.arrays import Array
 from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.iteration import routine, track
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_parameters import ConstrainedParameters
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.solver import Solution, Solver, Target
 from simbridge.ik.stepping import state_for, step_for
-from simbridge.ik.steps.constrained import independent_rows, step
+from simbridge.ik.steps.constrained import along, independent_rows, step
 from simbridge.ik.steps.work import Work, work_for
 from simbridge.robot import Robot
 
@@ -41,35 +42,79 @@ class ConstrainedSettings(NamedTuple):
     Attributes:
         hessian, gradient: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0.
         pull: How b falls with A q: of the natural posture b = pull (posture - q), with A = I.
-        strict, values: Strict rows (m, n) and what they are to attain (m,), after those of the task.
         cutoff: Of dependent rows.
     """
 
     hessian: Array
     gradient: Array
     pull: float
+    cutoff: float
+
+
+class OwnRowsSettings(NamedTuple):
+    """What the compiled step is told where there are strict rows beside those of the task.
+
+    Attributes:
+        strict, values: These rows (m, n), and what they are to attain (m,).
+        others: All the rest.
+    """
+
     strict: Array
     values: Array
-    cutoff: float
+    others: ConstrainedSettings
 
 
 @step_for(ConstrainedSettings, drifts=True)
 def constrained_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """The whole system in three parts: the task's error, which is to be lessened; own strict rows; and soft rows."""
-    s, n, own = settings, q.shape[0], settings.strict.shape[0]
-    total = rows + own
-    for k in range(total):
-        task = k < rows
-        work.asked[0, k], work.asked[1, k] = error[k] if task else 0.0, 0.0 if task else s.values[k - rows]
+    """The lecture's system: strict rows of the task, and soft rows."""
+    for k in range(rows):
+        work.asked[0, k], work.asked[1, k] = error[k], 0.0
+    _obey(settings, jacobian, rows, q, work, dq, drift, held)
+
+
+@step_for(OwnRowsSettings, drifts=True)
+def own_rows_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
+    """Own strict rows come first, and of the task what they leave free: so that where both cannot be, it comes to rest.
+
+    Where both can be, all of it is the lecture's one system, in which no strict row comes before another.
+    """
+    n, own = q.shape[0], settings.strict.shape[0]
+    for k in range(own):
+        work.asked[1, k] = settings.values[k]
         for j in range(n):
-            work.rows[j, k] = jacobian[j, k] if task else s.strict[k - rows, j]
-    rank = independent_rows(work.rows, total, s.cutoff, work)
+            work.rows[j, k] = settings.strict[k, j]
+    first = independent_rows(work.rows, own, settings.others.cutoff, work)
+    for i in range(first):
+        work.vector[i] = along(i, 1, own, work)
+    for i in range(first):
+        work.asked[0, rows + i], work.asked[1, rows + i] = 0.0, work.vector[i]
+        for j in range(n):
+            work.rows[j, rows + i] = work.joints[i, j]
+    for k in range(rows):
+        work.asked[0, k], work.asked[1, k] = error[k], 0.0
+        for i in range(first):
+            shared = 0.0
+            for j in range(n):
+                shared += jacobian[j, k] * work.joints[i, j]
+            # What the rows move of the tool is made up for where there is room.
+            work.asked[1, k] -= shared * work.vector[i]
+            for j in range(n):
+                jacobian[j, k] -= shared * work.joints[i, j]
+        for j in range(n):
+            work.rows[j, k] = jacobian[j, k]
+    _obey(settings.others, work.rows, rows + first, q, work, dq, drift, held)
+
+
+@compiled
+def _obey(settings, strict, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
+    """Three motions for the strict rows (n, rows) and what is asked of them, and for the soft rows at q (n,)."""
+    rank = independent_rows(strict, rows, settings.cutoff, work)
     soft = work.motion
-    for i in range(n):
-        soft[i] = s.gradient[i]
-        for j in range(n):
-            soft[i] -= s.hessian[i, j] * s.pull * q[j]
-    step(total, rank, s.hessian, soft, work, dq, drift, held)
+    for i in range(q.shape[0]):
+        soft[i] = settings.gradient[i]
+        for j in range(q.shape[0]):
+            soft[i] -= settings.hessian[i, j] * settings.pull * q[j]
+    step(rows, rank, settings.hessian, soft, work, dq, drift, held)
 
 
 class Constrained(IterativeSolver):
@@ -78,8 +123,8 @@ class Constrained(IterativeSolver):
     Args:
         robot: The arm.
         soft: Soft rows of one's own, in place of the natural posture.
-        strict: Strict rows of one's own, at most six, beside those of the task. What depends on others is solved in the
-            sense of least squares.
+        strict: Strict rows of one's own, at most six, beside those of the task. Where not all can be had, they come
+            first, and what depends on others is solved in the sense of least squares.
         settings: Of `ConstrainedParameters`, by name.
 
     Raises:
@@ -117,32 +162,24 @@ class Constrained(IterativeSolver):
     def _posture(self) -> Array:
         return self.robot.home if not self.settings.posture else self.for_each_joint("posture", self.settings.posture)
 
-    def kernel_settings(self) -> ConstrainedSettings:
-        s, n = self.settings, self.robot.n
+    def kernel_settings(self) -> ConstrainedSettings | OwnRowsSettings:
+        s = self.settings
         weights = self.for_each_joint("weights", s.weights)
         hessian, pull = np.diag(2.0 * weights / weights.max()), float(s.pull)
         gradient = hessian @ (pull * self._posture)
-        strict, values = np.zeros((0, n)), np.zeros(0)
         if self._soft is not None:
             (hessian, gradient), pull = self._soft.normal_equations(self.robot.home), 0.0
-        if self._strict is not None:
-            strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
-            if len(strict) > _MOST_STRICT:
-                raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
-        return ConstrainedSettings(
-            hessian,
-            gradient,
-            pull,
-            strict,
-            values,
-            float(s.cutoff),
-        )
-
-    def _has_own_rows(self) -> bool:
-        return self._strict is not None
+        others = ConstrainedSettings(hessian, gradient, pull, float(s.cutoff))
+        if self._strict is None:
+            return others
+        strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
+        if len(strict) > _MOST_STRICT:
+            raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
+        return OwnRowsSettings(strict, values, others)
 
     def _work(self) -> Work:
-        return work_for(self.robot.n, 6 + len(self._kernel_arguments[0].strict))
+        settings = self._kernel_arguments[0]
+        return work_for(self.robot.n, 6 + (len(settings.strict) if isinstance(settings, OwnRowsSettings) else 0))
 
     def step(self, target: Target) -> Array:
         return super().step(target) if self._varying is None else Solver.step(self, target)
@@ -167,19 +204,20 @@ class Constrained(IterativeSolver):
 
     def _iterated(self, q: Array, pose: Array) -> Array:
         """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""
-        settings, *others = self._kernel_arguments
+        settings, *arguments = self._kernel_arguments
+        soft, own = (settings.others, settings) if isinstance(settings, OwnRowsSettings) else (settings, None)
         at, out = np.array(q), np.empty((1, self.robot.n))
         run, room = routine(track, self.name, self._looks), (state_for(self.robot.n), self._work())
         for _ in range(self.iterations):
             if self._soft is not None:
                 hessian, gradient = self._soft.normal_equations(at)
-                settings = settings._replace(hessian=np.ascontiguousarray(hessian), gradient=gradient)
-            if self._strict is not None:
+                soft = soft._replace(hessian=np.ascontiguousarray(hessian), gradient=gradient)
+            if own is not None and self._strict is not None:
                 strict, values = map(np.ascontiguousarray, self._strict.at(at))
-                if strict.shape != settings.strict.shape:
+                if strict.shape != own.strict.shape:
                     raise InvalidParameter("number of a solver's strict rows", len(strict), "the same everywhere")
-                settings = settings._replace(strict=strict, values=values)
-            run(settings, *others, 1, pose[None], at, *room, out)
+                own = OwnRowsSettings(strict, values, soft)
+            run(soft if own is None else own, *arguments, 1, pose[None], at, *room, out)
         return at
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:

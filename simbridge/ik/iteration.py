@@ -109,16 +109,16 @@ def _descend(
     jacobian, pull, jacobian_there, pull_there = state.jacobian, state.pull, sight.jacobian, sight.pull
     # The most that the next look may find; and what it is that is looked at.
     allowed, trial, scale = np.inf, _NOTHING, 0.0
-    cost, promise, done = np.inf, 0.0, 0
+    cost, promise, room, done = np.inf, 0.0, 0.0, 0
     while True:
         found = looked(chain, rules, q, sight, pull_there, jacobian_there)
         if guarded and found > allowed:
             # Too far: half of it; in the place of a step that is still too long, the steepest; in the end nothing.
             scale *= 0.5
-            if rules.steepest and trial == _STEP and scale < _SHORT:
+            if trial == _STEP and scale < _SHORT:
                 trial, scale = _STEEPEST, 1.0
                 steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
-                limit_step(state.dq, rules.step_clamp)
+                limit_step(state.dq, room)
                 promise = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
             allowed = max(cost - _SHARE * scale * promise, _ROUNDING)
             if scale < _SHORTEST:
@@ -138,12 +138,13 @@ def _descend(
         cost = cost_of(sight.error, rules)
         take_step(settings, jacobian, pull, rules.rows, q, work, state.dq, state.drift, state.held)
         limit_step(state.held, rules.step_clamp)
-        kept = limit_step(state.dq, rules.step_clamp - largest(state.held))
+        room = rules.step_clamp - largest(state.held)
+        kept = limit_step(state.dq, room)
         promise = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.dq)
-        if rules.steepest and kept < _SHORT:
+        if kept < _SHORT:
             # Near a singularity most of a step may be one wild motion, and the clamp leaves nothing of the rest.
             steepest(jacobian, pull, rules.rows, rules.rotation_weight, state.before)
-            limit_step(state.before, rules.step_clamp)
+            limit_step(state.before, room)
             better = promised(jacobian, pull, rules.rows, rules.rotation_weight, state.before)
             if better > promise / _SHARE:
                 trial, promise = _STEEPEST, better

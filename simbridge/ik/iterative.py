@@ -70,10 +70,6 @@ class IterativeSolver(RoutineSolver):
         """Of a radian against a metre in the cost that the step descends."""
         return 1.0
 
-    def _has_own_rows(self) -> bool:
-        """Whether the step obeys strict rows beside those of the task."""
-        return False
-
     def _work(self) -> Work:
         """Room for a step."""
         return work_for(self.robot.n)
@@ -98,9 +94,7 @@ class IterativeSolver(RoutineSolver):
         chosen = self.settings
         chain, self._looks = chain_of(self.robot, self.task)
         translation, rotation = chosen.error_clamp
-        rules = Rules(
-            TASKS[self.task], translation, rotation, chosen.step_clamp, self.rotation_weight(), not self._has_own_rows()
-        )
+        rules = Rules(TASKS[self.task], translation, rotation, chosen.step_clamp, self.rotation_weight())
         return self.kernel_settings(), chain, rules
 
     @property

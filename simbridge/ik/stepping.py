@@ -13,7 +13,8 @@ is compiled for that solver alone and calls nothing through a pointer:
 It is written in the dialect of `codegen/dialect.py`. Jacobian (n, 6), clamped error (6,), rows, q (n,) and work are
 those of `simbridge.ik.steps`. A step fills `dq` (n,), which is meant to lessen the error. It may fill `drift` (n,), a
 motion within the null space, which is not, and `held` (n,), a motion that is made come what may: only the clamp
-shortens it, and the rest has what the clamp leaves.
+shortens it, and the rest has what the clamp leaves. Of the Jacobian it may take out what its own rows leave no room
+for: then the steepest way, which may be taken in its place, keeps to them as well.
 
 What a drift costs beyond the linear model is mended at once, by a step of its own. It counts only if most of it
 outlives that, and if it does not lead past where the way back would begin: a stretched arm that would bend for its
@@ -50,7 +51,6 @@ class Rules(NamedTuple):
         translation_clamp, rotation_clamp: The largest error that acts, m and rad; infinite for none.
         step_clamp: The largest motion of a joint in an iteration, rad or m; infinite for none.
         rotation_weight: Of a radian against a metre, when it is asked whether the error rose.
-        steepest: Whether the steepest way may be taken in the place of a step; it knows no rows but the task's.
     """
 
     rows: int
@@ -58,7 +58,6 @@ class Rules(NamedTuple):
     rotation_clamp: float
     step_clamp: float
     rotation_weight: float
-    steepest: bool
 
 
 class State(NamedTuple):

@@ -97,6 +97,28 @@ def test_strict_rows_are_obeyed_in_every_iteration_however_far_the_target_and_wh
         assert obeyed[:10].all()
 
 
+@pytest.mark.parametrize("robot", [UR10, PLANAR3R, PLANAR2R], ids=lambda robot: robot.name)
+@pytest.mark.parametrize("driven", [True, False])
+def test_where_the_task_contradicts_strict_rows_they_win_and_the_arm_comes_to_rest_as_near_as_they_allow(robot, driven):
+    rng = np.random.default_rng(4)
+    for joint in np.arange(12) % robot.n:
+        row = np.eye(robot.n)[joint : joint + 1]
+        start = robot.home + rng.uniform(-0.3, 0.3, robot.n)
+        wanted = robot.home[joint] + rng.uniform(-0.5, 0.5) if driven else start[joint]
+        # The joint is driven to an angle, or locked; the target is reached with another one, or not at all.
+        pull = Rows(row, lambda q: 0.3 * (wanted - row @ q)) if driven else Rows(row, [0.0])  # noqa: B023
+        target = tool_path(robot, (robot.home + rng.uniform(-0.8, 0.8, robot.n))[None])[0]
+        target[:3] *= rng.choice([1.0, 2.0])
+        solver = Constrained(robot, strict=pull, task="position")
+        joints = solver.track(np.tile(target, (150, 1)), start)
+        assert np.abs(np.diff(joints[-30:], axis=0)).max() < 1e-4
+        q = joints[-1]
+        assert q[joint] == pytest.approx(wanted, abs=1e-9)
+        left = target[:3] - tool_path(robot, q[None])[0, :3]
+        free = np.delete(task_jacobian(robot, q, "position"), joint, axis=1)
+        assert np.abs(free.T @ left[: len(free)]).max() < 1e-3 * max(1.0, np.linalg.norm(left))
+
+
 def test_one_solver_may_be_used_by_several_threads():
     """`track` leaves the solver alone, and lets other threads run."""
     solver = Constrained(UR10, strict=Rows(np.eye(6)[4:5], lambda q: 0.2 * (0.3 - q[4:5])), task="position")

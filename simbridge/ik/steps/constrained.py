@@ -63,7 +63,7 @@ def step(
         for j in range(n):
             dq[j], drift[j], held[j] = 0.0, 0.0, 0.0
         for i in range(rank):
-            wanted, other = _along(i, 0, rows, work), _along(i, 1, rows, work)
+            wanted, other = along(i, 0, rows, work), along(i, 1, rows, work)
             for j in range(n):
                 dq[j] += wanted * work.joints[i, j]
                 held[j] += other * work.joints[i, j]
@@ -75,7 +75,7 @@ def step(
     for j in range(n):
         sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
     for i in range(rank):
-        sides[0, n + i], sides[1, n + i], sides[2, n + i] = _along(i, 0, rows, work), 0.0, _along(i, 1, rows, work)
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, work), 0.0, along(i, 1, rows, work)
         for j in range(n):
             kkt[n + i, j] = work.joints[i, j]
             kkt[j, n + i] = work.joints[i, j]
@@ -85,9 +85,9 @@ def step(
 
 
 @compiled
-def _along(i: int, part: int, rows: int, work: Work) -> float:
+def along(i: int, part: int, rows: int, work: Work) -> float:
     """The motion, rad, along the i-th singular vector that a part of what is asked asks for."""
-    along = 0.0
+    motion = 0.0
     for k in range(rows):
-        along += work.tool[i, k] * work.asked[part, k]
-    return along / work.singular[i]
+        motion += work.tool[i, k] * work.asked[part, k]
+    return motion / work.singular[i]
