@@ -125,6 +125,40 @@ def test_functions_of_the_math_module_are_those_of_python(a, b):
         np.testing.assert_allclose(one, other, rtol=4e-16)
 
 
+def controlled(values, limit, found):
+    one, other = found[0], found[1]
+    total, count = 0.0, 0
+    for value in values:
+        if value < 0.0:
+            continue
+        if total + value > limit:
+            break
+        total += value
+        one, other = other, one
+        one[0] += 1.0
+    else:
+        count += 100
+    i = len(values)
+    while (i > 0 and not values[i - 1] < 0.0) or i == 7:
+        i -= 1
+        if i == 3:
+            other[1] = -1.0
+            return
+    longer = one if one[0] > other[0] else other
+    longer[1] = total
+    other[2], one[2] = i, count
+    smallest = 10
+    for value in values:
+        smallest = min(smallest, value)
+    found[0, 3] = smallest
+
+
+@given(values=st.lists(st.floats(-1.0, 3.0), max_size=6), limit=st.floats(0.0, 9.0))
+@settings(max_examples=200, deadline=None)
+def test_loops_branches_and_names_that_are_given_anew_go_the_way_of_python(values, limit):
+    same(both(controlled, np.array(values), limit, np.zeros((2, 4))))
+
+
 def copied(source, destination):
     destination[0:2] = source[0:2]
 

@@ -4,6 +4,7 @@
     tuples       also named ones, of numbers, arrays and tuples
     arrays       see `array_type.py`
     functions    those marked with `compiled`, and `Choice`
+    names        each of one kind throughout its function: a whole number that becomes a float is one from the start
 
 Numba knows much more, and looks through all of it, at each operation, for what is meant; only to get it ready takes
 longer than to compile a solver's code.

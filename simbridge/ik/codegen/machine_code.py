@@ -55,10 +55,7 @@ class _Passes(compiler.CompilerBase):  # type: ignore[misc]
             untyped_passes.IRProcessing,
             untyped_passes.RewriteSemanticConstants,
             untyped_passes.GenericRewrites,
-            untyped_passes.ReconstructSSA,
             typed_passes.NopythonTypeInference,
-            typed_passes.PreLowerStripPhis,
-            typed_passes.IRLegalization,
             typed_passes.NativeLowering,
             typed_passes.NoPythonBackend,
         ):
