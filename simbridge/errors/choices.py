@@ -142,6 +142,23 @@ class ForeignSolverError(SimbridgeError, RuntimeError):
         super().__init__(f"The solver {name} {reason}.")
 
 
+class UncompilableCode(SimbridgeError, TypeError):
+    """A function that is to be compiled holds what compiled code may not.
+
+    Attributes:
+        name: The function that was to be compiled, with all that it calls.
+        reason: What numba says, with the lines it is about.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.reason = reason
+        super().__init__(
+            f"{name} cannot be compiled: such code holds only the Python that simbridge/ik/codegen/dialect.py lists: "
+            f"math.sqrt, not np.sqrt; no arrays of its module. Numba says: {reason.strip()}"
+        )
+
+
 class MissingPackage(SimbridgeError, ImportError):
     """A package that a command needs is not installed.
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +168,23 @@ def test_a_users_step_without_a_file_is_compiled_at_each_start_and_whenever_it_i
 
 def own_step(factor):
     return f"FACTOR = {factor}\n{OWN}"
+
+
+def test_whatever_makes_machine_code_is_part_of_what_it_lies_under():
+    """Every module of the code generator that making or calling machine code imports is hashed into its key."""
+    from simbridge.ik.codegen import cache
+
+    directory = Path(cache.__file__).parent
+    reached, left = set(), ["machine_code", "routine"]
+    while left:
+        name = left.pop()
+        if name not in reached:
+            reached.add(name)
+            left += re.findall(
+                r"from simbridge\.ik\.codegen(?:\.| import )(\w+)", (directory / f"{name}.py").read_text()
+            )
+    # The cache itself makes nothing: what lies in it is sealed with its hash.
+    assert reached - {"cache"} == set(cache._MAKER)
 
 
 def test_the_directory_follows_the_environment(monkeypatch, tmp_path):

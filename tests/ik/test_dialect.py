@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from numba.core.errors import NumbaError
 
+from simbridge.errors import UncompilableCode
 from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.codegen.routine import Routine
 
 pytestmark = pytest.mark.filterwarnings("ignore:Compiling")
 
 TEXT = Path(__file__).read_text("utf-8")
+CONSTANTS = np.array([1.0, 2.0])
 numbers = st.floats(-1e6, 1e6)
 anything = numbers | st.sampled_from([0.0, -0.0, math.inf, -math.inf, math.nan])
 
@@ -83,6 +88,7 @@ def compared(a, b, c, found, counts):
     found[4] = abs(a)
     found[5], found[6], found[7] = np.floor(c), np.ceil(c), np.rint(c)
     counts[0], counts[1] = min(counts[2], counts[3]), max(counts[2], counts[3], 1)
+    found[8], found[9] = max(a > b, 0.5), min(True, c)
 
 
 @given(a=anything, b=anything, c=anything, counts=st.tuples(*[st.integers(-(2**62), 2**62)] * 2))
@@ -90,7 +96,7 @@ def compared(a, b, c, found, counts):
 @example(a=1.0, b=math.nan, c=-2.5, counts=(0, 0))
 @settings(deadline=None)
 def test_extremes_and_roundings_are_those_of_python_and_numpy_also_where_a_number_is_none(a, b, c, counts):
-    ways = both(compared, a, b, c, np.zeros(8), np.array([0, 0, *counts]))
+    ways = both(compared, a, b, c, np.zeros(10), np.array([0, 0, *counts]))
     same(ways)
     np.testing.assert_array_equal(np.signbit(ways[0][3]), np.signbit(ways[1][3]))
 
@@ -107,7 +113,7 @@ def kinds(mask, small, wide, number, whole, flag):
 @given(number=numbers, whole=st.integers(-1000, 1000), flag=st.booleans(), other=st.booleans())
 @settings(deadline=None)
 def test_numbers_of_every_kind_keep_their_kind(number, whole, flag, other):
-    mask, small = np.array([False, other]), np.array([0, 41], np.int32)
+    mask, small = np.array([False, other]), np.array([0, 41])
     same(both(kinds, mask, small, np.zeros(4, np.int64), number, whole, flag))
 
 
@@ -172,11 +178,45 @@ def asked_of_numpy(source, destination):
     destination[0] = longest(source)
 
 
-@pytest.mark.parametrize("loop", [copied, asked_of_numpy])
+def of_its_module(source, destination):
+    destination[0] = CONSTANTS[1]
+
+
+def the_same(source, destination):
+    destination[0] = 1.0 if source is destination else 0.0
+
+
+def whole_array(source, destination):
+    destination[0] = source
+
+
+@pytest.mark.parametrize("loop", [copied, asked_of_numpy, of_its_module, the_same, whole_array])
 def test_what_is_no_part_of_the_dialect_is_refused_with_the_line_it_stands_in(loop):
-    with pytest.raises(NumbaError) as refusal:
+    with pytest.raises(UncompilableCode, match=r"dialect\.py") as refusal:
         Routine(loop.__name__, "routine of a test", TEXT, lambda: loop)(np.ones(3), np.zeros(3))
-    assert "test_dialect.py" in str(refusal.value)
+    assert refusal.value.name == loop.__name__
+    lines, first = inspect.getsourcelines(longest.__wrapped__ if loop is asked_of_numpy else loop)
+    said = {int(line) for line in re.findall(r"test_dialect\.py.{0,9}?(\d+)", refusal.value.reason)}
+    assert said & set(range(first, first + len(lines)))
+
+
+def tripled(values):
+    for i in range(values.shape[0]):
+        values[i] *= 3.0
+
+
+def test_threads_may_compile_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path))
+    together = threading.Barrier(4)
+
+    def compiled_by(thread):
+        values = np.full(2, float(thread))
+        together.wait()
+        Routine("tripled", "routine of a test", f"{TEXT}{thread}", lambda: tripled)(values)
+        return values[0]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(compiled_by, range(4))) == [0.0, 3.0, 6.0, 9.0]
 
 
 def test_numba_itself_knows_nothing_of_it():

@@ -82,7 +82,8 @@ def test_arrays_numbers_and_named_tuples_arrive_and_the_class_of_a_tuple_chooses
 
 
 def test_what_no_routine_takes_is_refused_before_anything_is_compiled(routine):
-    for argument in (np.zeros((4, 4))[:, ::2], "text", (1.0, 2.0), None):
+    arrays = np.zeros((4, 4))[:, ::2], np.array(1.0), np.zeros(2, ">f8"), np.zeros(2, np.uint64), np.array(["a"])
+    for argument in (*arrays, "text", (1.0, 2.0), None):
         with pytest.raises(TypeError, match="A routine"):
             routine.bound(argument)
 

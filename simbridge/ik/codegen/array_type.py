@@ -29,6 +29,9 @@ typing, lowering = templates.Registry(), imputils.Registry("arrays of routines")
 class ArrayType(types.IterableType):
     """A contiguous array of numbers of one type."""
 
+    # So that `is` is refused: of two types that cannot change numba would say that they differ.
+    mutable = True
+
     def __init__(self, dtype: types.Type, ndim: int) -> None:
         self.dtype, self.ndim = dtype, ndim
         super().__init__(f"contiguous_array({dtype}, {ndim}d)")
@@ -118,10 +121,11 @@ class _GetItem(templates.AbstractTemplate):
 @typing.register_global(operator.setitem)
 class _SetItem(templates.AbstractTemplate):
     def generic(self, arguments: tuple[types.Type, ...], _named: Any) -> Any:
-        kind, index, _value = arguments
+        kind, index, value = arguments
         found = _found(kind, index)
-        number = isinstance(found, types.Number | types.Boolean)
-        return templates.signature(types.none, kind, index, found) if number else None
+        if found is None or isinstance(found, ArrayType) or self.context.can_convert(value, found) is None:
+            return None
+        return templates.signature(types.none, kind, index, found)
 
 
 def _parts(builder: ir.IRBuilder, array: ir.Value) -> tuple[ir.Value, list[ir.Value]]:
@@ -168,9 +172,8 @@ def _part(target: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[i
 @lowering.lower(operator.setitem, ArrayType, types.BaseTuple, types.Any)
 def _set(target: Any, builder: ir.IRBuilder, signature: Any, arguments: tuple[ir.Value, ...]) -> ir.Value:
     array, index, value = arguments
-    kind, index_kind, value_kind = signature.args
-    address = _address(target, builder, array, index, index_kind)
-    target.pack_value(builder, kind.dtype, target.cast(builder, value, value_kind, kind.dtype), address)
+    kind, index_kind, _value_kind = signature.args
+    target.pack_value(builder, kind.dtype, value, _address(target, builder, array, index, index_kind))
     return target.get_dummy_value()
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from simbridge.ik.codegen.engine import processor
 
 # What makes machine code of a text, loads it, and calls it.
-_MAKER = ("engine", "lazy", "machine_code", "routine")
+_MAKER = ("array_type", "dialect", "engine", "lazy", "machine_code", "routine")
 # Before the code lies its hash: code that is not whole would end the process.
 _SEAL = hashlib.sha256().digest_size
 

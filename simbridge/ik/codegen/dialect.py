@@ -1,13 +1,15 @@
 """The Python that a routine's code may hold, as numba is told of it.
 
-    numbers      arithmetic, comparisons, abs, min, max, int, range, math.*, and np.floor, np.ceil, np.rint
+    numbers      arithmetic, comparisons, abs, min, max, int, what numba knows of `math`, np.floor, np.ceil, np.rint
+    loops        while, and for over range, arrays, enumerate, zip
     tuples       also named ones, of numbers, arrays and tuples
     arrays       see `array_type.py`
     functions    those marked with `compiled`, and `Choice`
     names        each of one kind throughout its function: a whole number that becomes a float is one from the start
 
 Numba knows much more, and looks through all of it, at each operation, for what is meant; only to get it ready takes
-longer than to compile a solver's code.
+longer than to compile a solver's code. None of this becomes known to it. What else the process has told it may get into
+the dialect, though: what compiles only after that compiles in no other process.
 """
 
 # Numba declares neither types nor its registries' decorators.
@@ -29,7 +31,7 @@ from numba.core.typing.context import BaseContext
 from simbridge.ik.codegen import array_type
 
 _typing, _lowering = templates.Registry(), imputils.Registry("routines")
-# Functions that numba has written in Python, each of which it would compile first.
+# What numba has written in Python (functions, methods, intrinsics), and would have to get ready or compile first.
 _WRITTEN_IN_PYTHON = (templates._OverloadFunctionTemplate, templates._TemplateTargetHelperMixin)
 
 
@@ -50,6 +52,8 @@ class _Typing(BaseContext):
 
     def resolve_value_type(self, value: Any) -> types.Type:
         # Numba asks first what else a function might be, and writes down at length that it is nothing.
+        if isinstance(value, np.ndarray):
+            raise ValueError("an array is handed to compiled code, which knows no array of its module")
         function = self._lookup_global(value) if callable(value) else None
         return function or super().resolve_value_type(value)
 
@@ -92,12 +96,14 @@ def _without_python(registry: Any) -> Any:
     return left
 
 
+_REAL = (types.Boolean, types.Integer, types.Float)
+
+
 class _Extreme(templates.AbstractTemplate):
     def generic(self, arguments: tuple[types.Type, ...], _named: Any) -> Any:
-        if len(arguments) < 2 or not all(isinstance(kind, types.Integer | types.Float) for kind in arguments):
+        if len(arguments) < 2 or not all(isinstance(kind, _REAL) for kind in arguments):
             return None
-        whole = all(isinstance(kind, types.Integer) for kind in arguments)
-        common = types.int64 if whole else types.float64
+        common = types.float64 if any(isinstance(kind, types.Float) for kind in arguments) else types.int64
         return templates.signature(common, *[common] * len(arguments))
 
 
@@ -112,7 +118,7 @@ class _Max(_Extreme):
 
 
 def _extreme(better: str) -> Callable[..., ir.Value]:
-    """As Python's: the first of those of which none is better."""
+    """As Python's: the first of those of which none is better. Numbers of several kinds become floats."""
 
     def lower(_target: Any, builder: ir.IRBuilder, signature: Any, values: tuple[ir.Value, ...]) -> ir.Value:
         compared = builder.fcmp_ordered if signature.return_type == types.float64 else builder.icmp_signed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.typing.templates import AbstractTemplate
 
+from simbridge.errors import UncompilableCode
 from simbridge.ik.codegen.array_type import ArrayType, array_value
 from simbridge.ik.codegen.dialect import contexts
 from simbridge.ik.codegen.engine import target_machine
@@ -22,6 +24,7 @@ from simbridge.ik.codegen.lazy import Compiled, calls_compiled_by
 
 _REMEMBERED = (types.Number, types.Boolean, ArrayType)
 _WORD = ir.IntType(64)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _NUMBERS = {"float": types.float64, "whole": types.int64, "bool": types.boolean}
 # These names of numba's stand for the C library's functions; everything else is known by its own name.
 _OF_C = {"numba_frexp": "frexp", "numba_ldexp": "ldexp"}
@@ -31,14 +34,21 @@ def compiled_object(function: Callable[..., None], kinds: tuple[Any, ...], symbo
     """An object file with a function's code for arguments of these kinds (see `routine.py`).
 
     It holds one function for others, `int symbol(block)`: zero if all went well.
+
+    Raises:
+        UncompilableCode: The function, or one that it calls, is not written in the dialect of `dialect.py`.
     """
-    typing, target = contexts()
     arguments = tuple(_type(kind) for kind in kinds)
-    with global_compiler_lock, _no_garbage_collection(), _answers_remembered(typing):
+    with global_compiler_lock, _no_garbage_collection(), _answers_remembered(contexts()[0]):
+        target = contexts()[1]
         # One library for a routine and all that it calls: LLVM gets to see it once, and as a whole.
         library = _Library(target.codegen(), symbol)
         with calls_compiled_by(lambda called: _callable(called, library)):
-            made = _compiled(function, arguments, types.none, library, inline=False)
+            try:
+                made = _compiled(function, arguments, types.none, library, inline=False)
+            except Exception as problem:
+                # Where numba is told of less than it expects, it may fail in any way.
+                raise UncompilableCode(function.__name__, _COLOURS.sub("", str(problem))) from problem
         library.add_ir_module(_entry(target, made.fndesc, arguments, symbol))
         library.finalize()
         return library.emitted()

@@ -31,6 +31,7 @@ from simbridge.ik.codegen.lazy import tell_of_compiling
 Kind = Any
 """("array", its number type, dimensions), "bool", "whole", "float", or a class followed by the kinds of its fields."""
 
+_ARRAYS = (np.dtype(np.float64), np.dtype(np.int64), np.dtype(np.bool_))
 _SERIAL = itertools.count()
 _ENTRY_TYPE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
 
@@ -142,8 +143,11 @@ class Call:
 
 def _kind_of(value: Any) -> Kind:
     if isinstance(value, np.ndarray):
-        if not value.flags.c_contiguous:
-            raise TypeError("A routine takes contiguous arrays only.")
+        if not (value.flags.c_contiguous and value.ndim and value.dtype in _ARRAYS):
+            raise TypeError(
+                "A routine takes contiguous arrays of one dimension or more, of float64, int64 or bool as this machine "
+                f"has them, not one of {value.ndim} dimensions, of {value.dtype.str!r}, strides {value.strides}."
+            )
         return "array", value.dtype.name, value.ndim
     for kind, name in ((bool, "bool"), (int, "whole"), (float, "float")):
         if isinstance(value, kind):
