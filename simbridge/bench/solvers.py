@@ -28,8 +28,8 @@ Array = NDArray[np.float64]
 _MANY = 100_000
 _CALLS = 500
 
-# The first is the one most used; then one whose loops are not generated for the arm, and the one that has no loop.
-_STARTED = ("forward-dynamics", "damped-least-squares", "closed-form")
+# The one most used; one whose loops are not generated for the arm; the one without a loop; the one with the most code.
+_STARTED = ("forward-dynamics", "damped-least-squares", "closed-form", "constrained")
 _START = """
 import sys
 from simbridge.ik.parameters import SOLVERS
