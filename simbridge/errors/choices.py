@@ -155,7 +155,7 @@ class UncompilableCode(SimbridgeError, TypeError):
         self.reason = reason
         super().__init__(
             f"{name} cannot be compiled: such code holds only the Python that simbridge/ik/codegen/dialect.py lists: "
-            f"math.sqrt, not np.sqrt; no arrays of its module. Numba says: {reason.strip()}"
+            f"math.sqrt, not np.sqrt; no arrays of its module, one kind for each name. Numba says: {reason.strip()}"
         )
 
 

@@ -76,6 +76,7 @@ def constrained_step(settings, jacobian, error, rows, q, work, dq, drift, held):
 def own_rows_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
     """Own strict rows come first, and of the task what they leave free: so that where both cannot be, it comes to rest.
 
+    Their motion and what makes up for it at the tool are one: if they need more than the clamp, both are shortened.
     Where both can be, all of it is the lecture's one system, in which no strict row comes before another.
     """
     n, own = q.shape[0], settings.strict.shape[0]
@@ -92,6 +93,9 @@ def own_rows_step(settings, jacobian, error, rows, q, work, dq, drift, held):  #
             work.rows[j, rows + i] = work.joints[i, j]
     for k in range(rows):
         work.asked[0, k], work.asked[1, k] = error[k], 0.0
+        whole, left = 0.0, 0.0
+        for j in range(n):
+            whole += jacobian[j, k] * jacobian[j, k]
         for i in range(first):
             shared = 0.0
             for j in range(n):
@@ -101,6 +105,10 @@ def own_rows_step(settings, jacobian, error, rows, q, work, dq, drift, held):  #
             for j in range(n):
                 jacobian[j, k] -= shared * work.joints[i, j]
         for j in range(n):
+            left += jacobian[j, k] * jacobian[j, k]
+        for j in range(n):
+            # Of what is nearly nothing, the direction is rounding, which no row would keep.
+            jacobian[j, k] *= 1.0 if left > settings.others.cutoff * settings.others.cutoff * whole else 0.0
             work.rows[j, k] = jacobian[j, k]
     _obey(settings.others, work.rows, rows + first, q, work, dq, drift, held)
 

@@ -29,6 +29,8 @@ _SHORT, _SHORTEST = 2.0**-4, 2.0**-12
 _SHARE = 0.1
 # The cost (half a squared error, m and rad) of a nanometre.
 _ROUNDING = 1e-18
+# The share of a sum's parts below which it is the rounding of what cancels.
+_CANCELLED = 1e-9
 # What a look is about.
 _NOTHING, _STEP, _STEEPEST = range(3)
 
@@ -68,11 +70,14 @@ def steepest(jacobian: Array, pull: Array, rows: int, rotation_weight: float, dq
 
     The weight is that of rotation against translation.
     """
-    along, size = 0.0, 0.0
+    along, size, sums, parts = 0.0, 0.0, 0.0, 0.0
     for j in range(dq.shape[0]):
         dq[j] = 0.0
         for i in range(rows):
-            dq[j] += jacobian[j, i] * pull[i] * (1.0 if i < 3 else rotation_weight)
+            part = jacobian[j, i] * pull[i] * (1.0 if i < 3 else rotation_weight)
+            dq[j] += part
+            parts += part * part
+        sums += dq[j] * dq[j]
     for i in range(rows):
         way = 0.0
         for j in range(dq.shape[0]):
@@ -80,7 +85,7 @@ def steepest(jacobian: Array, pull: Array, rows: int, rotation_weight: float, dq
         weight = 1.0 if i < 3 else rotation_weight
         along += weight * pull[i] * way
         size += weight * way * way
-    length = along / size if size > 1e-290 else 0.0
+    length = along / size if size > 1e-290 and sums > _CANCELLED * _CANCELLED * parts else 0.0
     for j in range(dq.shape[0]):
         dq[j] *= length
 

@@ -77,16 +77,19 @@ class Diagnosis:
 
     @cached_property
     def dependent_rows(self) -> int:
-        """How many rows of the task, and of `strict`, depend on others: above 0 the arm is singular, or has too few
-        joints.
+        """How many rows of `strict`, and of what these leave of the task, depend on others: above 0 the arm is
+        singular, or has too few joints.
 
         Directions in which the arm never moves, such as across the plane of a planar arm, are not counted.
         """
         singular: NDArray[Any] = self._singular_values
         counted = len(singular)
         if self.strict is not None:
-            rows = np.vstack([task_jacobian(self.robot, self.q, self.task), self.strict])
-            singular, counted = np.linalg.svd(rows, compute_uv=False), counted + len(self.strict)
+            _, sizes, directions = np.linalg.svd(self.strict, full_matrices=False)
+            own = directions[sizes > self.cutoff * sizes.max(initial=0.0)]
+            task = task_jacobian(self.robot, self.q, self.task)
+            left = task - task @ own.T @ own
+            singular, counted = np.linalg.svd(np.vstack([left, own]), compute_uv=False), counted + len(self.strict)
         return counted - int(np.sum(singular > self.cutoff * singular.max(initial=0.0)))
 
     @cached_property

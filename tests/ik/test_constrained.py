@@ -119,6 +119,24 @@ def test_where_the_task_contradicts_strict_rows_they_win_and_the_arm_comes_to_re
         assert np.abs(free.T @ left[: len(free)]).max() < 1e-3 * max(1.0, np.linalg.norm(left))
 
 
+@pytest.mark.parametrize("motion", [0.0, 0.01])
+def test_rows_that_leave_the_task_no_room_are_obeyed_exactly_whatever_their_directions(motion):
+    rng = np.random.default_rng(5)
+    for robot in (PLANAR2R, UR10, PLANAR3R, UR10, UR10):
+        rows, asked = rng.normal(size=(robot.n, robot.n)), motion * rng.uniform(-1.0, 1.0, robot.n)
+        solver = Constrained(robot, strict=Rows(rows, rows @ asked), task="position", iterations=1)
+        target = tool_path(robot, (robot.home + rng.uniform(-0.5, 0.5, robot.n))[None])
+        joints = solver.track(np.tile(target, (300, 1)), robot.home)
+        moved = np.diff(np.vstack([robot.home, joints]), axis=0)
+        assert np.abs(moved - asked).max() < 1e-11
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_how_large_strict_rows_are_written_makes_none_of_them_dependent(scale):
+    rows = Rows(scale * np.array([[0.0, 0.0, 1.0]]), [0.01 * scale])
+    assert stepped(Constrained(PLANAR3R, strict=rows), PLANAR3R.home).dependent_rows == 0
+
+
 def test_one_solver_may_be_used_by_several_threads():
     """`track` leaves the solver alone, and lets other threads run."""
     solver = Constrained(UR10, strict=Rows(np.eye(6)[4:5], lambda q: 0.2 * (0.3 - q[4:5])), task="position")

@@ -5,7 +5,8 @@
     tuples       also named ones, of numbers, arrays and tuples
     arrays       see `array_type.py`
     functions    those marked with `compiled`, and `Choice`
-    names        each of one kind throughout its function: a whole number that becomes a float is one from the start
+    names        each given before it is read, and of one kind throughout its function: a whole number that becomes a
+                 float is one from the start
 
 Numba knows much more, and looks through all of it, at each operation, for what is meant; only to get it ready takes
 longer than to compile a solver's code. None of this becomes known to it. What else the process has told it may get into
