@@ -65,7 +65,11 @@ class _Passes(compiler.CompilerBase):  # type: ignore[misc]
             untyped_passes.IRProcessing,
             untyped_passes.RewriteSemanticConstants,
             untyped_passes.GenericRewrites,
+            # Without it names on the stack of Python 3.10 are given anew with another type.
+            untyped_passes.ReconstructSSA,
             typed_passes.NopythonTypeInference,
+            typed_passes.PreLowerStripPhis,
+            typed_passes.IRLegalization,
             typed_passes.NativeLowering,
             typed_passes.NoPythonBackend,
         ):
