@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from simbridge import Robot, Scenario, pose, run_as_script
+from simbridge import Robot, Scenario, run_as_script
 from simbridge.errors import InvalidParameter
+from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, MinimumJerk, paper_size, pick_and_place
 
 

@@ -1,7 +1,7 @@
 """Experiment B of the paper: one far step of the target, from home by (-0.25, -0.75, 0.35) m."""
 
 from simbridge import ForwardDynamicsParameters, Robot, Scenario, run_as_script
-from simbridge.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import paper_size, step
 
 

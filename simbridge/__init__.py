@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from simbridge.cell import Cell, load_cell
-    from simbridge.cli import run_as_script
+    from simbridge.cli.command_line import run_as_script
     from simbridge.errors import SimbridgeError
     from simbridge.ik.callable_solver import CallableSolver
     from simbridge.ik.closed_form import ClosedForm
@@ -25,7 +24,10 @@ if TYPE_CHECKING:
     from simbridge.ik.feedback import FeedbackIK
     from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
     from simbridge.ik.jacobian_transpose import JacobianTranspose
-    from simbridge.ik.parameters import (
+    from simbridge.ik.pseudoinverse import Pseudoinverse
+    from simbridge.ik.rows import Rows, SoftRows
+    from simbridge.ik.selectively_damped import SelectivelyDamped
+    from simbridge.ik.settings import (
         ConstrainedParameters,
         DampedLeastSquaresParameters,
         FeedbackParameters,
@@ -34,54 +36,53 @@ if TYPE_CHECKING:
         PseudoinverseParameters,
         SelectivelyDampedParameters,
     )
-    from simbridge.ik.pseudoinverse import Pseudoinverse
-    from simbridge.ik.rows import Rows, SoftRows
-    from simbridge.ik.selectively_damped import SelectivelyDamped
     from simbridge.ik.solver import Solution, Solver
-    from simbridge.live import LiveArm, connect
-    from simbridge.options import Options
+    from simbridge.planning.options import Options
+    from simbridge.planning.scenario import Scenario, load_scenario
     from simbridge.robot import Robot, load_robot
-    from simbridge.runner import Run, run
-    from simbridge.scenario import Scenario, load_scenario
+    from simbridge.robot.cell import Cell
+    from simbridge.robot.cell_reader import load_cell
+    from simbridge.running.live import LiveArm, connect
+    from simbridge.running.runner import Run, run
     from simbridge.trajectory import Trajectory, read_trajectory
 
 _HOMES = {
     "CallableSolver": "ik.callable_solver",
-    "Cell": "cell",
+    "Cell": "robot.cell",
     "ClosedForm": "ik.closed_form",
     "Constrained": "ik.constrained",
-    "ConstrainedParameters": "ik.parameters",
+    "ConstrainedParameters": "ik.settings",
     "DampedLeastSquares": "ik.damped_least_squares",
-    "DampedLeastSquaresParameters": "ik.parameters",
+    "DampedLeastSquaresParameters": "ik.settings",
     "FeedbackIK": "ik.feedback",
-    "FeedbackParameters": "ik.parameters",
+    "FeedbackParameters": "ik.settings",
     "ForwardDynamics": "ik.forward_dynamics",
-    "ForwardDynamicsParameters": "ik.parameters",
+    "ForwardDynamicsParameters": "ik.settings",
     "JacobianTranspose": "ik.jacobian_transpose",
-    "JacobianTransposeParameters": "ik.parameters",
-    "LiveArm": "live",
-    "Options": "options",
+    "JacobianTransposeParameters": "ik.settings",
+    "LiveArm": "running.live",
+    "Options": "planning.options",
     "Pseudoinverse": "ik.pseudoinverse",
-    "PseudoinverseParameters": "ik.parameters",
+    "PseudoinverseParameters": "ik.settings",
     "Robot": "robot",
     "Rows": "ik.rows",
-    "Run": "runner",
-    "Scenario": "scenario",
+    "Run": "running.runner",
+    "Scenario": "planning.scenario",
     "SelectivelyDamped": "ik.selectively_damped",
-    "SelectivelyDampedParameters": "ik.parameters",
+    "SelectivelyDampedParameters": "ik.settings",
     "SimbridgeError": "errors",
     "SoftRows": "ik.rows",
     "Solution": "ik.solver",
     "Solver": "ik.solver",
     "Trajectory": "trajectory",
     "Twin": "ik.forward_dynamics",
-    "connect": "live",
-    "load_cell": "cell",
+    "connect": "running.live",
+    "load_cell": "robot.cell_reader",
     "load_robot": "robot",
-    "load_scenario": "scenario",
+    "load_scenario": "planning.scenario",
     "read_trajectory": "trajectory",
-    "run": "runner",
-    "run_as_script": "cli",
+    "run": "running.runner",
+    "run_as_script": "cli.command_line",
 }
 
 __all__ = [

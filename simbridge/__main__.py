@@ -12,7 +12,7 @@ def main() -> int:
         See `simbridge.cli.main`.
     """
     try:
-        from simbridge.cli import main as command_line
+        from simbridge.cli.command_line import main as command_line
 
         return command_line()
     except KeyboardInterrupt:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from simbridge.cli import main
+from simbridge.cli.command_line import main
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
 
@@ -24,12 +24,12 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # They talk to a controller that keeps real time: nothing else may keep it from its time meanwhile.
 REALTIME = (
-    "backends/test_rtde",
+    "backends/test_controller",
     "backends/test_servo_process",
     "doctor/",
     "emulator/",
-    "test_live_line.py",
-    "test_repeating.py",
+    "cli/test_progress.py",
+    "running/test_repeating.py",
     "ur/",
 )
 

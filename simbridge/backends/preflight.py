@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.cell import Cell
 from simbridge.robot import Robot
+from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Array
 from simbridge.ur.errors import (
     ArmNotReady,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from simbridge.servoj import GAIN, LOOKAHEAD
+from simbridge.servo.servoj import GAIN, LOOKAHEAD
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.approach import plan_approach
 from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
 from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
-from simbridge.guard import Guard
+from simbridge.planning.approach import plan_approach
+from simbridge.planning.guard import Guard
 from simbridge.robot import Robot
-from simbridge.servoj import LOOKAHEAD, ServojModel
-from simbridge.surroundings import BARE_FLOOR, Surroundings
+from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.servo.servoj import LOOKAHEAD, ServojModel
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the servo: fast against the motion, slow against the physics step.

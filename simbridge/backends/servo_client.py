@@ -21,7 +21,7 @@ import numpy as np
 import simbridge
 from simbridge import errors
 from simbridge.backends.backend import Array
-from simbridge.backends.servo_orders import Orders
+from simbridge.backends.servo_config import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey

@@ -23,7 +23,7 @@ import numpy as np
 
 from simbridge.backends.backend import Array
 from simbridge.backends.motions import Motion
-from simbridge.guard import Guard
+from simbridge.planning.guard import Guard
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.rtde import Package
 from simbridge.ur.stops import FULL_SPEED, scaling_of, stop_of

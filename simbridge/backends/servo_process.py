@@ -28,11 +28,11 @@ import numpy as np
 from simbridge.backends.backend import Array
 from simbridge.backends.motions import Live, Replay
 from simbridge.backends.no_reconnect import forbid_new_files, new_files_allowed
+from simbridge.backends.servo_config import Orders
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.servo_orders import Orders
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
-from simbridge.guard import ArmLimits, Guard
+from simbridge.planning.guard import ArmLimits, Guard
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader

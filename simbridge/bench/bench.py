@@ -67,8 +67,8 @@ def _solvers(results: _Results) -> None:
 def _run(results: _Results) -> None:
     """Simulated seconds per wall second of a whole run with logging, and how much of a period its parts take."""
     from simbridge.recording.log import LogWriter
-    from simbridge.recording.samples import Samples
-    from simbridge.runner import execute, open_backend, prepare
+    from simbridge.running.runner import execute, open_backend, prepare
+    from simbridge.running.samples import Samples
 
     prepared = prepare("square_tracking")
     plan = prepared.plan

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends import ArmState
-from simbridge.plan import Plan
+from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.recording.samples import Samples
-from simbridge.runner import open_backend, prepare
-from simbridge.settings import resolved_settings
+from simbridge.running.runner import open_backend, prepare
+from simbridge.running.samples import Samples
+from simbridge.running.settings import resolved_settings
 from simbridge.trajectory import Trajectory
 
 HOUR = 3600.0  # s
@@ -145,7 +145,7 @@ def _memory() -> int:
 
 
 def _measured(path: str) -> dict[str, float]:
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
     from simbridge.report.page import report_page
 
     directory = RunDirectory.open(path)

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simbridge.backends.rtde import PROFILES, RtdeBackend, Wishes
+from simbridge.backends.controller import PROFILES, RtdeBackend, Wishes
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.scheduling import ask_for_priority

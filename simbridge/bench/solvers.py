@@ -15,10 +15,10 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.bench import closed_form, rivals
+from simbridge.bench import baselines, closed_form
 from simbridge.bench.medians import medians
-from simbridge.ik.codegen.kernel import conditioning
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.kernels.kernel import conditioning
 from simbridge.robot import Robot, load_robot
 from simbridge.trajectory import square
 
@@ -32,7 +32,7 @@ _CALLS = 500
 _STARTED = ("forward-dynamics", "damped-least-squares", "closed-form", "constrained")
 _START = """
 import sys
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 SOLVERS[sys.argv[1]]().build(load_robot("ur10")).step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
 """
@@ -43,7 +43,7 @@ def measure() -> list[Row]:
     robot = load_robot("ur10")
     # A solver's rows are a function here, and its name in this list.
     parts: list[Callable[[Robot], list[Row]]] = [_iteration, _single_step, _many_targets, _experiment_a, _starts]
-    return [row for part in parts for row in part(robot)] + rivals.measure() + _closed_form()
+    return [row for part in parts for row in part(robot)] + baselines.measure() + _closed_form()
 
 
 def _closed_form() -> list[Row]:

@@ -7,9 +7,9 @@ from simbridge.doctor.finding import Finding, failed, passed, unread, warned
 from simbridge.robot import Robot
 from simbridge.ur.errors import PORTS, ArmNotReady, ConnectionLost
 from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey
-from simbridge.ur.modes import ROBOT_MODES, RUNTIME_STATES, SAFETY_MODES, named
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, RUNNING, safety_stop
+from simbridge.ur.tables import ROBOT_MODES, RUNTIME_STATES, SAFETY_MODES, named
 
 # Robot modes from which `power on` and `brake release` lead to running: power off, power on, idle.
 _TO_BE_POWERED = (3, 4, 5)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from simbridge.doctor.finding import Finding, failed, passed, warned
 from simbridge.errors import SimbridgeError
-from simbridge.readable import degrees
+from simbridge.text import degrees
 
 # As named on the package index. PyBullet comes under two names and is loaded instead.
 PACKAGES = (

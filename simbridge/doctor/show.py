@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from simbridge.doctor.finding import Finding
-from simbridge.readable import counted
+from simbridge.text import counted
 
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
 # Below this many columns a check's words stand under its name instead of beside it.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simbridge.cell import Cell, write_cell
 from simbridge.errors import OutputFileError
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import write_calibration
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_writer import write_cell
 from simbridge.ur.facts import ControllerFacts
 
 

@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from simbridge.emulator.state import Array
 from simbridge.errors import SimbridgeError
-from simbridge.ik.codegen import kernel
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.kernels import kernel
 from simbridge.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.

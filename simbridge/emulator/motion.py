@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Arm, Unreachable, pose_of
 from simbridge.emulator.state import Array
-from simbridge.servoj import ServojModel
+from simbridge.servo.servoj import ServojModel
 
 
 class Motion(ABC):

@@ -12,9 +12,9 @@ from typing import Any, get_args
 from simbridge.experiments.layout import directions
 from simbridge.experiments.parameters import Experiment, FromHome, Task
 from simbridge.experiments.start import SINGULAR, dexterity, start
-from simbridge.options import Options
-from simbridge.readable import counted
+from simbridge.planning.options import Options
 from simbridge.robot import Robot, load_robot
+from simbridge.text import counted
 
 _WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
 

@@ -20,9 +20,9 @@ from simbridge.experiments.outcome import Outcome, Table, compared, near, writte
 from simbridge.experiments.parameters import ConvergenceParameters
 from simbridge.experiments.setting import distinct, errors, is_the_papers, solver_named
 from simbridge.ik.solver import Array, Solver
-from simbridge.readable import plain
 from simbridge.report.palette import GRID
 from simbridge.robot import Robot
+from simbridge.text import plain
 
 CLOSE = 0.01
 """What counts as arrived, m."""

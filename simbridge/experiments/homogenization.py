@@ -17,18 +17,17 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from simbridge import pose
 from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import Picture
 from simbridge.experiments.outcome import Expected, Outcome, Table, about, compared, near, written
 from simbridge.experiments.parameters import HomogenizationParameters
 from simbridge.experiments.setting import is_the_papers, solver_named
-from simbridge.ik.codegen.kernel import conditioning
+from simbridge.ik.kernels.kernel import conditioning
 from simbridge.ik.solver import Array, Solver
 from simbridge.ik.twin import Twin
-from simbridge.kinematics import tool_path
 from simbridge.report.palette import INK
-from simbridge.robot import Robot
+from simbridge.robot import Robot, pose
+from simbridge.robot.kinematics import tool_path
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"

@@ -19,9 +19,9 @@ from simbridge.experiments.outcome import Outcome, Table, between, compared, nea
 from simbridge.experiments.parameters import InterpolationParameters
 from simbridge.experiments.setting import DT, distinct, is_the_papers, solver_named
 from simbridge.ik.solver import Array, Solver
-from simbridge.kinematics import tool_path
-from simbridge.readable import plain
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.text import plain
 from simbridge.trajectory import corners
 
 CLOSE = 0.001

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from simbridge import pose
 from simbridge.errors import TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
 from simbridge.ik.solver import Array
 from simbridge.ik.task import TASKS, freed
-from simbridge.kinematics import task_jacobians, tool_path
-from simbridge.readable import away, significant
-from simbridge.robot import Robot
+from simbridge.robot import Robot, pose
+from simbridge.robot.kinematics import task_jacobians, tool_path
+from simbridge.text import away, significant
 from simbridge.trajectory import TOOL_DOWN, paper_size, square
 from simbridge.trajectory.shapes import CORNERS
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from simbridge.readable import plain, significant
+from simbridge.text import plain, significant
 
 if TYPE_CHECKING:
     from simbridge.experiments.drawing import Picture

@@ -8,8 +8,8 @@ from typing import Annotated, Literal, TypeAlias, get_args
 
 from tyro.conf import arg, subcommand
 
+from simbridge.cli.flags.reading import Six, given, optional
 from simbridge.errors import InvalidParameter
-from simbridge.flags.reading import Six, given, optional
 
 PAPERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""

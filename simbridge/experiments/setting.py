@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.layout import Layout
-from simbridge.ik.named_function import solver_of_function
-from simbridge.ik.parameters import SOLVERS, check_solver, is_function
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver_import import solver_of_function
 from simbridge.ik.task import freed
-from simbridge.kinematics import tool_path
-from simbridge.robot import Robot
+from simbridge.robot import Robot, pose
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import square
 
 RATE = 100.0

@@ -22,12 +22,12 @@ from simbridge.experiments.layout import layout, posture_at
 from simbridge.experiments.outcome import Outcome, Table, written
 from simbridge.experiments.parameters import SQUARE, SolversParameters
 from simbridge.experiments.setting import MovingSquare, errors, rms, solver_named
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Array, Solver
-from simbridge.kinematics import tool_path
+from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT
 from simbridge.robot import Robot
-from simbridge.scenario import load_scenario
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Hold, Trajectory
 
 CLOSE = (1e-3, math.radians(0.1))

@@ -15,8 +15,8 @@ from simbridge.errors import TargetOutOfReach
 from simbridge.experiments.layout import START, Layout, layout, within
 from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
 from simbridge.ik.solver import Array
-from simbridge.kinematics import movable_directions, task_jacobians
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.trajectory import TOOL_DOWN, paper_size
 from simbridge.trajectory.paper import span
 

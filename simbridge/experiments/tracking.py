@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from simbridge.experiments import dial
+from simbridge.experiments import gain_sweep
 from simbridge.experiments.arm import arm
 from simbridge.experiments.drawing import WANTED, Picture, colour_of
 from simbridge.experiments.layout import layout, posture_at
@@ -33,10 +33,10 @@ from simbridge.experiments.setting import (
     solver_named,
 )
 from simbridge.ik.solver import Array, Solver
-from simbridge.kinematics import tool_path
-from simbridge.readable import plain
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.text import plain
 
 _KDL = "an independent C++ implementation on Orocos KDL"
 _FORWARD_DYNAMICS = {5: (2.285, 2.297, 1.54), 10: (0.789, 0.791, 0.79), 20: (0.168, 0.169, 0.17)}
@@ -156,8 +156,8 @@ def run(parameters: TrackingParameters) -> Outcome:
         )
         for lap in laps
     ]
-    slow = dial.SlowTargets(target, parameters.target_rate, parameters.noise, parameters.seed)
-    settings = dial.sweep(robot, slow, parameters.iterations, beside=names)
+    slow = gain_sweep.SlowTargets(target, parameters.target_rate, parameters.noise, parameters.seed)
+    settings = gain_sweep.sweep(robot, slow, parameters.iterations, beside=names)
     known = is_the_papers(robot) and (parameters.iterations, parameters.speed) == (50, 0.2)
     return Outcome(
         figures=found,
@@ -184,9 +184,9 @@ def run(parameters: TrackingParameters) -> Outcome:
                 ("solver", "kp", "RMS", "largest", "corner", "predicted"),
                 rows,
             ),
-            dial.table(slow, settings),
+            gain_sweep.table(slow, settings),
         ],
-        pictures={"tracking.png": picture(laps), "dial.png": dial.picture(robot, slow, settings)},
+        pictures={"tracking.png": picture(laps), "gain_sweep.png": gain_sweep.picture(robot, slow, settings)},
         notes=[
             "Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.",
             *chosen.notes,

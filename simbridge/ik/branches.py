@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.ik.arrays import Array, Counts, Flags
-from simbridge.ik.codegen.lazy import compiled
-from simbridge.ik.codegen.routine import Routine, own_source
-from simbridge.ik.edge_of_reach import (
+from simbridge.ik.kernels.lazy import compiled
+from simbridge.ik.kernels.routine import Routine, own_source
+from simbridge.ik.linearization import Chain, Sight, aim, look
+from simbridge.ik.workspace_boundary import (
     FOLD,
     FREE,
     SLACK,
@@ -27,7 +28,6 @@ from simbridge.ik.edge_of_reach import (
     reachable_turn,
     turn_within_rounding,
 )
-from simbridge.ik.look import Chain, Sight, aim, look
 
 WRIST, SHOULDER = 1, 4
 MOST = 8

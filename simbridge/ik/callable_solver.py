@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
 from simbridge.ik.iterative import dependable_solver
+from simbridge.ik.joint_wrapping import wind_into_limits
 from simbridge.ik.solver import Array, Solution, Solver
 from simbridge.ik.task import residual, task_of
-from simbridge.ik.winding import wind_into_limits
-from simbridge.kinematics import tool_path
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 

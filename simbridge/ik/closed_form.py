@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from simbridge.ik.arrays import Counts
 from simbridge.ik.branches import Arm, branches, follow, residuals, room_for, routine
-from simbridge.ik.codegen.routine import Call
-from simbridge.ik.edge_of_reach import SLACK
 from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
-from simbridge.ik.look import chain_of, sight_for
+from simbridge.ik.kernels.routine import Call
+from simbridge.ik.linearization import chain_of, sight_for
 from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.structures import structure_of
+from simbridge.ik.workspace_boundary import SLACK
 from simbridge.robot import Robot
 
 _NAMES = ("wrist", "elbow", "shoulder")

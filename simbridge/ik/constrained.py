@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.arrays import Array
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.iteration import routine, track
 from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_parameters import ConstrainedParameters
+from simbridge.ik.iterative_settings import ConstrainedParameters
+from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.solver import Solution, Solver, Target
 from simbridge.ik.stepping import state_for, step_for

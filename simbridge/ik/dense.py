@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from simbridge.ik.arrays import Array, Counts
-from simbridge.ik.codegen.lazy import compiled
+from simbridge.ik.kernels.lazy import compiled
 
 EPSILON = 2.0**-52
 MOST_SWEEPS = 30

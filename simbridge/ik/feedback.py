@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_parameters import FeedbackParameters
+from simbridge.ik.iterative_settings import FeedbackParameters
 from simbridge.ik.solver import Array
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.feedback import step

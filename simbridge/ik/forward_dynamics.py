@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
-from simbridge.ik.codegen.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
-from simbridge.ik.codegen.routine import Call
 from simbridge.ik.inputs import Array, Target, as_joints, as_pose
-from simbridge.ik.parameters import PRESETS
+from simbridge.ik.joint_wrapping import wind_into_limits
+from simbridge.ik.kernels.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
+from simbridge.ik.kernels.routine import Call
 from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.setting_checks import Numbers, error_clamps_of, expand_gain, number, step_clamp_of, whole
+from simbridge.ik.settings import PRESETS
 from simbridge.ik.solver import Solution
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
-from simbridge.ik.winding import wind_into_limits
 from simbridge.robot import Robot
 
 __all__ = ["TOLERANCE", "ForwardDynamics", "Twin", "restart_postures"]
@@ -135,7 +135,7 @@ class ForwardDynamics(RoutineSolver):
         Raises:
             UnknownName: There is no such preset.
         """
-        from simbridge.ik.parameters import ForwardDynamicsParameters
+        from simbridge.ik.settings import ForwardDynamicsParameters
 
         if name not in PRESETS:
             raise UnknownName("preset", name, PRESETS)

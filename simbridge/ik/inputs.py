@@ -9,8 +9,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
+from simbridge.robot import pose
 
 Array: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]

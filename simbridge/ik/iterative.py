@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.codegen.routine import Call
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
 from simbridge.ik.iteration import Found, routine, solve, track
-from simbridge.ik.iterative_parameters import IterativeParameters
-from simbridge.ik.look import chain_of
+from simbridge.ik.iterative_settings import IterativeParameters
+from simbridge.ik.kernels.routine import Call
+from simbridge.ik.linearization import chain_of
 from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.setting_checks import Numbers, numbers
 from simbridge.ik.solver import Array, Solution, Solver

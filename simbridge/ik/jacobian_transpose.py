@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.kernel import mobility
 from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_parameters import JacobianTransposeParameters
+from simbridge.ik.iterative_settings import JacobianTransposeParameters
+from simbridge.ik.kernels.kernel import mobility
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length

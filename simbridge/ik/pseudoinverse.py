@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_parameters import PseudoinverseParameters
+from simbridge.ik.iterative_settings import PseudoinverseParameters
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.pseudoinverse import step
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.ik.codegen.routine import Call
 from simbridge.ik.inputs import Array, Target, as_pose
+from simbridge.ik.kernels.routine import Call
 from simbridge.ik.solver import Solver
 from simbridge.robot import Robot
 

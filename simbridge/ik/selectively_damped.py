@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_parameters import SelectivelyDampedParameters
+from simbridge.ik.iterative_settings import SelectivelyDampedParameters
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.selectively_damped import step
 

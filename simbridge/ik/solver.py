@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
-from simbridge.kinematics import movable_directions, task_jacobian, tool_path
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import movable_directions, task_jacobian, tool_path
 
 CUTOFF = 1e-6
 """Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""

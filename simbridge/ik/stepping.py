@@ -32,8 +32,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.lazy import Choice, compiled
-from simbridge.ik.look import Chain, Sight, look, sight_for
+from simbridge.ik.kernels.lazy import Choice, compiled
+from simbridge.ik.linearization import Chain, Sight, look, sight_for
 from simbridge.ik.steps.work import Work
 
 # The cost (half a squared error, m and rad) of a micrometre: what a drift may use up for good.

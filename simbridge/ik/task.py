@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge import pose
 from simbridge.errors import UnknownName
+from simbridge.robot import pose
 
 if TYPE_CHECKING:
     from simbridge.robot import Robot

@@ -34,11 +34,11 @@ from mcap.records import Channel, Footer, McapRecord, Message, Metadata, Schema
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, LogReadError, LogWriteError
-from simbridge.pose import Array
 from simbridge.recording import cdr
 from simbridge.recording.log_file import LogFile, sound_records
 from simbridge.recording.mcap_file import McapFile
 from simbridge.recording.whole_samples import WholeSamples
+from simbridge.robot.pose import Array
 
 CHUNK_DURATION = 0.25
 # The two metadata records at the start of a log: the user's own facts, and what a reader needs to know.

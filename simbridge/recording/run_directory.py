@@ -15,7 +15,7 @@ import numpy as np
 import tomli_w
 
 from simbridge.errors import InvalidParameter, NotARun, OutputDirectoryError
-from simbridge.plan import Plan
+from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns, read_log
 from simbridge.trajectory import Trajectory
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 __all__ = ["rewrite", "write_report"]
 
@@ -52,9 +52,9 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
     import json
     from pathlib import Path
 
+    from simbridge.cli.error_reporting import say
     from simbridge.recording.run_directory import is_of_repeats
     from simbridge.report.repeats_page import rewrite_repeats_page
-    from simbridge.telling import say
 
     if not is_of_repeats(Path(run)):
         found, status = _rewrite_one(Path(run), "The run")
@@ -82,12 +82,12 @@ def rewrite(run: str, *, as_json: bool = False) -> int:
 
 def _rewrite_one(run: Path, called: str) -> tuple[dict[str, Any], int]:
     """The pages of one run: their paths beside what summary.json holds or would hold, and the exit status."""
+    from simbridge.cli.error_reporting import say
     from simbridge.errors import NotARun, SimbridgeError
-    from simbridge.evaluation import Evaluation, judged
+    from simbridge.evaluation.evaluation import Evaluation, judged
     from simbridge.recording.run_directory import RunDirectory
     from simbridge.report.replay import replay_page
     from simbridge.report.verdict import judgement
-    from simbridge.telling import say
 
     directory = RunDirectory.open(run)
     evaluation = Evaluation.of(directory)

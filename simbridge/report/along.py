@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simbridge.readable import NO_BREAK, millimetres, milliseconds
 from simbridge.report.charts import Line, Panel
 from simbridge.report.palette import ATTAINED, PLANT
 from simbridge.report.two_panels import two_panels
+from simbridge.text import NO_BREAK, millimetres, milliseconds
 
 if TYPE_CHECKING:
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 
 def along_path(evaluation: Evaluation) -> str:

@@ -8,11 +8,10 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.comparison import Compared, Comparison
-from simbridge.metrics import statistics
-from simbridge.metrics.summary import POSE_PARTS, part_delays
-from simbridge.readable import NO_BREAK, degrees, millimetres, milliseconds
-from simbridge.repeats import IsoFigures
+from simbridge.evaluation.comparison import Compared, Comparison
+from simbridge.evaluation.metrics import statistics
+from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
+from simbridge.evaluation.repeats import IsoFigures
 from simbridge.report.charts import Line, Panel, map_of
 from simbridge.report.document import document, figure, legend, section
 from simbridge.report.drawing import Drawing, dots, drawing_style
@@ -24,6 +23,7 @@ from simbridge.report.tables import swatch
 from simbridge.report.timeline import thinned_path
 from simbridge.report.two_panels import two_panels
 from simbridge.report.views import PIECES, VIEWS, framed, prepare_axes
+from simbridge.text import NO_BREAK, degrees, millimetres, milliseconds
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator
 from numpy.typing import NDArray
 
-from simbridge.readable import MINUS
 from simbridge.report.palette import GRID, INK, TRACKING
+from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
 _POINTS_PER_INCH = 72.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from simbridge.readable import NO_BREAK, millimetres, milliseconds, significant
+from simbridge.text import NO_BREAK, millimetres, milliseconds, significant
 
 _AT_REST = {
     "AP": "pose accuracy: from the commanded position to the mean of the attained ones",

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.readable import NO_BREAK, plain, significant, with_unit
 from simbridge.report.charts import Line, Panel, chart
 from simbridge.report.drawing import Drawing, dots, few_ticks, plain_numbers
 from simbridge.report.joints import Joint, Quantity
 from simbridge.report.over_time import prepare_time_axis
 from simbridge.report.palette import ATTAINED, LIMIT, SETPOINT
 from simbridge.report.timeline import thinned
+from simbridge.text import NO_BREAK, plain, significant, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.evaluation import Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simbridge.readable import NO_BREAK
 from simbridge.report.charts import Line, Panel
 from simbridge.report.palette import SETPOINT, SOLVER
 from simbridge.report.two_panels import two_panels
+from simbridge.text import NO_BREAK
 
 if TYPE_CHECKING:
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 
 def loop_figure(evaluation: Evaluation) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from simbridge.readable import significant
 from simbridge.report.tables import facts_table
+from simbridge.text import significant
 
 
 def effort_table(summary: Mapping[str, Any], names: Sequence[str], prismatic: Sequence[bool]) -> str:

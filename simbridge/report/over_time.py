@@ -11,18 +11,18 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from simbridge.metrics import delay_compensated
-from simbridge.metrics.summary import POSE_PARTS, part_delays
-from simbridge.readable import NO_BREAK
+from simbridge.evaluation.metrics import delay_compensated
+from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
 from simbridge.report.charts import Line, Panel
 from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
 from simbridge.report.palette import GRID, LIMITER, PARTS, TRACKING, WHOLE
 from simbridge.report.timeline import stretches, thinned
+from simbridge.text import NO_BREAK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.evaluation import Evaluation
-from simbridge.readable import NO_BREAK, counted, millimetres, plain
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report import tables
 from simbridge.report.along import along_path, told
 from simbridge.report.charts import chart
-from simbridge.report.culprits import culprits
 from simbridge.report.document import document, figure, legend, section
 from simbridge.report.drawing import drawing_style
+from simbridge.report.error_map import coloured_path
+from simbridge.report.joint_contributions import culprits
 from simbridge.report.joint_curves import joint_figure
 from simbridge.report.joints import joints
 from simbridge.report.loop import loop_figure
@@ -35,8 +35,8 @@ from simbridge.report.settings_list import all_settings, important_settings, rep
 from simbridge.report.timeline import stretches
 from simbridge.report.verdict import blame, headline, judgement, lateness, notices
 from simbridge.report.views import Paths, three_views
-from simbridge.report.where import coloured_path
 from simbridge.report.worst import worst_spot
+from simbridge.text import NO_BREAK, counted, millimetres, plain
 
 
 def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> str:

@@ -7,10 +7,10 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from simbridge.readable import NO_BREAK, degrees, millimetres, milliseconds
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.document import document, section
 from simbridge.report.iso import iso_section
+from simbridge.text import NO_BREAK, degrees, millimetres, milliseconds
 
 
 def write_repeats_page(
@@ -39,7 +39,7 @@ def rewrite_repeats_page(path: Path) -> dict[str, Any]:
         NotARun: summary.json, evaluation.json or the first run's settings.toml is broken.
         OutputDirectoryError: The page cannot be written.
     """
-    from simbridge.repeating import common_summary
+    from simbridge.running.repeating import common_summary
 
     whole = RunDirectory(path)
     summary = common_summary(path)

@@ -17,15 +17,15 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.readable import NO_BREAK, degrees, millimetres
 from simbridge.report.drawing import as_written
+from simbridge.report.error_map import colour_steps
 from simbridge.report.timeline import thinned_path
-from simbridge.report.where import colour_steps
+from simbridge.text import NO_BREAK, degrees, millimetres
 
 if TYPE_CHECKING:
     import viser
 
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simbridge.readable import NO_BREAK, counted, plain
 from simbridge.report.tables import facts_table
 from simbridge.resources import robot_files, scenario_files
+from simbridge.text import NO_BREAK, counted, plain
 
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from simbridge.metrics.summary import POSE_PARTS, part_delays
-from simbridge.readable import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
 from simbridge.report.joints import Joint, Quantity
 from simbridge.report.palette import PARTS, TRACKING, WHOLE
+from simbridge.text import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
 
 # A joint this near to a limit is shown in bold.
 NEAR = 0.9

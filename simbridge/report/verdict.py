@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from simbridge.evaluation import Evaluation
-from simbridge.metrics.delays import PosePart
-from simbridge.metrics.summary import part_delays, turns_otherwise
-from simbridge.readable import (
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.delays import PosePart
+from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
+from simbridge.report.palette import PARTS, WHOLE, BudgetLine
+from simbridge.report.timeline import stretches
+from simbridge.text import (
     NO_BREAK,
     counted,
     degrees,
@@ -21,8 +23,6 @@ from simbridge.readable import (
     plain,
     significant,
 )
-from simbridge.report.palette import PARTS, WHOLE, BudgetLine
-from simbridge.report.timeline import stretches
 
 # What is smaller, in m and rad, is rounding: nobody's fault.
 NOTHING = 1e-12

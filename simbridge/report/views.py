@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.readable import NO_BREAK, significant
 from simbridge.report.charts import map_of
 from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
 from simbridge.report.timeline import thinned_path
+from simbridge.text import NO_BREAK, significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 

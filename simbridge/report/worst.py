@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.readable import NO_BREAK, millimetres, plain, significant
 from simbridge.report.drawing import Drawing
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.views import VIEWS, Frame, Paths, View, prepare_axes
+from simbridge.text import NO_BREAK, millimetres, plain, significant
 
 if TYPE_CHECKING:
-    from simbridge.evaluation import Evaluation
+    from simbridge.evaluation.evaluation import Evaluation
 
 Array = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, InvalidTrajectory, OutputFileError
-from simbridge.pose import Array
-from simbridge.readable import counted
+from simbridge.robot.pose import Array
+from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
 
 POSE = "geometry_msgs/msg/PoseStamped"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot.pose import Array
 
 
 def check_positive(**parameters: float) -> None:

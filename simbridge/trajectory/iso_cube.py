@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.solver import Solver
-from simbridge.pose import Array
+from simbridge.robot.pose import Array
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_positive, vector
 from simbridge.trajectory.orientation import TOOL_DOWN

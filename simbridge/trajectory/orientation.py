@@ -10,9 +10,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import direction, vector
 
 # The tool's z axis points along -z of base_link.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_positive, direction, vector
 
 Curve = Callable[[Array], Array]

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_not_negative, check_positive
 from simbridge.trajectory.trajectory import Trajectory
 

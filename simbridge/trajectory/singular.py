@@ -13,9 +13,9 @@ import math
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.kinematics import tool_path
-from simbridge.pose import Array
 from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_positive
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge import pose
 from simbridge.errors import InputFileError, InvalidTrajectory
-from simbridge.pose import Array
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.trajectory import columns
 from simbridge.trajectory.columns import Columns, UnusableHeader
 from simbridge.trajectory.trajectory import Trajectory

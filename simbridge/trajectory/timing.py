@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_positive
 
 

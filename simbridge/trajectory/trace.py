@@ -7,9 +7,9 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
-from simbridge.pose import Array
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_laps, check_positive, vector
 from simbridge.trajectory.orientation import TOOL_DOWN, Fixed, Orientation
 from simbridge.trajectory.paths import Path, line

@@ -10,9 +10,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
-from simbridge.pose import Array
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
 
 Hold = Literal["linear", "zero-order"]
 

@@ -16,16 +16,16 @@ import numpy as np
 
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
-from simbridge.pose import Array
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
+from simbridge.robot.pose import Array
 
 # From home straight down at 0.1 m/s. The arm begins at home, so the approach is over at once.
 LINE = """
 import numpy as np
 from simbridge import Robot, Scenario
-from simbridge.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 
 def scenario(robot: Robot) -> Scenario:

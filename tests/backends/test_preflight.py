@@ -10,8 +10,8 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends import preflight
-from simbridge.cell import Cell
 from simbridge.robot import load_robot
+from simbridge.robot.cell import Cell
 from simbridge.robot.dh import nominal_dh
 from simbridge.ur.errors import (
     ArmNotReady,

@@ -9,16 +9,16 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends.pybullet import PHYSICS_STEP, PyBulletBackend
-from simbridge.cell import Cell
 from simbridge.errors import GuardViolation, InvalidParameter, NoDisplay, PlanRefused
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.kinematics import tool_path
-from simbridge.options import Options
-from simbridge.plan import make_plan
+from simbridge.planning.options import Options
+from simbridge.planning.plan import make_plan
+from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
-from simbridge.runner import run
-from simbridge.scenario import Scenario
-from simbridge.servoj import ServojModel
+from simbridge.robot.cell import Cell
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.runner import run
+from simbridge.servo.servoj import ServojModel
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")

@@ -14,7 +14,7 @@ from simbridge.backends.fake_link import FakeLink, VirtualClock
 from simbridge.backends.motions import Live, Replay
 from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
-from simbridge.guard import Guard
+from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
 from simbridge.ur.errors import (
     ArmNotReady,

@@ -9,11 +9,11 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.cell import Cell
 from simbridge.doctor import arm, computer, controller, installation, network
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
+from simbridge.robot.cell import Cell
 from simbridge.robot.dh import nominal_dh, with_dh
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.facts import DashboardFacts, StateFacts, Survey

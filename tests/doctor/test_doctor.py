@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
-from simbridge.cell import load_cell
 from simbridge.doctor.finding import failed, passed, warned
 from simbridge.doctor.show import show
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
+from simbridge.robot.cell_reader import load_cell
 from tests.ur.registers import take
 
 HOST, NOBODY = "127.0.0.88", "127.0.0.89"

@@ -46,7 +46,7 @@ def test_a_tick_that_fails_ends_the_ticks_closes_the_ports_and_is_told_with_its_
 def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     program = f"""
         import sys
-        from simbridge.cli import main
+        from simbridge.cli.command_line import main
         from simbridge.emulator.controller import Controller
         tick = Controller.tick
         def failing(self):

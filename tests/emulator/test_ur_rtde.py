@@ -14,7 +14,7 @@ import pytest
 
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
-from simbridge.servoj import ServojModel
+from simbridge.servo.servoj import ServojModel
 from tests.emulator import ur_rtde_session as session
 
 SETUPS = {"5.12": ("ur10e", "127.0.0.21"), "3.15": ("ur10", "127.0.0.22")}

@@ -15,8 +15,8 @@ from simbridge.experiments.parameters import InterpolationParameters
 from simbridge.experiments.setting import solver_named
 from simbridge.experiments.start import SINGULAR, dexterity
 from simbridge.ik.closed_form import ClosedForm
-from simbridge.kinematics import tool_path
 from simbridge.resources import robot_files
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import TOOL_DOWN, corners, paper_size
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"

@@ -10,7 +10,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from simbridge.experiments import convergence, dial, homogenization, interpolation, tracking
+from simbridge.experiments import convergence, gain_sweep, homogenization, interpolation, tracking
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
 from simbridge.experiments.layout import layout, step_target
 from simbridge.experiments.outcome import compared
@@ -35,7 +35,7 @@ def around(robot):
 
 
 def slow_targets(robot, rate=10.0, noise=0.002):
-    return dial.SlowTargets(around(robot), rate, noise, 0)
+    return gain_sweep.SlowTargets(around(robot), rate, noise, 0)
 
 
 def steps_of(robot, **more):
@@ -169,7 +169,7 @@ def test_what_never_arrives_has_no_arrival():
 
 
 def test_the_dial_trades_delay_for_smoothness():
-    settings = dial.sweep(UR10, slow_targets(UR10), gains=(0.5, 2.0, 10.0, 50.0))
+    settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.5, 2.0, 10.0, 50.0))
     assert np.all(np.diff([s.delay for s in settings]) < 0.0)
     assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
     # Held for 100 ms, exact targets are 45 ms old on average at the solver's instants.
@@ -177,20 +177,20 @@ def test_the_dial_trades_delay_for_smoothness():
 
 
 def test_between_smoothing_and_exact_there_is_a_gain_that_stays_closest_to_the_path():
-    settings = dial.sweep(UR10, slow_targets(UR10), gains=(0.2, 1.0, 50.0))
+    settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.2, 1.0, 50.0))
     too_smooth, best, exact = (s.off_path for s in settings)
     assert best < 0.8 * exact < too_smooth
 
 
 def test_without_noise_and_at_the_solvers_own_rate_the_exact_setting_is_on_the_path():
-    (exact,) = dial.sweep(UR10, slow_targets(UR10, 100.0, 0.0), gains=(50.0,))
+    (exact,) = gain_sweep.sweep(UR10, slow_targets(UR10, 100.0, 0.0), gains=(50.0,))
     assert exact.off_path < 1e-5
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_solver_has_a_place_beside_the_dial_on_any_robot(name):
     robot = load_robot(name)
-    (kp, fixed) = dial.sweep(robot, slow_targets(robot), gains=(50.0,), beside=["feedback", "jacobian-transpose"])
+    (kp, fixed) = gain_sweep.sweep(robot, slow_targets(robot), gains=(50.0,), beside=["feedback", "jacobian-transpose"])
     # The transpose has the gain itself; of what has none an exact solver stands where the dial ends.
     assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
     assert fixed.off_path == pytest.approx(kp.off_path, rel=0.02)

@@ -10,9 +10,9 @@ import pytest
 from simbridge.experiments import solvers
 from simbridge.experiments.setting import solver_named
 from simbridge.ik.forward_dynamics import restart_postures
-from simbridge.ik.parameters import SOLVERS
-from simbridge.kinematics import tool_path
+from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_path
 
 UR10 = load_robot("ur10")
 TARGETS = solvers.targets_of(UR10, "square_tracking")

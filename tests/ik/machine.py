@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 
-from simbridge.ik.codegen.routine import Routine, own_source
+from simbridge.ik.kernels.routine import Routine, own_source
 
 
 @functools.cache

@@ -11,10 +11,10 @@ import pytest
 
 import simbridge
 from simbridge.errors import ForeignSolverError, InvalidParameter
-from simbridge.ik.named_function import solver_of_function
-from simbridge.kinematics import task_jacobian, tool_path
+from simbridge.ik.solver_import import solver_of_function
 from simbridge.robot import load_robot
-from simbridge.runner import prepare
+from simbridge.robot.kinematics import task_jacobian, tool_path
+from simbridge.running.runner import prepare
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")

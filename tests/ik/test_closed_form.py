@@ -15,15 +15,14 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from simbridge import pose
 from simbridge.bench import closed_form
 from simbridge.errors import InvalidParameter, NoClosedForm
 from simbridge.ik.closed_form import ClosedForm
-from simbridge.ik.parameters import SOLVERS
-from simbridge.kinematics import tool_path
-from simbridge.robot import load_robot
+from simbridge.ik.settings import SOLVERS
+from simbridge.robot import load_robot, pose
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.calibration import read_calibration
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 
 DATA = Path(__file__).parents[1] / "data"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.codegen import mathematics
-from simbridge.ik.codegen.expression import Trace, opaque, statements
-from simbridge.ik.codegen.source import conditioning_source, forward_dynamics_source
+from simbridge.ik.kernels import mathematics
+from simbridge.ik.kernels.expression import Trace, opaque, statements
+from simbridge.ik.kernels.source import conditioning_source, forward_dynamics_source
 
 CLAMP = np.full(2, np.inf)
 
@@ -56,7 +56,7 @@ def run_by_python(text):
     """The functions of a generated module, not compiled."""
     namespace = {}
     exec(
-        text.replace("from simbridge.ik.codegen.lazy import inlined", "inlined = lambda function: function"), namespace
+        text.replace("from simbridge.ik.kernels.lazy import inlined", "inlined = lambda function: function"), namespace
     )
     return namespace
 

@@ -14,7 +14,7 @@ import pytest
 PROGRAM = """
 import sys
 import numpy as np
-from simbridge.ik.codegen.kernel import Module
+from simbridge.ik.kernels.kernel import Module
 
 text = '''
 def double(x):
@@ -31,8 +31,8 @@ print(values[0], "numba" in sys.modules)
 OWN = """
 import numpy as np
 from typing import NamedTuple
-from simbridge.ik.codegen.lazy import Choice
-from simbridge.ik.codegen.routine import Routine
+from simbridge.ik.kernels.lazy import Choice
+from simbridge.ik.kernels.routine import Routine
 
 class Own(NamedTuple):
     by: float
@@ -172,7 +172,7 @@ def own_step(factor):
 
 def test_whatever_makes_machine_code_is_part_of_what_it_lies_under():
     """Every module of the code generator that making or calling machine code imports is hashed into its key."""
-    from simbridge.ik.codegen import cache
+    from simbridge.ik.kernels import cache
 
     directory = Path(cache.__file__).parent
     reached, left = set(), ["machine_code", "routine"]
@@ -188,7 +188,7 @@ def test_whatever_makes_machine_code_is_part_of_what_it_lies_under():
 
 
 def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
-    from simbridge.ik.codegen.cache import cache_directory
+    from simbridge.ik.kernels.cache import cache_directory
 
     monkeypatch.delenv("SIMBRIDGE_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

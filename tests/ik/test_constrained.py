@@ -13,8 +13,8 @@ from simbridge.ik.constrained import Constrained
 from simbridge.ik.pseudoinverse import Pseudoinverse
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.task import residual
-from simbridge.kinematics import task_jacobian, tool_path
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import task_jacobian, tool_path
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 PLAIN = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}

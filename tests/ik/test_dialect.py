@@ -15,8 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from simbridge.errors import UncompilableCode
-from simbridge.ik.codegen.lazy import compiled
-from simbridge.ik.codegen.routine import Routine
+from simbridge.ik.kernels.lazy import compiled
+from simbridge.ik.kernels.routine import Routine
 
 pytestmark = pytest.mark.filterwarnings("ignore:Compiling")
 

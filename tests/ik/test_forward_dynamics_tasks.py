@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge import pose
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.kinematics import tool_path
-from simbridge.robot import load_robot
+from simbridge.robot import load_robot, pose
+from simbridge.robot.kinematics import tool_path
 
 UR10, PLANAR3R = load_robot("ur10"), load_robot("planar3r")
 

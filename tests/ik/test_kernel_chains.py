@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.codegen import mathematics
-from simbridge.ik.codegen.expression import Trace, statements
-from simbridge.ik.codegen.kernel import Module
-from simbridge.ik.codegen.source import forward_dynamics_source, look_source, structure
+from simbridge.ik.kernels import mathematics
+from simbridge.ik.kernels.expression import Trace, statements
+from simbridge.ik.kernels.kernel import Module
+from simbridge.ik.kernels.source import forward_dynamics_source, look_source, structure
 from simbridge.ik.task import TASKS
-from simbridge.kinematics import task_jacobians, tool_poses
+from simbridge.robot.kinematics import task_jacobians, tool_poses
 
 # Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from simbridge.ik.constrained import Constrained
 from simbridge.ik.damped_least_squares import DampedLeastSquares
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.parameters import SOLVERS
-from simbridge.kinematics import tool_path
+from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_path
 
 ARMS = {name: load_robot(name) for name in ("planar2r", "planar3r")}
 CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from simbridge.ik.codegen.lazy import Choice, compiled
-from simbridge.ik.codegen.routine import Routine
+from simbridge.ik.kernels.lazy import Choice, compiled
+from simbridge.ik.kernels.routine import Routine
 
 
 class Scale(NamedTuple):

@@ -7,12 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from simbridge import pose
 from simbridge.ik.closed_form import ClosedForm
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.task import residual
-from simbridge.kinematics import tool_path
-from simbridge.robot import load_robot
+from simbridge.robot import load_robot, pose
+from simbridge.robot.kinematics import tool_path
 
 ARMS = ["ur3", "ur10e", "ur20", "planar2r", "planar3r"]
 CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]

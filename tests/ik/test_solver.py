@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 
 SPINNING = """<robot name="spinning"><link name="base_link"/>

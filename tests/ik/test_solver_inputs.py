@@ -12,14 +12,14 @@ import pinocchio as pin
 import pytest
 
 import simbridge
-from simbridge import pose
 from simbridge.errors import InvalidParameter
 from simbridge.ik.constrained import Constrained
 from simbridge.ik.damped_least_squares import DampedLeastSquares
 from simbridge.ik.inputs import as_poses
-from simbridge.ik.parameters import SOLVERS, ForwardDynamicsParameters
 from simbridge.ik.rows import SoftRows
-from simbridge.kinematics import tool_path
+from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters
+from simbridge.robot import pose
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import square
 
 UR10 = simbridge.load_robot("ur10")

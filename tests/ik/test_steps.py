@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.ik.codegen.lazy import Compiled
+from simbridge.ik.kernels.lazy import Compiled
 from simbridge.ik.steps import (
     constrained,
     damped_least_squares,

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from simbridge import ClosedForm
 from simbridge.errors import NoClosedForm
-from simbridge.ik.parameters import SOLVERS
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.task import residual
-from simbridge.kinematics import tool_path
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_path
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
 ARMS = {

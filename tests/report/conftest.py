@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from simbridge.evaluation import Evaluation
-from simbridge.kinematics import tool_poses
-from simbridge.plan import Plan
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
+from simbridge.robot.kinematics import tool_poses
 from simbridge.trajectory import Trajectory
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from simbridge.cli import main
+from simbridge.cli.command_line import main
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simbridge.evaluation import Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 
 
 def turned(angle: float) -> list[float]:

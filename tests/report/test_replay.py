@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simbridge.evaluation import Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.replay import replay_page
 from tests.report.conftest import MadeUp

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from simbridge.cli import main
+from simbridge.cli.command_line import main
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from tests.report.conftest import Page

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from simbridge.options import Options
+from simbridge.planning.options import Options
 from simbridge.report.settings_list import important_settings, repeat_command
-from simbridge.runner import Run, run
+from simbridge.running.runner import Run, run
 
 
 @pytest.fixture(scope="module")

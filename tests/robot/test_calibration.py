@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidParameter, OutputDirectoryError
-from simbridge.evaluation import Evaluation
-from simbridge.export import export_tum
-from simbridge.kinematics import tool_path
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.recording.export import export_tum
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.calibration import kinematics_of, read_calibration, write_calibration
 from simbridge.robot.dh import DhTable, nominal_dh
+from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory.files import read_trajectory
 from tests.robot.test_calibrated import dh_product
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_not_there_is_named(ur10e, tmp_path) -> None:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
-    from simbridge.cli import main
+    from simbridge.cli.command_line import main
 
     def call(*flags):
         out = tmp_path_factory.mktemp("runs") / "run"

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.collision import CollisionModel
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.ik.task import TASKS
-from simbridge.kinematics import tool_path
+from simbridge.planning.scenario import Scenario
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.toml_format import RobotFile
-from simbridge.runner import prepare
-from simbridge.scenario import Scenario
+from simbridge.running.runner import prepare
 from simbridge.trajectory import Trajectory
 
 ARMS = {"planar2r": (0.7, 0.5), "planar3r": (0.75, 0.5, 0.25)}

@@ -10,9 +10,9 @@ import pinocchio as pin
 import pytest
 
 from simbridge import load_robot
-from simbridge.collision import MARGIN, CollisionModel
-from simbridge.kinematics import tool_path
 from simbridge.resources import robot_files
+from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.kinematics import tool_path
 
 PUBLISHED = msgspec.toml.decode((Path(__file__).parents[1] / "data" / "ur_family.toml").read_text(encoding="utf-8"))
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path
 
 ARMS = ("ur10", "ur10e")
 DH = {

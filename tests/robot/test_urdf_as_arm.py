@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge import load_robot
-from simbridge.kinematics import tool_path
-from simbridge.runner import prepare
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.runner import prepare
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InvalidHome
-from simbridge.kinematics import tool_path
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.urdf_reader import DEFAULT_PERIOD, read_urdf
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pinocchio import Quaternion, exp3
 
-from simbridge import pose
 from simbridge.errors import InputFileError, InvalidTrajectory, UnknownName
+from simbridge.robot import pose
 from simbridge.trajectory import Trajectory, read_trajectory, square, write_csv, write_tum
 
 same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

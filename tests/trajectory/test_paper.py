@@ -9,11 +9,11 @@ import pinocchio as pin
 import pytest
 
 from simbridge import load_robot, load_scenario
-from simbridge.kinematics import tool_path
 from simbridge.resources import robot_files
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.dh import DhTable, nominal_dh
-from simbridge.runner import prepare
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.runner import prepare
 from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.paper import paper_size
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter
+from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, MinimumJerk, pick_and_place
 
 PICK = np.concatenate([[0.6, -0.2, 0.2], TOOL_DOWN])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from simbridge.errors import ScenarioError, TargetOutOfReach
-from simbridge.options import Options
+from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
-from simbridge.runner import prepare
+from simbridge.running.runner import prepare
 
 # Those of the paper are planned on every arm in test_paper.py.
 NAMES = sorted(set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"})

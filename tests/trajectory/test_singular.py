@@ -8,8 +8,8 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.options import Options
-from simbridge.runner import prepare
+from simbridge.planning.options import Options
+from simbridge.running.runner import prepare
 from simbridge.trajectory import elbow_line, shoulder_line, wrist_line
 
 

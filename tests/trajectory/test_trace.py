@@ -6,8 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge import load_robot, pose
+from simbridge import load_robot
 from simbridge.errors import InvalidParameter
+from simbridge.robot import pose
 from simbridge.trajectory import (
     ConstantSpeed,
     IsoCube,

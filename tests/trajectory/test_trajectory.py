@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from simbridge import pose
 from simbridge.errors import InvalidParameter, InvalidTrajectory, SimbridgeError, UnknownName
+from simbridge.robot import pose
 from simbridge.trajectory import TOOL_DOWN, Trajectory
 
 HALF = math.sqrt(0.5)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.emulator.handle import Emulator
-from simbridge.kinematics import tool_path
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.dh import nominal_dh
+from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description
 from simbridge.ur.primary_packages import MalformedPackage, PackageReader, sub_packages

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simbridge.ur.errors import EmergencyStop, ProtectiveStop, SafeguardStop, SafetyFault
-from simbridge.ur.modes import SAFETY_MODES
 from simbridge.ur.stops import safety_stop
+from simbridge.ur.tables import SAFETY_MODES
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ with the weights W of the soft rows, which the lecture has for joints only.
 from __future__ import annotations
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import decompose, solve_rank_revealing
+from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.work import Work
 
 

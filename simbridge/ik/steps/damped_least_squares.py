@@ -7,8 +7,8 @@ University of Bath, 2017.
 from __future__ import annotations
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import decompose, solve_positive_definite
+from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.products import joint_gram, task_gram, to_joints, to_task
 from simbridge.ik.steps.work import Work
 

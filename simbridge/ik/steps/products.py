@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.lazy import compiled
+from simbridge.ik.kernels.lazy import compiled
 
 
 @compiled

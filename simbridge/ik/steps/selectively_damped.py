@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from simbridge.ik.arrays import Array
-from simbridge.ik.codegen.lazy import compiled
 from simbridge.ik.dense import EPSILON, decompose
+from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.work import Work
 
 

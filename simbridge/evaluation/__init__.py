@@ -1,0 +1,5 @@
+"""A run directory read back as arrays and numbers: metrics, error budget, repeats, comparison, external measurement."""
+
+from simbridge.evaluation.evaluation import Evaluation
+
+__all__ = ["Evaluation"]

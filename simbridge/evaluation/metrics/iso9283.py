@@ -1,0 +1,259 @@
+"""Figures in the style of ISO 9283:1998, from n cycles of one motion.
+
+"Style", because the standard asks for an outside measurement, 30 or 10 cycles, five poses, rated load and warm-up. Each
+`Figure` says from how many cycles it comes and how many the standard asks for; whether positions were measured by the
+arm itself or from outside ("self-reported") only the caller knows. Means are over cycles, deviations S divide by n - 1.
+Formulas after secondary sources. ISO's figures leave no delay out: sample cycles where a path is to be compared with
+`plane_crossings`, which asks where, not when.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simbridge.errors import InvalidParameter, UnusableSamples
+from simbridge.evaluation.metrics.samples import rows, stamps
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        symbol: As in the standard: "AP", "RT", ...
+        value: In SI units (percent for AV and RV); None where the cycles do not tell it, as a deviation of one cycle.
+        unit: "m", "m/s", "s" or "%".
+        cycles: How many it comes from.
+        asked: How many the standard asks for.
+        stop: Of a pose's figure: the number of its pose, from 1. None for a path's.
+    """
+
+    symbol: str
+    value: float | None
+    unit: str
+    cycles: int
+    asked: int
+    stop: int | None = None
+
+
+def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
+    """AP and RP of one pose: AP = |mean - commanded|; RP = mean(l) + 3 S_l with l_j = |x_j - mean|.
+
+    Args:
+        commanded: Position (3,), m.
+        attained: Positions (n, 3), one a cycle, m.
+
+    Raises:
+        UnusableSamples: There are no cycles or a value is not finite.
+    """
+    x = rows("attained positions", attained, 3)
+    wanted = rows("commanded position", np.atleast_2d(np.asarray(commanded, dtype=float)), 3, 1)[0]
+    _some(len(x))
+    accuracy = float(np.linalg.norm(x.mean(axis=0) - wanted))
+    return Figure("AP", accuracy, "m", len(x), 30), Figure("RP", _repeatability(x[:, None])[0], "m", len(x), 30)
+
+
+def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
+    """AT and RT: the largest, over the points of a path, of |mean - command| and of mean(l) + 3 S_l.
+
+    Args:
+        commanded: Points (m, 3) of the path, m.
+        attained: Where each cycle goes through the planes normal to the path there (n, m, 3): see `plane_crossings`.
+            Points at which a cycle has none (NaN) are left out.
+
+    Raises:
+        UnusableSamples: Shapes that do not fit, no cycles, or no point through which all cycles go.
+    """
+    points = rows("commanded points", commanded, 3)
+    x = np.asarray(attained, dtype=float)
+    if x.ndim != 3 or x.shape[1:] != points.shape:
+        raise UnusableSamples("attained paths", f"their shape is {x.shape}, and (n, {len(points)}, 3) is needed.")
+    _some(len(x))
+    through = np.isfinite(x).all(axis=(0, 2))
+    if not through.any():
+        raise UnusableSamples("attained paths", "no plane of the path is crossed by every cycle.")
+    x, points = x[:, through], points[through]
+    accuracy = float(np.linalg.norm(x.mean(axis=0) - points, axis=1).max())
+    spread = [value for value in _repeatability(x) if value is not None]
+    return (
+        Figure("AT", accuracy, "m", len(x), 10),
+        Figure("RT", max(spread) if spread else None, "m", len(x), 10),
+    )
+
+
+def plane_crossings(
+    points: ArrayLike,
+    directions: ArrayLike,
+    expected: ArrayLike,
+    times: ArrayLike,
+    attained: ArrayLike,
+    *,
+    window: float = 0.5,
+) -> Array:
+    """Where a path goes through planes, forwards: (m, 3), NaN where it does not.
+
+    Args:
+        points: A point (m, 3) in each plane, m.
+        directions: Normals (m, 3) of the planes: the directions of the commanded path.
+        expected: Instants (m,) at which the crossings are due, s. Of several the nearest in time counts.
+        times: Strictly increasing stamps (T,) of the same clock, s.
+        attained: Positions (T, 3), straight in between, m.
+        window: A crossing may be so early or late, s.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    p = rows("points", points, 3)
+    u = rows("directions", directions, 3, len(p))
+    due = rows("expected instants", np.asarray(expected, dtype=float)[:, None], 1, len(p))[:, 0]
+    t = stamps("times", times)
+    x = rows("attained positions", attained, 3, len(t))
+    found = np.full((len(p), 3), np.nan)
+    first, last = np.searchsorted(t, due - window), np.searchsorted(t, due + window, side="right")
+    for i, (low, high) in enumerate(zip(first, last, strict=True)):
+        height = (x[low:high] - p[i]) @ u[i]
+        before = np.flatnonzero((height[:-1] <= 0.0) & (height[1:] > 0.0))
+        if len(before) == 0:
+            continue
+        part = height[before] / (height[before] - height[before + 1])
+        at = t[low + before] + part * (t[low + before + 1] - t[low + before])
+        best = int(np.argmin(np.abs(at - due[i])))
+        k = low + before[best]
+        found[i] = x[k] + part[best] * (x[k + 1] - x[k])
+    return found
+
+
+def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Figure, Figure, Figure]:
+    """AV = (mean v - v_c)/v_c and RV = 3 S_v/v_c in percent, S_v between cycles; FV = max over cycles of max - min.
+
+    Args:
+        commanded: The commanded speed v_c, m/s.
+        speeds: Of each cycle its speeds (T_j,) where the path is to be at v_c, m/s.
+
+    Raises:
+        UnusableSamples: There are no cycles, one is empty, or a value is not finite.
+        InvalidParameter: The commanded speed is not positive.
+    """
+    if not commanded > 0.0:
+        raise InvalidParameter("commanded speed", f"{commanded} m/s", "positive")
+    cycles = [rows("speeds", np.asarray(v, dtype=float)[..., None], 1)[:, 0] for v in speeds]
+    _some(min((len(v) for v in cycles), default=0))
+    means = np.array([v.mean() for v in cycles])
+    n = len(cycles)
+    deviation = 300.0 * float(means.std(ddof=1)) / commanded if n > 1 else None
+    return (
+        Figure("AV", 100.0 * (float(means.mean()) - commanded) / commanded, "%", n, 10),
+        Figure("RV", deviation, "%", n, 10),
+        Figure("FV", max(float(np.ptp(v)) for v in cycles), "m/s", n, 10),
+    )
+
+
+def settling_figures(
+    cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float, attained: ArrayLike | None = None
+) -> tuple[Figure, Figure]:
+    """Stabilisation time and overshoot OV of coming to rest at a pose.
+
+    Stabilisation time is from the first time into the limit band to the time from which on it is not left again (0 when
+    never left), the mean over cycles. Overshoot is the largest distance after the first entry; 0 when never left.
+
+    Args:
+        cycles: Of each its stamps (T_j,) in s and positions (T_j, 3) in m, from the approach until at rest.
+        band: Radius of the limit band, m.
+        attained: Positions (n, 3) at which the cycles come to rest, m; the last one of each by default.
+
+    Raises:
+        UnusableSamples: There are no cycles, or they cannot be evaluated: one ends outside of the band.
+        InvalidParameter: The band is not positive.
+    """
+    if not band > 0.0:
+        raise InvalidParameter("limit band", f"{band} m", "positive")
+    _some(len(cycles))
+    given = None if attained is None else rows("attained poses", attained, 3, len(cycles))
+    lasted, beyond = [], []
+    for number, (times, positions) in enumerate(cycles):
+        t = stamps("times", times)
+        x = rows("attained positions", positions, 3, len(t))
+        distance = np.linalg.norm(x - (x[-1] if given is None else given[number]), axis=1)
+        outside = distance > band
+        if outside[-1]:
+            raise UnusableSamples(
+                "cycles",
+                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose: outside of the limit band.",
+            )
+        entry = int(np.argmin(outside))
+        left = np.flatnonzero(outside[entry:])
+        lasted.append(
+            0.0 if len(left) == 0 else _entered(t, distance, entry + left[-1], band) - _entry(t, distance, entry, band)
+        )
+        beyond.append(float(distance[entry:].max()) if len(left) else 0.0)
+    return (
+        Figure("stabilisation time", float(np.mean(lasted)), "s", len(cycles), 3),
+        Figure("OV", max(beyond), "m", len(cycles), 3),
+    )
+
+
+def corner_figures(
+    corner: ArrayLike, arriving: ArrayLike, leaving: ArrayLike, cycles: Sequence[ArrayLike]
+) -> tuple[Figure, Figure]:
+    """Round-off CR and overshoot CO of a corner: means over cycles.
+
+    CR is the least distance from the corner to the attained path; CO the largest deviation from the second leg on the
+    far side, where the first leg would have gone on (0 without one).
+
+    Args:
+        corner: Position (3,), m.
+        arriving, leaving: Directions (3,) of the first and the second leg.
+        cycles: Of each its positions (T_j, 3) around this corner and no other, in order, straight in between, m.
+
+    Raises:
+        UnusableSamples: There are no cycles, one is empty, or a value is not finite.
+    """
+    c = np.asarray(corner, dtype=float)
+    first, second = (np.asarray(d, dtype=float) / np.linalg.norm(d) for d in (arriving, leaving))
+    _some(len(cycles))
+    rounded, beyond = [], []
+    for positions in cycles:
+        x = rows("attained positions", positions, 3) - c
+        _some(len(x))
+        steps = np.diff(x, axis=0)
+        squares = np.maximum((steps**2).sum(axis=1), 1e-300)
+        part = np.clip(-(x[:-1] * steps).sum(axis=1) / squares, 0.0, 1.0)
+        nearest = np.concatenate([x[:1], x[:-1] + part[:, None] * steps])
+        rounded.append(float(np.linalg.norm(nearest, axis=1).min()))
+        aside = x - (x @ second)[:, None] * second
+        past = aside[aside @ first > 0.0]
+        beyond.append(float(np.linalg.norm(past, axis=1).max()) if len(past) else 0.0)
+    return (
+        Figure("CR", float(np.mean(rounded)), "m", len(cycles), 3),
+        Figure("CO", float(np.mean(beyond)), "m", len(cycles), 3),
+    )
+
+
+def _repeatability(x: Array) -> list[float | None]:
+    """mean(l) + 3 S_l at each of m points, of positions (n, m, 3); None for a single cycle."""
+    if len(x) < 2:
+        return [None] * x.shape[1]
+    off = np.linalg.norm(x - x.mean(axis=0), axis=2)
+    return [float(value) for value in off.mean(axis=0) + 3.0 * off.std(axis=0, ddof=1)]
+
+
+def _entry(t: Array, distance: Array, entry: int, band: float) -> float:
+    """The instant of the first entry, between the samples; the first stamp when inside from the start."""
+    return float(t[0]) if entry == 0 else _entered(t, distance, entry - 1, band)
+
+
+def _entered(t: Array, distance: Array, k: int, band: float) -> float:
+    """The instant after sample k, which is outside, at which the distance falls to the band."""
+    part = (distance[k] - band) / (distance[k] - distance[k + 1])
+    return float(t[k] + part * (t[k + 1] - t[k]))
+
+
+def _some(count: int) -> None:
+    if count == 0:
+        raise UnusableSamples("cycles", "there are none, or one is empty. Evaluate at least one.")

@@ -1,0 +1,187 @@
+"""How far off the path, time aside, and how far behind along it: contour error and along-path lag.
+
+The contour error of a sample is the distance from the attained position to the reference path, wherever along it (Y.
+Koren, Cross-coupled biaxial computer control for manufacturing systems, 1980); the lag is what is left, the distance
+along the path from there to where the tool is due. A late motion has lag and no contour error; a cut corner the
+reverse.
+
+The path is the polyline through the reference's samples, and distances to it are exact: nothing is resampled. The
+nearest place is looked for around the expected one, REACH times as far along the path as the sample is away from it.
+That finds it at corners down to 30 degrees, and keeps to the right branch where a path crosses or retraces itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.ik.kernels.lazy import compiled
+from simbridge.ik.kernels.routine import Routine
+
+Array = NDArray[np.float64]
+Point = tuple[float, float, float]
+
+REACH = 8.0
+"""Within a distance e of a corner of angle a the path is at most 2 e / sin(a / 2) long: 7.7 e at 30 degrees."""
+
+TIE = 1e-9
+"""Metres by which a farther place must be nearer to count: where a path retraces itself, the expected pass wins."""
+
+SLOWEST = 0.1
+"""Below this part of the path's mean speed a lag in seconds means nothing: it is noise over a standstill."""
+
+
+@dataclass(frozen=True)
+class ContourError:
+    """Where on the path each sample is, and how far off it. All arrays (T,) and read-only.
+
+    Attributes:
+        distance: To the nearest place on the path, m.
+        place: Length of the path up to that place, m.
+        lag: Length of the path from that place to where the sample is due, m; negative when it is ahead.
+        lag_time: The same in s; NaN where the reference stands (nearly) still, at the due instant or on the way to it.
+    """
+
+    distance: Array
+    place: Array
+    lag: Array
+    lag_time: Array
+
+    def __post_init__(self) -> None:
+        for array in (self.distance, self.place, self.lag, self.lag_time):
+            array.setflags(write=False)
+
+
+def contour_error(
+    path_times: ArrayLike, path: ArrayLike, due: ArrayLike, attained: ArrayLike, *, expected: ArrayLike | None = None
+) -> ContourError:
+    """Distance of attained positions from the reference path, and their lag along it.
+
+    Args:
+        path_times: Instants (M,) in s of the path's corners, strictly increasing.
+        path: The corners (M, 3) in m; straight between them.
+        due: Instants (T,) in s, on the same clock, that the attained positions belong to.
+        attained: Positions (T, 3) in m.
+        expected: Instants (T,) near which they are looked for: `due` less a known delay. `due` by default, which finds
+            the same unless the path turns back on itself within the delay.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    times = stamps("times of the path", path_times)
+    corners = np.ascontiguousarray(rows("path", path, 3, len(times)))
+    points = np.ascontiguousarray(rows("attained positions", attained, 3))
+    at = rows("due instants", np.asarray(due, dtype=float)[..., None], 1, len(points))[:, 0]
+    near = at if expected is None else np.asarray(expected, dtype=float)
+    near = rows("expected instants", near[..., None], 1, len(points))[:, 0]
+    length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
+    distance, place = np.empty(len(points)), np.empty(len(points))
+    _search()(corners, length, points, np.interp(near, times, length), distance, place)
+    lag = np.interp(at, times, length) - place
+    return ContourError(distance, place, lag, _lag_time(times, length, at, near, place, lag))
+
+
+def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array, lag: Array) -> Array:
+    """From the instant at which the reference was at a place to the due one; NaN where it hardly moved in between."""
+    steps, periods = np.diff(length), np.diff(times)
+    moving = float(periods[steps > 0.0].sum())
+    if moving == 0.0:
+        return np.full(len(due), np.nan)
+    slowest = SLOWEST * length[-1] / moving
+    arrived = np.searchsorted(length, place, side="left")
+    left = np.searchsorted(length, place, side="right") - 1
+    # At a corner at which the reference rests, any instant of the rest will do; elsewhere there is but one.
+    resting = np.clip(near, times[np.minimum(arrived, len(times) - 1)], times[np.maximum(left, 0)])
+    behind = due - np.where(arrived <= left, resting, np.interp(place, length, times))
+    piece = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(steps) - 1)
+    clear = (steps[piece] >= slowest * periods[piece]) & (np.abs(lag) >= slowest * np.abs(behind))
+    return np.where(clear, behind, np.nan)
+
+
+@lru_cache(maxsize=1)
+def _search() -> Routine:
+    # All that it calls is in this file.
+    return Routine("nearest_places", "contour error", Path(__file__).read_text("utf-8"), lambda: _nearest_places)
+
+
+def _nearest_places(
+    corners: Array, length: Array, points: Array, expected: Array, distances: Array, places: Array
+) -> None:
+    """Distances (T,) of points (T, 3) from the polyline, and the places (T,) on it: the last two, filled.
+
+    From the expected place outwards, both ways. Along a path the distance changes by no more than the length that is
+    gone, so where a corner is farther than the best by some length, that length of path is passed over unseen.
+    """
+    last = corners.shape[0] - 1
+    for k in range(points.shape[0]):
+        p, place = _row(points, k), expected[k]
+        home = max(0, min(_corner_before(length, place), last - 1))
+        # A path of one corner is a piece of no length.
+        end = min(home + 1, last)
+        step = length[end] - length[home]
+        part = (place - length[home]) / step if step > 0.0 else 0.0
+        best = _distance(p, _between(_row(corners, home), _row(corners, end), part))
+        low, high = place - REACH * best, place + REACH * best
+        for way in (1, -1):
+            j = home
+            while 0 <= j < last:
+                start, stop = length[j], length[j + 1]
+                if start > high or stop < low:
+                    break
+                a, b = _row(corners, j), _row(corners, j + 1)
+                near, where = _on_piece(p, a, b, start, stop, low, high)
+                if near < best - TIE:
+                    best, place = near, where
+                free = _distance(p, b if way > 0 else a) - best
+                j += way
+                if 0 <= j < last and free > length[j + 1] - length[j]:
+                    beyond = _corner_before(length, stop + free if way > 0 else start - free)
+                    j = max(j, beyond) if way > 0 else min(j, beyond)
+        distances[k], places[k] = best, place
+
+
+@compiled
+def _on_piece(p: Point, a: Point, b: Point, start: float, stop: float, low: float, high: float) -> tuple[float, float]:
+    """Distance to, and place on, the piece from corner a to b, at start and stop, as far as it is from low to high."""
+    step = stop - start
+    if step <= 0.0:
+        return _distance(p, a), start
+    along = (p[0] - a[0]) * (b[0] - a[0]) + (p[1] - a[1]) * (b[1] - a[1]) + (p[2] - a[2]) * (b[2] - a[2])
+    along = max(min(along / step, min(step, high - start)), max(0.0, low - start))
+    # The corner itself, not the sum that rounds: instants are looked up by it.
+    return _distance(p, _between(a, b, along / step)), stop if along >= step else start + along
+
+
+@compiled
+def _corner_before(length: Array, place: float) -> int:
+    """The last corner at or before a place; -1 if there is none."""
+    low, high = 0, length.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if length[middle] <= place:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@compiled
+def _between(a: Point, b: Point, part: float) -> Point:
+    return a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]), a[2] + part * (b[2] - a[2])
+
+
+@compiled
+def _distance(p: Point, q: Point) -> float:
+    x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
+    return math.sqrt(x * x + y * y + z * z)
+
+
+@compiled
+def _row(points: Array, k: int) -> Point:
+    return points[k, 0], points[k, 1], points[k, 2]

@@ -1,0 +1,89 @@
+"""A solver of one's own by its name at the command line: `module:function`, or `./script.py:function`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
+from simbridge.ik.callable_solver import CallableSolver, StepFunction
+from simbridge.ik.settings import is_function
+from simbridge.robot import Robot
+
+
+def solver_of_function(robot: Robot, name: str) -> CallableSolver:
+    """The function of that name as a solver, which bears the name.
+
+    Raises:
+        ForeignSolverError: There is no such module, or it cannot be imported.
+        UnknownName: There is no such function in it.
+        InvalidParameter: It is not a function, or the name is not of the form module:function.
+    """
+    return CallableSolver(robot, function_named(name), name=name)
+
+
+def function_named(name: str) -> StepFunction:
+    """What `module:function` names; `module:object.method` does too.
+
+    A module is looked for in the working directory and then as Python does; one that ends in .py is a file.
+
+    Raises:
+        ForeignSolverError, UnknownName, InvalidParameter: See `solver_of_function`.
+    """
+    place, _, path = name.rpartition(":")
+    if not is_function(name):
+        raise InvalidParameter("solver", name, "module:function, or ./script.py:function")
+    try:
+        module = _script(Path(place)) if place.endswith(".py") else _module(place)
+    except SimbridgeError:
+        raise
+    except (Exception, SystemExit) as error:
+        reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
+        raise ForeignSolverError(name, reason) from error
+    try:
+        found = reduce(getattr, path.split("."), cast(Any, module))
+    except AttributeError:
+        known = [own for own, value in vars(module).items() if callable(value) and not own.startswith("_")]
+        raise UnknownName(f"function in {place}", path, known) from None
+    if not callable(found):
+        kind = type(found).__name__
+        raise InvalidParameter("solver", name, f"a function of joint positions and a target, not {kind}")
+    return cast(StepFunction, found)
+
+
+def _module(name: str) -> ModuleType:
+    with _importing_from(os.getcwd()):
+        return importlib.import_module(name)
+
+
+def _script(path: Path) -> ModuleType:
+    location = os.path.abspath(path)
+    if not os.path.isfile(location):
+        raise ForeignSolverError(str(path), "cannot be used: there is no such file")
+    name = f"simbridge_solver_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, location)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Where dataclasses and the like look for the module that defines them.
+    sys.modules[name] = module
+    with _importing_from(os.path.dirname(location)):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def _importing_from(folder: str) -> Iterator[None]:
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)

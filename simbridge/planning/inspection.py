@@ -1,0 +1,151 @@
+"""Rate, gaps, speeds, extents and reachable share of a trajectory."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.ik.solver import Solver
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
+from simbridge.trajectory import Trajectory
+
+# A gap is longer than this many times the usual step between two samples.
+GAP = 1.5
+# As many targets as are solved: a target out of reach costs a hundred that are not.
+MOST_SOLVED = 400
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, 95th percentile and largest of a quantity."""
+
+    mean: float
+    p95: float
+    max: float
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What an arm can attain of a trajectory.
+
+    Attributes:
+        robot: The arm's name.
+        share: Of the samples that were solved, 0 to 1.
+        solved: How many were: all, or as many as time allows, evenly spread over the trajectory.
+        first_missed: The first sample of those that cannot be attained; None if all can.
+        first_missed_s: Its instant since the start.
+    """
+
+    robot: str
+    share: float
+    solved: int
+    first_missed: int | None
+    first_missed_s: float | None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A trajectory in numbers (SI units).
+
+    Attributes:
+        source: Where it comes from.
+        samples: How many.
+        duration_s: From the first to the last.
+        rate_hz: One over the median step; None for a single sample.
+        step_std_s: Standard deviation of the steps that are no gaps; None without any.
+        gaps: How many steps are longer than 1.5 times the median.
+        longest_gap_s: The longest step; None for a single sample.
+        longest_gap_at_s: When it begins, since the start.
+        length_m: Of the way along the samples.
+        speed_m_s, turn_rate_rad_s: Between neighbouring samples, weighted by time; None for a single sample.
+        extent_min_m, extent_max_m: The smallest box around the positions, from base_link.
+        reach: What the arm can attain; None when it was not asked.
+    """
+
+    source: str
+    samples: int
+    duration_s: float
+    rate_hz: float | None
+    step_std_s: float | None
+    gaps: int
+    longest_gap_s: float | None
+    longest_gap_at_s: float | None
+    length_m: float
+    speed_m_s: Spread | None
+    turn_rate_rad_s: Spread | None
+    extent_min_m: tuple[float, float, float]
+    extent_max_m: tuple[float, float, float]
+    reach: Reach | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def inspect(trajectory: Trajectory, solver: Solver | None = None) -> tuple[Facts, NDArray[np.bool_] | None]:
+    """Measure a trajectory.
+
+    Args:
+        trajectory: In base_link.
+        solver: Whose `solve_each` judges what its arm can attain; None to leave that out.
+
+    Returns:
+        The facts; and which samples can be attained (T,), those between two that were solved by the nearer one.
+    """
+    steps = np.diff(trajectory.elapsed)
+    ways, turns = pose.error(trajectory.poses[1:], trajectory.poses[:-1])
+    way, turn = np.linalg.norm(ways, axis=1), np.linalg.norm(turns, axis=1)
+    usual = float(np.median(steps)) if len(steps) else None
+    even = steps[steps <= GAP * (usual or 0.0)]
+    longest = int(np.argmax(steps)) if len(steps) else None
+    low, high = trajectory.poses[:, :3].min(axis=0), trajectory.poses[:, :3].max(axis=0)
+    reach, attained = (None, None) if solver is None else _reach(trajectory, solver)
+    facts = Facts(
+        source=trajectory.source,
+        samples=len(trajectory.times),
+        duration_s=trajectory.duration,
+        rate_hz=None if usual is None else 1.0 / usual,
+        step_std_s=float(even.std()) if len(even) else None,
+        gaps=len(steps) - len(even),
+        longest_gap_s=None if longest is None else float(steps[longest]),
+        longest_gap_at_s=None if longest is None else float(trajectory.elapsed[longest]),
+        length_m=float(way.sum()),
+        speed_m_s=_spread(way, steps),
+        turn_rate_rad_s=_spread(turn, steps),
+        extent_min_m=(float(low[0]), float(low[1]), float(low[2])),
+        extent_max_m=(float(high[0]), float(high[1]), float(high[2])),
+        reach=reach,
+    )
+    return facts, attained
+
+
+def _spread(travelled: Array, steps: Array) -> Spread | None:
+    """Of the speed, weighted by how long it lasts."""
+    if not len(steps):
+        return None
+    speeds = travelled / steps
+    order = np.argsort(speeds)
+    past = np.cumsum(steps[order])
+    p95 = speeds[order[np.searchsorted(past, 0.95 * past[-1])]]
+    return Spread(float(travelled.sum() / steps.sum()), float(p95), float(speeds.max()))
+
+
+def _reach(trajectory: Trajectory, solver: Solver) -> tuple[Reach, NDArray[np.bool_]]:
+    count = len(trajectory.times)
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_SOLVED)).round().astype(int))
+    _, _, converged = solver.reaching.solve_each(trajectory.poses[chosen], solver.robot.home)
+    missed = chosen[~converged]
+    first = int(missed[0]) if len(missed) else None
+    nearest = np.searchsorted(0.5 * (chosen[1:] + chosen[:-1]), np.arange(count))
+    reach = Reach(
+        robot=solver.robot.name,
+        share=float(converged.mean()),
+        solved=len(chosen),
+        first_missed=first,
+        first_missed_s=None if first is None else float(trajectory.elapsed[first]),
+    )
+    return reach, np.asarray(converged[nearest], dtype=bool)

@@ -1,0 +1,192 @@
+"""Bring setpoints within velocity, acceleration and tool speed when the targets ask for more than the arm can do."""
+
+from __future__ import annotations
+
+import numpy as np
+import ruckig
+from numpy.typing import NDArray
+
+from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.robot import Array
+
+# Just inside, so that rounding does not carry a setpoint over the limit it was planned for.
+_INSIDE = 1.0 - 1e-6
+# Of the tool speed limit: chords are a little shorter than the arcs they are cut from.
+_SPEED_MARGIN = 0.98
+# How long a limited solution may take to come to rest where it ends, s.
+_LONGEST_END = 30.0
+# Bisections towards a tool speed: the twelfth is within 0.03 % of a period's motion.
+_BISECTIONS = 12
+
+
+class Limiter:
+    """Follows desired joint positions, one a period, within position, velocity and acceleration.
+
+    A motion that keeps the limits is passed on untouched. Otherwise ruckig's time-optimal profile leads to it, with the
+    desired motion's own velocity as the velocity on arrival, and never so fast that it could not stop before a joint's
+    end. A setpoint that is not finite is passed on for the guard to refuse: there is nothing to bring within limits.
+
+    Args:
+        robot: Its position, velocity and acceleration limits hold.
+        period: Control period, s.
+        max_tool_speed: In m/s; None where the whole plan's time is stretched instead.
+    """
+
+    def __init__(self, robot: Robot, period: float, max_tool_speed: float | None = None) -> None:
+        n = robot.n
+        self._robot, self._period, self._max_tool_speed = robot, period, max_tool_speed
+        self._max_velocity = robot.max_velocity * _INSIDE
+        self._max_step = robot.max_acceleration * period * _INSIDE
+        self._otg = ruckig.Ruckig(n, period)
+        self._input, self._output = ruckig.InputParameter(n), ruckig.OutputParameter(n)
+        self._input.max_velocity = self._max_velocity.tolist()
+        # A little less than what the result is held to, which rounding would clip.
+        self._input.max_acceleration = [robot.max_acceleration * _INSIDE**2] * n
+        self._input.max_jerk = [np.inf] * n
+        self.reset(robot.home)
+
+    def reset(self, q: Array) -> None:
+        """Stand still at joint positions q (n,)."""
+        self._position = np.array(q, dtype=float)
+        # Of the last period on the average, and at its end.
+        self._velocity = self._last_velocity = np.zeros(self._robot.n)
+        self._goal = self._position
+
+    @property
+    def rests(self) -> bool:
+        """Whether the last setpoint is the desired one, and the arm may stop there without too large a jump."""
+        return bool(
+            np.array_equal(self._position, self._goal)
+            and np.all(np.abs(self._velocity) <= self._robot.max_velocity_jump)
+        )
+
+    def next(self, desired: Array) -> tuple[Array, bool]:
+        """The setpoint (n,) of this period, and whether it differs from the desired one."""
+        if not np.isfinite(desired).all():
+            return np.array(desired, dtype=float), True
+        goal = np.clip(desired, self._robot.position_min, self._robot.position_max)
+        lowest, highest = self._velocity_bounds()
+        velocity = (goal - self._position) / self._period
+        # Whoever catches up with the desired motion must also have its velocity, or would overshoot it.
+        joins = np.abs(velocity - (goal - self._goal) / self._period) <= self._max_step
+        if np.all((lowest - 1e-9 <= velocity) & (velocity <= highest + 1e-9) & joins):
+            position, last_velocity = goal, velocity
+        else:
+            position, last_velocity = self._toward(goal, lowest, highest)
+        if self._max_tool_speed is not None:
+            slower = self._slowed(position, lowest, highest)
+            if slower is not position:
+                position = slower
+                last_velocity = (position - self._position) / self._period
+        self._velocity, self._last_velocity = (position - self._position) / self._period, last_velocity
+        self._position, self._goal = position, goal
+        return position.copy(), not np.array_equal(position, desired)
+
+    def _velocity_bounds(self) -> tuple[Array, Array]:
+        """The lowest and highest velocity (n,) of the next period: within velocity, acceleration and room to stop."""
+        up = self._stoppable(self._robot.position_max - self._position)
+        down = self._stoppable(self._position - self._robot.position_min)
+        highest = np.minimum(np.minimum(self._velocity + self._max_step, self._max_velocity), up)
+        lowest = np.maximum(np.maximum(self._velocity - self._max_step, -self._max_velocity), -down)
+        return lowest, highest
+
+    def _stoppable(self, room: Array) -> Array:
+        """The highest velocity (n,) from which braking ends within `room` (n,), in rad.
+
+        A velocity v covers v T in its own period, (v - a T) T in the next, and so on for k periods more: the sum is
+        inverted for v.
+        """
+        unit = self._max_step * self._period
+        within = np.clip(room, 0.0, 1e6)  # joints without limits have infinite room
+        k = np.floor(0.5 * (np.sqrt(1.0 + 8.0 * within / unit) - 1.0))
+        return within / (self._period * (k + 1.0)) + 0.5 * self._max_step * k
+
+    def _moved(self, velocity: Array, lowest: Array, highest: Array) -> Array:
+        position = self._position + np.clip(velocity, lowest, highest) * self._period
+        return np.clip(position, self._robot.position_min, self._robot.position_max)
+
+    def _toward(self, goal: Array, lowest: Array, highest: Array) -> tuple[Array, Array]:
+        """Ruckig's next position and velocity (n,) on the way to the goal."""
+        arrival = np.clip((goal - self._goal) / self._period, -0.99 * self._max_velocity, 0.99 * self._max_velocity)
+        self._input.current_position = self._position.tolist()
+        self._input.current_velocity = self._last_velocity.tolist()
+        # Makes ruckig go on with the profile it has as long as the goal stays.
+        self._input.current_acceleration = self._output.new_acceleration
+        self._input.target_position = goal.tolist()
+        self._input.target_velocity = arrival.tolist()
+        if not self._updated():
+            position = self._moved(np.zeros(self._robot.n), lowest, highest)
+            return position, (position - self._position) / self._period
+        position = np.array(self._output.new_position)
+        velocity = (position - self._position) / self._period
+        if np.all((lowest <= velocity) & (velocity <= highest)):
+            return position, np.clip(self._output.new_velocity, -self._max_velocity, self._max_velocity)
+        position = self._moved(velocity, lowest, highest)
+        return position, (position - self._position) / self._period
+
+    def _updated(self) -> bool:
+        """Whether ruckig found a profile: with all joints arriving together or, where that fails, each by itself."""
+        for synchronization in (ruckig.Synchronization.Time, ruckig.Synchronization.No):
+            self._input.synchronization = synchronization
+            try:
+                self._otg.update(self._input, self._output)
+            except ruckig.RuckigError:
+                continue
+            return True
+        return False
+
+    def _slowed(self, position: Array, lowest: Array, highest: Array) -> Array:
+        """The position (n,) itself, or the nearest to it on the way from braking at which the tool is slow enough."""
+        assert self._max_tool_speed is not None
+        allowed = self._max_tool_speed * _INSIDE
+        if self._tool_speed(position) <= allowed:
+            return position
+        fastest = max(float(np.abs(self._velocity).max()), self._max_step)
+        braked = self._moved((1.0 - self._max_step / fastest) * self._velocity, lowest, highest)
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            slow = self._tool_speed(braked + middle * (position - braked)) <= allowed
+            low, high = (middle, high) if slow else (low, middle)
+        return braked + low * (position - braked)
+
+    def _tool_speed(self, position: Array) -> float:
+        return float(tool_speeds(self._robot, np.stack([self._position, position]), self._period)[0])
+
+
+def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
+    """Speed of the TCP (T - 1,) in m/s between joint positions (T, n) one period apart."""
+    points = tool_path(robot, setpoints)[:, :3]
+    return np.linalg.norm(np.diff(points, axis=0), axis=1) / period
+
+
+def limited(robot: Robot, solution: Array, period: float) -> tuple[Array, NDArray[np.bool_]]:
+    """A whole solution (T, n) brought within velocity and acceleration, and which of its setpoints changed.
+
+    Returns:
+        Setpoints and flags, (T,) of each or more: the last position is held until the setpoints have come to it.
+    """
+    limiter = Limiter(robot, period)
+    limiter.reset(solution[0])
+    steps = [limiter.next(q) for q in solution]
+    longest = len(solution) + int(_LONGEST_END / period)
+    while not limiter.rests and len(steps) < longest:
+        steps.append(limiter.next(solution[-1]))
+    return np.array([q for q, _ in steps]), np.array([changed for _, changed in steps])
+
+
+def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:
+    """When each setpoint (T, n) is due so that the tool keeps within its speed, s (T,).
+
+    The clock slows smoothly before a stretch that is too fast and picks up after it.
+    """
+    speeds = tool_speeds(robot, setpoints, period)
+    rate = np.minimum(1.0, _SPEED_MARGIN * max_tool_speed / np.maximum(speeds, 1e-12))
+    # At most this much change of the clock's rate per period, so that slowing adds little acceleration of its own.
+    slope = 2.0 * period
+    for k in range(1, len(rate)):
+        rate[k] = min(rate[k], rate[k - 1] + slope)
+    for k in range(len(rate) - 2, -1, -1):
+        rate[k] = min(rate[k], rate[k + 1] + slope)
+    return np.concatenate([[0.0], np.cumsum(period / rate)])

@@ -1,0 +1,235 @@
+"""A scenario becomes a plan: every setpoint solved, limited and checked before anything moves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
+from simbridge.ik.forward_dynamics import TOLERANCE
+from simbridge.ik.solver import Solver
+from simbridge.planning.check import Peaks, check_reach, check_setpoints
+from simbridge.planning.limiter import limited, stretched_times, tool_speeds
+from simbridge.planning.scenario import OnLimits, Scenario
+from simbridge.robot import Robot
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.text import away, degrees, listed
+from simbridge.trajectory import Hold, Sampling, Trajectory
+
+Array = NDArray[np.float64]
+
+# Most control periods in a plan: hours, and a few GB of memory.
+_MOST_SAMPLES = 10_000_000
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Setpoints at the control period, with all that is needed to measure how they were tracked.
+
+    Sample k belongs to the instant k * period: target, solution and setpoint alike.
+
+    Attributes:
+        checksum: Of the kinematics it was solved with (`Robot.checksum`).
+        period: Control period, s.
+        trajectory: The sampled path, speed scale applied.
+        hold: What the target is between samples.
+        given: The samples that the solver is given of the trajectory, as a low-rate or noisy source has them; None for
+            the trajectory itself.
+        trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
+            was stretched for tool speed.
+        solution: The solver's joint positions (T, n), rad.
+        setpoints: Joint positions to send (T, n), rad.
+        limited: Which setpoints the limiter changed (T,).
+    """
+
+    checksum: str
+    period: float
+    trajectory: Trajectory
+    hold: Hold
+    trajectory_times: Array
+    solution: Array
+    setpoints: Array
+    limited: NDArray[np.bool_]
+    given: Trajectory | None = None
+
+    def __post_init__(self) -> None:
+        for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
+            array.setflags(write=False)
+
+    @property
+    def samples(self) -> int:
+        return len(self.setpoints)
+
+    @property
+    def duration(self) -> float:
+        """From the first sample to the last, s."""
+        return (self.samples - 1) * self.period
+
+    @cached_property
+    def times(self) -> Array:
+        """When each sample is due (T,), s since the start."""
+        return np.arange(self.samples, dtype=float) * self.period
+
+    @cached_property
+    def targets(self) -> Array:
+        """The pose (T, 7) the solver was stepped towards at each sample."""
+        return self.target(self.trajectory_times)
+
+    def target(self, times: Array) -> Array:
+        """What the solver is given (K, 7) at instants of the trajectory (K,), s."""
+        return (self.given or self.trajectory).target(times, self.hold)
+
+    def reference(self, times: Array) -> Array:
+        """The continuous path (K, 7) at instants of the plan's clock (K,), s."""
+        return self.trajectory.reference(np.interp(times, self.times, self.trajectory_times))
+
+
+def make_plan(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    *,
+    period: float | None = None,
+    hold: Hold | None = None,
+    speed_scale: float = 1.0,
+    on_limits: OnLimits | None = None,
+    sampling: Sampling | None = None,
+    max_tool_speed: float | None = None,
+    surroundings: Surroundings = BARE_FLOOR,
+    replay: Plan | None = None,
+) -> tuple[Plan, Peaks]:
+    """Solve and check a scenario.
+
+    Args:
+        robot: The arm.
+        scenario: What to track.
+        solver: Made for the same arm.
+        period: Control period, s; the robot's own by default.
+        hold: What the target is between samples, in place of the scenario's.
+        speed_scale: Above 0; 0.2 plays the trajectory at a fifth of its speed.
+        on_limits: "refuse" or "limit" in place of the scenario's.
+        sampling: How the solver's targets are sampled, in place of the scenario's; with it the hold is zero-order
+            unless one is given, since a source that is sampled does not know its next sample.
+        max_tool_speed: In m/s; the robot's by default.
+        surroundings: What it must not touch.
+        replay: An earlier plan for the same kinematics and period, checked again instead of solving anew.
+
+    Returns:
+        The plan, and the peaks that the check found on the way.
+
+    Raises:
+        PlanRefused: One of its subclasses says which rule, at which sample, by how much.
+    """
+    period = robot.period if period is None else period
+    max_tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
+    if sampling is not None:
+        scenario = replace(scenario, sampling=sampling, hold="zero-order")
+    plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
+    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
+    return plan, peaks
+
+
+def _solved(
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    period: float,
+    hold: Hold | None,
+    speed_scale: float,
+    on_limits: OnLimits | None,
+    max_tool_speed: float,
+) -> Plan:
+    trajectory = scenario.trajectory.slowed(speed_scale)
+    hold = hold or scenario.hold
+    count = _samples(trajectory, period)
+    given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
+    start = _start(robot, given, solver)
+    # The last sample may lie past the trajectory's end by less than a period: it belongs to the end.
+    times = np.minimum(np.arange(count) * period, trajectory.duration)
+    targets = given.target(times, hold)
+    check_reach(solver.reaching, given, times, targets, start)
+    solution = solver.track(targets, start)
+    setpoints, changed = solution, np.zeros(count, dtype=bool)
+    if (on_limits or scenario.on_limits) == "limit":
+        setpoints, changed = limited(robot, solution, period)
+        late = (0, len(setpoints) - count)
+        times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
+        solution, setpoints, changed, times = _stretched(
+            robot, solution, setpoints, changed, times, period, max_tool_speed
+        )
+    sampled = None if given is trajectory else given
+    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
+
+
+def _samples(trajectory: Trajectory, period: float) -> int:
+    if not (math.isfinite(period) and period > 0.0):
+        raise InvalidParameter("period", period, "a positive number of seconds")
+    periods = trajectory.duration / period
+    if periods > _MOST_SAMPLES:
+        raise InvalidTrajectory(
+            f"it lasts {trajectory.duration:.4g} s, which is {periods:.3g} control periods of {period:g} s; at most "
+            f"{_MOST_SAMPLES:.0e} can be planned. Are its times in seconds, and is the speed scale as meant?",
+            field="time",
+            source=trajectory.source,
+        )
+    return math.ceil(periods - 1e-9) + 1
+
+
+def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
+    """The plan's first joints: solved from home, never from the measured arm, so that a plan is the same everywhere."""
+    solver = solver.reaching
+    solution = solver.solve(trajectory.start, robot.home)
+    outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
+    # `solve` asks for more than the reach check asks of every target; that much is enough of the first, too.
+    attained = solution.distance <= TOLERANCE[0] and solution.angle <= TOLERANCE[1]
+    if solution.converged or (attained and not len(outside)):
+        return solution.q
+    # The reach check words the refusal, with what it knows of the other targets.
+    times = np.zeros(1)
+    check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
+    reason = f"the nearest posture found to the first target stays {away(solution.distance, solution.angle)} away"
+    if attained:
+        beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
+        reason = f"the first target can only be attained outside of the joint limits ({beyond})"
+    raise TargetOutOfReach(
+        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture (--home).",
+        sample=0,
+        time=0.0,
+        distance=solution.distance,
+        angle=solution.angle,
+    )
+
+
+def _stretched(
+    robot: Robot,
+    solution: Array,
+    setpoints: Array,
+    changed: NDArray[np.bool_],
+    times: Array,
+    period: float,
+    max_tool_speed: float,
+) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+    """The same joint path with its time stretched wherever the tool would be too fast."""
+    before = np.arange(len(setpoints), dtype=float) * period
+    # Which instant of the unstretched motion each setpoint belongs to.
+    instants, path = before, setpoints
+    for _ in range(10):
+        if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:
+            break
+        due = stretched_times(robot, path, period, max_tool_speed)
+        count = int(np.ceil(due[-1] / period - 1e-9)) + 1
+        instants = np.interp(np.minimum(np.arange(count) * period, due[-1]), due, instants)
+        path = _at(instants, before, setpoints)
+    if instants is before:
+        return solution, setpoints, changed, times
+    changed = np.interp(instants, before, changed.astype(float)) > 0.0
+    return _at(instants, before, solution), path, changed, np.interp(instants, before, times)
+
+
+def _at(instants: Array, times: Array, joints: Array) -> Array:
+    return np.stack([np.interp(instants, times, joint) for joint in joints.T], axis=1)

@@ -1,0 +1,182 @@
+"""Scenarios: a trajectory with the settings it is meant to be run with, from a script, by name, or from a file."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal, get_args
+
+from simbridge.errors import InvalidParameter, ScenarioError, UnknownName
+from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
+from simbridge.resources import scenario_files
+from simbridge.robot import Robot
+from simbridge.robot.kinematics import tool_path
+from simbridge.trajectory import Hold, Sampling, Trajectory
+from simbridge.trajectory.files import Reading, check_frame, read_recording
+
+OnLimits = Literal["refuse", "limit"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What to track, and how.
+
+    Attributes:
+        trajectory: The sampled path of the TCP in base_link.
+        description: One line for people.
+        hold: What the target is between samples: "linear" (a replay knows the next sample) or "zero-order" (a live,
+            low-rate source does not).
+        on_limits: Past velocity, acceleration or tool speed: "refuse" the plan, or "limit" the setpoints.
+        solver: The solver's settings, unless the command line gives others; or a function of joint positions (n,) and
+            a target pose that returns the next joint positions (n,), see `CallableSolver`.
+        name: The script's or file's name if left empty.
+        sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
+            itself. Errors are measured against the trajectory all the same.
+
+    Raises:
+        InvalidParameter: One of them is of another kind.
+    """
+
+    trajectory: Trajectory
+    description: str = ""
+    hold: Hold = "linear"
+    on_limits: OnLimits = "refuse"
+    solver: SolverParameters | Callable[..., Any] = field(default_factory=ForwardDynamicsParameters)
+    name: str = ""
+    sampling: Sampling | None = None
+
+    def __post_init__(self) -> None:
+        needed = {
+            "trajectory": (isinstance(self.trajectory, Trajectory), "a simbridge.Trajectory"),
+            "description": (isinstance(self.description, str), "text"),
+            "hold": (self.hold in get_args(Hold), "linear or zero-order"),
+            "on_limits": (self.on_limits in get_args(OnLimits), "refuse or limit"),
+            "solver": (
+                isinstance(self.solver, tuple(SOLVERS.values())) or (_is_function(self.solver)),
+                "settings, as of ForwardDynamicsParameters, or a function",
+            ),
+            "sampling": (self.sampling is None or isinstance(self.sampling, Sampling), "a Sampling, or None"),
+            "name": (isinstance(self.name, str) and os.sep not in self.name, "text without a slash"),
+        }
+        for name, (right, what) in needed.items():
+            if not right:
+                raise InvalidParameter(f"scenario's {name}", getattr(self, name), what)
+
+
+def _is_function(value: object) -> bool:
+    # A class, such as that of the settings themselves, can be called too.
+    return callable(value) and not isinstance(value, type)
+
+
+def load_scenario(
+    given: str | os.PathLike[str], robot: Robot, reading: Reading | None = None, *, any_frame: bool = False
+) -> Scenario:
+    """Find a scenario by its name, or make it from a script or from a file of samples.
+
+    Args:
+        given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
+        robot: The arm it will run on.
+        reading: In which frame the poses are given, and how a file is read; in base_link by default. A script says
+            itself where its poses are: only its frame may be chosen.
+        any_frame: Let pass what a file says of another frame than the reading's.
+
+    Raises:
+        UnknownName: There is no such scenario; the nearest is named.
+        ScenarioError: The script fails, or does not define `scenario(robot)`.
+        InputFileError: The file cannot be read, or its poses are in a frame that nothing relates to base_link.
+        InvalidParameter: The reading holds what only a file can have, and there is none.
+    """
+    reading = reading or Reading()
+    files = scenario_files()
+    text = os.fspath(given)
+    path = files.get(text) or Path(text)
+    if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
+        raise UnknownName("scenario", text, files, "A script or file of your own is given by its path: ./mine.py.")
+    if path.suffix == ".py":
+        if not reading.plain:
+            raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor and --topic")
+        scenario = _from_script(path, robot)
+        if reading.frame == "base":
+            scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
+    else:
+        recorded, said = read_recording(path, reading.topic)
+        if not any_frame:
+            check_frame(path, said, reading)
+        trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
+        scenario = Scenario(trajectory, description=f"Samples of {path.name}")
+    return scenario if scenario.name else replace(scenario, name=path.stem)
+
+
+def describe(path: Path) -> str:
+    """The first line of a scenario script's docstring, read without running it."""
+    import ast
+
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]
+
+
+def _from_script(path: Path, robot: Robot) -> Scenario:
+    if not path.is_file():
+        raise ScenarioError(path, "there is no such file")
+    with _imported(path) as module:
+        build = getattr(module, "scenario", None)
+        if not callable(build):
+            raise ScenarioError(path, "it must define a function scenario(robot) that returns a simbridge.Scenario")
+        try:
+            made = build(robot)
+        except (Exception, SystemExit) as error:
+            raise _script_error(path, error) from error
+    if not isinstance(made, Scenario):
+        raise ScenarioError(path, f"scenario(robot) returned {type(made).__name__}, not a simbridge.Scenario")
+    return made
+
+
+def is_being_loaded(path: str | os.PathLike[str]) -> bool:
+    """Whether `load_scenario` is running this script just now."""
+    return _module_name(Path(path)) in sys.modules
+
+
+def _module_name(path: Path) -> str:
+    return f"simbridge_scenario_{path.stem}"
+
+
+@contextlib.contextmanager
+def _imported(path: Path) -> Iterator[ModuleType]:
+    """The script as a module; like `python script.py` it finds the modules beside it."""
+    location = os.path.abspath(path)
+    spec = importlib.util.spec_from_file_location(_module_name(path), location)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    beside = os.path.dirname(location)
+    sys.path.insert(0, beside)
+    # Where dataclasses and the like look for the module that defines them.
+    sys.modules[spec.name] = module
+    try:
+        try:
+            spec.loader.exec_module(module)
+        except (Exception, SystemExit) as error:
+            raise _script_error(path, error) from error
+        yield module
+    finally:
+        del sys.modules[spec.name]
+        with contextlib.suppress(ValueError):
+            sys.path.remove(beside)
+
+
+def _script_error(path: Path, error: BaseException) -> ScenarioError:
+    location = os.path.abspath(path)
+    inside = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == location]
+    line = inside[-1].lineno if inside else None
+    reason = str(error)
+    if isinstance(error, SyntaxError):
+        reason = error.msg
+        if error.filename == location:
+            line = error.lineno
+    return ScenarioError(path, f"{type(error).__name__}: {reason}".rstrip(".: "), line=line)

@@ -1,0 +1,102 @@
+"""Where on the path the error is: the path, coloured by it."""
+
+from __future__ import annotations
+
+import math
+
+import matplotlib
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.report.charts import map_of
+from simbridge.report.drawing import Drawing, as_written, dots, mark
+from simbridge.report.timeline import thinned_path
+from simbridge.report.views import PIECES, VIEWS, Paths, View, framed, prepare_axes
+from simbridge.text import NO_BREAK
+
+Array = NDArray[np.float64]
+
+# At most so many colours: more cannot be told apart.
+LEVELS = 8
+# Smaller errors, in mm, all have one colour.
+LEAST = 1e-4
+
+
+def coloured_path(paths: Paths, error: Array, stamps: Array) -> tuple[View, tuple[str, ...], str]:
+    """The reference, coloured by the tracking error (T,) in mm that was made at stamps (T,); the worst lies on top."""
+    extent = np.ptp(paths.reference, axis=0)
+    view = max(VIEWS, key=lambda v: (min(extent[v.right], extent[v.up]), extent[v.right] + extent[v.up]))
+    drawing = Drawing(531, 410)
+    frame = framed(view, paths.reference, paths.reference[0], 531 - 154, 410 - 64)
+    axes = drawing.axes(54, 40, 100, 24)
+    prepare_axes(axes, view, frame)
+    edges = colour_steps(error)
+    colours = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
+    places = paths.reference[:, [view.right, view.up]] - np.array(frame.origin)
+    level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
+    kept = thinned_path(places, PIECES)
+    for number, colour in enumerate(colours):
+        inside = level[kept] == number
+        # A piece ends where the next one begins.
+        inside[1:] |= inside[:-1]
+        axes.plot(
+            *np.where(inside[:, None], places[kept], np.nan).T,
+            color=tuple(colour),
+            linewidth=3.0 + 2.0 * number / len(colours),
+            marker=dots(len(error)),
+            solid_capstyle="round",
+        )
+    mark(axes, places[0], "o")
+    mark(axes, places[paths.worst], "X")
+    bar = drawing.axes(531 - 76, 60, 58, 28)
+    steps = np.arange(len(colours))
+    bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=colours)
+    bar.set_xlim(-0.5, 0.5)
+    bar.set_ylim(0, len(steps))
+    bar.grid(False)
+    bar.set_xticks([])
+    bar.yaxis.tick_right()
+    bar.set_yticks(range(len(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges])
+    bar.spines[:].set_visible(False)
+    bar.set_title("mm", fontsize=11.0, loc="left")
+    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
+    told = {f"error|{NO_BREAK}mm": error[kept]}
+    told |= {f"{'xyz'[i]}|{NO_BREAK}mm": paths.reference[kept, i] for i in range(3)}
+    places = drawing.places(axes, places[kept])
+    return view, frame.notes, map_of(drawing.svg("map", label), places, stamps[kept], told)
+
+
+def _piecewise_largest(error: Array) -> Array:
+    """The error (T,), over long paths the largest of each piece."""
+    size = -(-len(error) // PIECES)
+    padded = np.concatenate([error, np.full(-len(error) % size, error[-1])]).reshape(-1, size)
+    return np.repeat(padded.max(axis=1), size)[: len(error)]
+
+
+def colour_steps(error: Array) -> Array:
+    """The errors, in mm, at which one colour gives way to the next: round numbers, from 0 to the largest error (T,).
+
+    They are evenly spaced unless a few peaks would then leave all the rest in the first colour.
+    """
+    worst, usual = float(error.max()), float(np.median(error))
+    if worst < LEAST:
+        return np.array([0.0, LEAST])
+    if worst <= 20.0 * usual:
+        step = next(step for step in _round_numbers((1.0, 2.0, 2.5, 5.0), worst) if worst <= LEVELS * step)
+        inner = step * np.arange(1, LEVELS + 1)
+    else:
+        least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, LEAST)
+        mantissas = next(m for m in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)) if _between(m, least, worst) < LEVELS)
+        inner = np.array([edge for edge in _round_numbers(mantissas, worst) if edge > least])
+    # The last colour is not worth a step if it would be hardly wider than the rounding of its numbers.
+    return np.concatenate([[0.0], inner[inner < 0.98 * worst], [worst]])
+
+
+def _round_numbers(mantissas: tuple[float, ...], largest: float) -> list[float]:
+    """Increasing, over some six decades up to the one of `largest`."""
+    last = math.floor(math.log10(largest))
+    return [m * 10.0**decade for decade in range(last - 6, last + 1) for m in mantissas]
+
+
+def _between(mantissas: tuple[float, ...], least: float, largest: float) -> int:
+    return sum(least < number < largest for number in _round_numbers(mantissas, largest))

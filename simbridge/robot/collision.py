@@ -1,0 +1,262 @@
+"""Clearance of a posture: link against link, and links against the floor and what else stands around the arm.
+
+Links are the capsules and cylinders of the robot's description. A sequence of postures is not tested one by one: while
+two bodies that were d apart have moved less than d against each other, they cannot touch.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import coal
+import numpy as np
+import pinocchio as pin
+
+from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
+from simbridge.robot import Robot, Shape
+from simbridge.robot.obstacles import BARE_FLOOR, Capsule, Surroundings
+from simbridge.robot.robot import Array
+from simbridge.robot.urdf_writer import axis_frame
+
+TOOL = "the tool"
+TOOL_RADIUS = 0.01  # m
+FLOOR = "the floor"
+# Who owns a body: a link by its index, or one of these three.
+_FLOOR_OWNER, _ZONE_OWNER, _BASE_OWNER = -3, -2, -1
+# Kept from everything, m: the shapes follow the true surfaces to about this much.
+MARGIN = 0.005
+# So many postures are compared with the last tested one at once.
+_CHUNK = 256
+
+
+@dataclass(frozen=True)
+class Clearance:
+    """The nearest two bodies of a posture.
+
+    Attributes:
+        distance: m; negative when they overlap.
+        bodies: Their names; the second may be the floor, a box or a plane.
+        zone: The name of that box or plane; None when it is neither.
+    """
+
+    distance: float
+    bodies: tuple[str, str]
+    zone: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Such as "link_1 would be 12 mm inside the floor (5 mm are kept)"."""
+        depth = f"{abs(self.distance) * 1e3:.0f} mm {'inside' if self.distance < 0.0 else 'from'}"
+        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} ({MARGIN * 1e3:.0f} mm are kept)"
+
+
+@dataclass(frozen=True)
+class _Body:
+    """A solid shape, the floor, or a box or plane to keep out of.
+
+    Attributes:
+        name: Of its link, or what people call it.
+        owner: Index of its link, or one of the three above.
+        extent: The largest distance of its points from the origin of its joint, m.
+        radius: The largest distance of its points from the axis of its joint, m.
+        zone: Its name as a box or plane, else None.
+    """
+
+    name: str
+    owner: int
+    extent: float = 0.0
+    radius: float = 0.0
+    zone: str | None = None
+
+
+class CollisionModel:
+    """The solid shapes of an arm and its tool, among what stands around them.
+
+    Neighbouring links are not tested against each other, nor are links that touch at the robot's own home: those
+    are built that way.
+
+    Args:
+        robot: The arm.
+        surroundings: Floor, boxes, planes and the tool's shape.
+    """
+
+    def __init__(self, robot: Robot, surroundings: Surroundings = BARE_FLOOR) -> None:
+        self.robot = robot
+        self._model, self._data = robot.model, robot.model.createData()
+        self._geometry = pin.GeometryModel()
+        self._bodies: list[_Body] = []
+        self._add_zones(surroundings)
+        self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
+        for index, link in enumerate(robot.links):
+            self._add_shapes(link.name, index, link.shapes, link.placement)
+        self._add_tool(surroundings.tool)
+        self._pairs = self._find_pairs()
+        self._buffers = self._geometry.createData()
+
+    def _add_zones(self, surroundings: Surroundings) -> None:
+        if surroundings.floor is not None:
+            self._add(_Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(surroundings.floor)))
+        for box in surroundings.boxes:
+            at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
+            self._add(_Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at)
+        for plane in surroundings.planes:
+            normal = np.array(plane.normal) / np.linalg.norm(plane.normal)
+            behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
+            self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)
+
+    def _add_tool(self, capsules: tuple[Capsule, ...]) -> None:
+        """A rod from the flange to the TCP stands for a tool whose shape is not known."""
+        tip = tuple(self.robot.tcp.translation.tolist())
+        if not capsules and any(tip):
+            capsules = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),)
+        shapes = tuple(Shape("capsule", part.start, part.end, part.radius) for part in capsules)
+        self._add_shapes(TOOL, self.robot.n - 1, shapes, self.robot.tool0)
+
+    def _add(self, body: _Body, shape: coal.ShapeBase, placement: pin.SE3 | None = None) -> None:
+        joint = max(body.owner, _BASE_OWNER) + 1
+        at = pin.SE3.Identity() if placement is None else placement
+        self._geometry.addGeometryObject(pin.GeometryObject(f"{len(self._bodies)}", joint, at, shape))
+        self._bodies.append(body)
+
+    def _add_shapes(self, name: str, owner: int, shapes: tuple[Shape, ...], frame: pin.SE3) -> None:
+        for shape in shapes:
+            if shape.solid:
+                middle, length = axis_frame(shape)
+                ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
+                extent = float(np.linalg.norm(ends, axis=1).max()) + shape.radius
+                radius = float(np.linalg.norm(ends[:, :2], axis=1).max()) + shape.radius
+                kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
+                self._add(_Body(name, owner, extent, radius), kind(shape.radius, length), frame * middle)
+
+    def _find_pairs(self) -> list[tuple[_Body, _Body]]:
+        """Add the pairs to test to the geometry; in each, the second body moves when seen from the first."""
+        for first, second in itertools.combinations(range(len(self._bodies)), 2):
+            one, other = self._bodies[first].owner, self._bodies[second].owner
+            # The base and the first link stand on the floor; the base stands still.
+            if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
+                self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        self._buffers = self._geometry.createData()
+        at_home = self._distances(self.robot.home if self.robot.built is None else self.robot.built)
+        found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
+        self._geometry.removeAllCollisionPairs()
+        kept = [
+            pair
+            for pair, distance in zip(found, at_home, strict=True)
+            if distance > MARGIN or not self._is_built(*(self._bodies[index] for index in pair))
+        ]
+        for first, second in kept:
+            self._geometry.addCollisionPair(pin.CollisionPair(first, second))
+        return [(self._bodies[first], self._bodies[second]) for first, second in kept]
+
+    @staticmethod
+    def _is_built(first: _Body, second: _Body) -> bool:
+        """Whether both belong to the arm as its maker built it; its tool and its surroundings do not."""
+        return first.owner >= _BASE_OWNER and TOOL not in (first.name, second.name)
+
+    def _distances(self, q: Array) -> Array:
+        """The distance of every pair (pairs,) at joint positions q (n,), m."""
+        pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
+        return np.array([result.min_distance for result in self._buffers.distanceResults])
+
+    def _nearest(self, distances: Array) -> Clearance:
+        index = int(np.argmin(distances))
+        first, second = self._pairs[index]
+        if first.owner < _BASE_OWNER:
+            first, second = second, first
+        return Clearance(float(distances[index]), (first.name, second.name), second.zone)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of shapes are tested; zero for an arm without shapes."""
+        return len(self._pairs)
+
+    def clearance(self, q: Array) -> Clearance | None:
+        """The nearest pair at joint positions q (n,); None when there is nothing to test."""
+        return self._nearest(self._distances(q)) if self.pairs else None
+
+    def check(self, setpoints: Array, period: float) -> Clearance | None:
+        """Refuse a sequence of postures (T, n) that comes closer than 5 mm to itself, the floor, a box or a plane.
+
+        Returns:
+            The smallest clearance that was measured on the way (an upper bound of the smallest there is).
+
+        Raises:
+            FloorCollision, KeepOutViolation, SelfCollision: Name the first sample, its time and the links.
+        """
+        if not self.pairs:
+            return None
+        levers = self._levers(np.abs(setpoints).max(axis=0))
+        smallest = Clearance(np.inf, ("", ""))
+        sample = 0
+        while sample < len(setpoints):
+            distances = self._distances(setpoints[sample])
+            found = self._nearest(distances)
+            if not found.distance >= MARGIN:
+                raise _refusal(found, sample, sample * period)
+            smallest = min(smallest, found, key=lambda clearance: clearance.distance)
+            sample = _first_near(setpoints, sample, levers, distances - MARGIN)
+        return smallest
+
+    def _levers(self, farthest: Array) -> Array:
+        """How far a unit of each joint can at most move a pair's bodies against each other (pairs, n), m.
+
+        Args:
+            farthest: The largest absolute position of each joint (n,): a slide lengthens what a turn before it moves.
+        """
+        prismatic, n = self.robot.prismatic, self.robot.n
+        slides = np.where(prismatic, farthest, 0.0)
+        # From each joint to the next: along the way, and away from the first one's axis.
+        steps = np.linalg.norm(self.robot.placements[:n, :3, 3], axis=1) + slides
+        aside = np.linalg.norm(self.robot.placements[:n, :2, 3], axis=1) + slides
+        levers = np.zeros((self.pairs, n))
+        for row, (first, second) in zip(levers, self._pairs, strict=True):
+            last = second.owner
+            for joint in range(max(first.owner, _BASE_OWNER) + 1, last + 1):
+                if prismatic[joint]:
+                    row[joint] = 1.0
+                elif joint == last:
+                    row[joint] = second.radius
+                else:
+                    row[joint] = aside[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
+        return levers
+
+
+def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> int:
+    """The first posture after `anchor` in which a pair may have come nearer by what is free (pairs,), m."""
+    for begin in range(anchor + 1, len(setpoints), _CHUNK):
+        moved = np.abs(setpoints[begin : begin + _CHUNK] - setpoints[anchor]) @ levers.T
+        near = ~(moved < free).all(axis=1)
+        if near.any():
+            return begin + int(np.argmax(near))
+    return len(setpoints)
+
+
+def _refusal(found: Clearance, sample: int, time: float) -> PlanRefused:
+    first, second = found.bodies
+    what = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.words}."
+    if found.zone is not None:
+        return KeepOutViolation(
+            f"{what} Move the trajectory away from it, begin from another posture (--home), or mend the cell file.",
+            sample=sample,
+            time=time,
+            clearance=found.distance,
+            link=first,
+            zone=found.zone,
+        )
+    if second == FLOOR:
+        return FloorCollision(
+            f"{what} Raise the trajectory, or say where the floor is with --floor HEIGHT (base_link's plane, 0, by "
+            "default; none for no floor).",
+            sample=sample,
+            time=time,
+            clearance=found.distance,
+            link=first,
+        )
+    return SelfCollision(
+        f"{what} Move the trajectory away from the arm's own body, or begin from another posture (--home).",
+        sample=sample,
+        time=time,
+        distance=found.distance,
+        links=found.bodies,
+    )

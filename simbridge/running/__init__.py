@@ -1,0 +1,1 @@
+"""Where the parts meet: one run, repeated runs, a live session."""

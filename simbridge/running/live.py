@@ -1,0 +1,184 @@
+"""A live arm: one target a period goes through the same parts as a replayed plan."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from simbridge.backends import ArmState, Backend
+from simbridge.backends.operator_confirmation import Ask
+from simbridge.errors import GuardViolation
+from simbridge.ik.solver import Array, Solver, Target
+from simbridge.planning.limiter import Limiter
+from simbridge.robot import Robot
+from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+
+
+class LiveArm:
+    """An arm that follows targets as they come: solver, limiter and guard inside. A context manager.
+
+    The solver begins at the arm's measured joints. Setpoints past velocity, acceleration or tool speed are limited;
+    one that comes closer than 5 mm to its surroundings or to the arm itself, or that the guard refuses, stops the arm.
+
+    Args:
+        backend: Not yet entered.
+        solver: Made for the same arm.
+        max_tool_speed: m/s; the robot's by default.
+        surroundings: What it must not touch.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        solver: Solver,
+        max_tool_speed: float | None = None,
+        surroundings: Surroundings = BARE_FLOOR,
+    ) -> None:
+        self._backend = backend
+        self._solver = solver
+        robot = solver.robot
+        speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
+        self._limiter = Limiter(robot, backend.period, speed)
+        self._collisions = CollisionModel(robot, surroundings)
+        self._refused = False
+        self._next = robot.home
+        self._states: Iterator[ArmState] | None = None
+
+    @property
+    def period(self) -> float:
+        """Control period, s: one call of `servo` takes the arm this much further."""
+        return self._backend.period
+
+    def __enter__(self) -> LiveArm:
+        self._backend.__enter__()
+        try:
+            self._begin()
+        except BaseException as error:
+            self._backend.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self._end_stream()
+        finally:
+            self._backend.__exit__(kind, error, trace)
+
+    def _begin(self) -> None:
+        q = self._backend.read().q
+        self._solver.reset(q)
+        self._limiter.reset(q)
+
+    def _end_stream(self) -> None:
+        if self._states is not None:
+            # Closing the stream stops the arm.
+            self._states.close()  # type: ignore[attr-defined]
+            self._states = None
+
+    def _setpoints(self) -> Iterator[Array]:
+        while True:
+            yield self._next
+
+    def read(self) -> ArmState:
+        """The arm as it is now."""
+        return self._backend.read()
+
+    def move_to(self, q: Array) -> None:
+        """Bring the arm to joint positions q (n,), rad, by a slow, checked joint move.
+
+        Raises:
+            PlanRefused: The straight way there in joint space breaks a limit or touches something.
+        """
+        self._end_stream()
+        self._backend.move_to(np.asarray(q, dtype=float))
+        self._begin()
+
+    def servo(self, target: Target) -> ArmState:
+        """Go one control period towards a target pose of the TCP in base_link.
+
+        Returns:
+            The state at the end of the period; `setpoint` is what was really sent.
+
+        Raises:
+            InvalidParameter: The target is not a pose.
+            GuardViolation: The setpoint was not let out. The arm was stopped; `recover()` begins anew.
+        """
+        if self._refused:
+            raise GuardViolation("The arm was stopped before a collision; call recover() first.", rule="latched")
+        setpoint, _ = self._limiter.next(self._solver.step(target))
+        self._check_clearance(setpoint)
+        self._next = setpoint
+        if self._states is None:
+            self._states = self._backend.stream(self._setpoints())
+        try:
+            return next(self._states)
+        except BaseException:
+            # A generator that raised is finished; the next setpoint needs a new one, after recover().
+            self._states = None
+            raise
+
+    def _check_clearance(self, setpoint: Array) -> None:
+        found = self._collisions.clearance(setpoint) if np.isfinite(setpoint).all() else None
+        if found is None or found.distance >= MARGIN:
+            return
+        self._refused = True
+        self._end_stream()
+        raise GuardViolation(
+            f"A setpoint was refused and the arm stopped: {found.words}.",
+            rule="collision",
+            value=found.distance,
+            limit=MARGIN,
+        )
+
+    def recover(self) -> None:
+        """After a stop: begin anew from the measured joints. Nothing moves before the next target."""
+        self._end_stream()
+        self._refused = False
+        self._backend.recover()
+        self._begin()
+
+
+def connect(
+    backend: str = "pybullet",
+    *,
+    robot: Robot | str | os.PathLike[str] | None = None,
+    solver: Solver | None = None,
+    ask: Ask | None = None,
+    **choices: Any,
+) -> LiveArm:
+    """A live arm, to be entered with `with`.
+
+    On "ursim" and "real" the state that `servo` returns is the newest, which belongs to the setpoint before; a call
+    that comes more than 100 ms after the last stops the arm.
+
+    Args:
+        backend: "pybullet", "ursim" or "real".
+        robot: A `Robot`, a name or a file; the cell's or else ur10 by default. Ignored when a solver is given, which
+            has its own.
+        solver: The paper's solver by default.
+        ask: Shows facts and asks a question before a real arm moves; without it only a cell file can answer.
+        choices: Fields of `Options` that are not the scenario's: host="192.168.1.10", cell=..., max_tool_speed=0.1, ...
+
+    Raises:
+        UnknownName: There is no such backend or robot.
+        InvalidParameter: What was given makes no sense, or contradicts the cell.
+        ControllerError: One of its subclasses: the controller cannot be used.
+    """
+    from simbridge.ik.forward_dynamics import ForwardDynamics
+    from simbridge.planning.options import Options
+    from simbridge.running.runner import met_arm, open_backend
+
+    _, arm, options = met_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    return LiveArm(
+        open_backend(backend, arm, options, ask=ask),
+        solver or ForwardDynamics(arm),
+        options.max_tool_speed,
+        options.surroundings,
+    )

@@ -1,0 +1,72 @@
+"""From a plan and an arm's state to a line of the log."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from simbridge.backends import ArmState
+from simbridge.planning.plan import Plan
+from simbridge.recording.log import Sample
+
+
+def log_facts(settings: dict[str, Any]) -> dict[str, str]:
+    """What the log itself says about the run, so that it can be told apart without its directory."""
+    return {
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
+        "simbridge": settings["versions"]["simbridge"],
+    }
+
+
+class Samples:
+    """Makes the log's lines of one run: what was wanted from the plan, what happened from the arm.
+
+    Args:
+        plan: What is executed. Its first setpoint is due at stamp 0.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._first_tick: int | None = None
+
+    def of(self, state: ArmState) -> Sample:
+        """The line for a state; the first state's sequence number says how far the run has come by then."""
+        tick = round(state.timestamp / self._plan.period)
+        if self._first_tick is None:
+            self._first_tick = tick - state.sequence
+        # The controller's time, not the count of setpoints: where a setpoint came late, the two part.
+        return _sample(self._plan, state, (tick - self._first_tick) * self._plan.period)
+
+
+def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
+    position = state.plan_time / plan.period
+    # Between two samples of the plan, where a controller scales the speed; rounding is no such place.
+    at = round(position) if abs(position - round(position)) < 1e-9 else position
+    below, above = math.floor(at), math.ceil(at)
+    part = at - below
+    time = (1.0 - part) * plan.trajectory_times[below] + part * plan.trajectory_times[above]
+    return Sample(
+        index=state.sequence,
+        stamp=stamp,
+        plan_time=float(time),
+        target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
+        solution=plan.solution[below]
+        if not part
+        else (1.0 - part) * plan.solution[below] + part * plan.solution[above],
+        setpoint=state.setpoint,
+        position=state.q,
+        velocity=state.qd,
+        effort=state.effort,
+        controller_target=state.controller_target,
+        speed_scaling=state.speed_scaling,
+        robot_mode=state.robot_mode,
+        safety_mode=state.safety_mode,
+        runtime_state=state.runtime_state,
+        limited=bool(plan.limited[below]),
+        host_monotonic=state.host_monotonic,
+    )

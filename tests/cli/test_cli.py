@@ -1,0 +1,580 @@
+"""The user's view: what each command writes, prints and returns."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from evo.core import metrics
+from evo.tools import file_interface
+
+import simbridge
+from simbridge.errors import InvalidParameter
+from simbridge.recording.log import Sample, read_log
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.resources import robot_files, scenario_files, scenarios_directory
+from simbridge.robot import load_robot
+from simbridge.trajectory import read_trajectory
+
+CHECKOUT = Path(__file__).parents[2]
+HOSTS = {"host_monotonic"}
+PARTS = ("tracking", "sampling", "solver", "limiter", "plant")
+SCRIPT = """\
+from simbridge import Scenario, run_as_script
+from simbridge.trajectory import square
+
+
+def scenario(robot):
+    return Scenario(square(side=0.05, centre=(0.7, 0.164, 0.3)), description="A small square [of 5 cm]")
+
+
+if __name__ == "__main__":
+    run_as_script(__file__)
+"""
+
+
+def summary_of(run):
+    return RunDirectory(Path(run)).summary()
+
+
+def assert_same_samples(run, other):
+    """Every column of the two logs is equal bit for bit, except those that depend on the host's clock."""
+    first, second = (read_log(Path(directory) / "log.mcap") for directory in (run, other))
+    assert len(first.stamp) == len(second.stamp) > 0
+    for name in {field.name for field in fields(Sample)} - HOSTS:
+        assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
+
+
+def started(*command, **options):
+    """A program in a process of its own that Ctrl-C reaches."""
+    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, *map(str, command)], env=environment, **pipes, **options)
+
+
+@pytest.fixture
+def unreported(monkeypatch):
+    """Runs draw no report: that takes longer than a short run, and is seen to elsewhere."""
+    monkeypatch.setattr("simbridge.running.runner.write_report", lambda evaluation, summary: None)
+
+
+@pytest.fixture
+def run(cli, unreported, tmp_path):
+    """Runs with the given arguments into a new directory, and returns it."""
+
+    def call(*arguments, status=0):
+        out = tmp_path / f"run{len(list(tmp_path.glob('run*')))}"
+        answer = cli("run", *arguments, "--out", out)
+        assert answer.status == status, answer.err
+        return out
+
+    return call
+
+
+# ---- simbridge run
+
+
+def test_a_run_leaves_settings_plan_log_summary_and_report(square_run):
+    names = {path.name for path in square_run.iterdir()}
+    assert names == {"settings.toml", "plan.npz", "log.mcap", "summary.json", "report.html"}
+    assert all(path.stat().st_size > 0 for path in square_run.iterdir())
+    assert "<html" in (square_run / "report.html").read_text()
+
+
+def test_the_summary_has_all_it_promises(square_run):
+    summary = json.loads((square_run / "summary.json").read_text())
+    expected = {"scenario": "square_tracking", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet"}
+    assert summary.items() >= expected.items()
+    assert summary["outcome"] == "completed"
+    # Two laps of 1.6 m at 0.2 m/s.
+    assert summary["period_s"] == 0.008
+    assert summary["samples"] == 2001
+    assert summary["duration_s"] == pytest.approx(16.0, rel=1e-12)
+    for part in PARTS:
+        for kind in ("position_m", "rotation_rad"):
+            numbers = summary[f"{part}_error"][kind]
+            assert set(numbers) == {"rms", "mean", "p95", "max"}
+            assert all(isinstance(value, float) for value in numbers.values())
+            assert 0.0 <= numbers["mean"] <= numbers["rms"] <= numbers["max"]
+            assert numbers["p95"] <= numbers["max"]
+    assert all(isinstance(summary[name], float) for name in ("delay_s", "solver_delay_s", "plant_delay_s"))
+    assert isinstance(summary["predicted_lag_s"], float)
+    assert set(summary["delay_compensated"]) == {"position_m", "rotation_rad"}
+    assert len(summary["peak_joint_velocity"]) == 6
+    assert summary["speed_scaling"] == {"min": 1.0, "mean": 1.0}
+    assert summary["loop"] is None
+    assert summary["tolerance"] is None and summary["passed"] is None
+
+
+def test_the_square_is_tracked_to_a_millimetre(square_run):
+    tracked = summary_of(square_run)["tracking_error"]
+    assert tracked["position_m"]["rms"] < 1e-3
+    assert tracked["rotation_rad"]["rms"] < 1e-3
+
+
+def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_path):
+    answer = cli("run", line, "--out", tmp_path / "out")
+    assert (answer.status, answer.err) == (0, "")
+    first, *rest = answer.out.splitlines()
+    assert first.startswith("ur10 tracked line to ") and " mm and " in first
+    rows = {words[0]: words for words in map(str.split, rest) if words}
+    rms = summary_of(tmp_path / "out")["tracking_error"]["position_m"]["rms"]
+    assert float(rows["tracking"][1]) == pytest.approx(1e3 * rms, rel=5e-3)
+    assert f"Run:    {tmp_path / 'out'}" in rest
+    assert f"Report: {tmp_path / 'out' / 'report.html'}" in rest
+
+
+def test_names_with_brackets_are_shown_as_they_are(cli, unreported, line, tmp_path):
+    given = tmp_path / "[red]line[end].tum"
+    given.write_bytes(line.read_bytes())
+    out = tmp_path / "out[bold]"
+    answer = cli("run", given, "--out", out)
+    assert answer.status == 0
+    assert "tracked [red]line[end] to" in " ".join(answer.out.split())
+    assert f"Run:    {out}" in answer.out
+    assert "[red]line[end]" in cli("check", given).out
+
+
+def test_json_is_all_that_json_prints(cli, line, tmp_path):
+    answer = cli("run", line, "--out", tmp_path / "out", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    printed = json.loads(answer.out)
+    assert printed.pop("run") == str(tmp_path / "out")
+    assert printed == summary_of(tmp_path / "out")
+
+
+def test_without_a_directory_a_run_goes_under_runs(cli, unreported, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    printed = [json.loads(cli("run", line, "--json").out)["run"] for _ in range(2)]
+    assert len(set(printed)) == 2
+    assert all(
+        Path(run).parent == Path("runs") and "line" in run and (Path(run) / "log.mcap").is_file() for run in printed
+    )
+
+
+def test_the_tolerance_sets_the_status(cli, unreported, line, line_run, tmp_path):
+    error = summary_of(line_run)["tracking_error"]
+    reached = 1e3 * error["position_m"]["rms"], np.degrees(error["rotation_rad"]["rms"])
+    for share, expected in (((1.01, 1.01), 0), ((0.99, 1.01), 1), ((1.01, 0.99), 1), ((0.0, 0.0), 1)):
+        out = tmp_path / f"{share}"
+        limits = [repr(float(s * r)) for s, r in zip(share, reached, strict=True)]
+        answer = cli("run", line, "--out", out, "--tolerance", *limits)
+        assert answer.status == expected
+        assert ("Within the tolerance." if expected == 0 else "Beyond the tolerance.") in answer.out
+        assert summary_of(out)["passed"] is (expected == 0)
+        assert summary_of(out)["tolerance"]["position_m"] == pytest.approx(1e-3 * float(limits[0]), rel=1e-12)
+
+
+def test_two_runs_log_the_same_samples(run, line, line_run):
+    assert_same_samples(run(line), line_run)
+
+
+def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(cli, run, square_run, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    flags = ["--speed-scale", "0.5", "--solver.kp", "20"]
+    by_path = run(script, *flags)
+    alone = tmp_path / "alone"
+    ended = started(script, *flags, "--out", alone, "--json", cwd=tmp_path)
+    out, err = ended.communicate(timeout=60)
+    assert (ended.returncode, err) == (0, "")
+    assert json.loads(out)["scenario"] == "mine"
+    assert_same_samples(by_path, alone)
+    # As a file of samples: TUM has every digit of a double.
+    trajectory = simbridge.load_scenario(script, load_robot("ur10")).trajectory
+    recording = tmp_path / "recording.tum"
+    simbridge.trajectory.write_tum(recording, trajectory.times, trajectory.poses)
+    by_file = run(recording, *flags)
+    assert_same_samples(by_path, by_file)
+    assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == ("mine", "recording")
+
+
+def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(square_run, tmp_path):
+    script = scenarios_directory() / "square_tracking.py"
+    ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
+    ended.communicate(timeout=60)
+    assert ended.returncode == 0
+    assert_same_samples(square_run, tmp_path / "out")
+
+
+def test_from_python_a_run_is_the_same_as_from_the_command_line(line, line_run, tmp_path):
+    finished = simbridge.run(line, out=tmp_path / "out")
+    assert finished.directory == tmp_path / "out"
+    assert finished.summary == summary_of(line_run)
+    assert_same_samples(finished.directory, line_run)
+
+
+# ---- flags
+
+
+def test_a_plan_is_replayed_bit_for_bit(run, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(SCRIPT)
+    earlier = run(script, "--solver.kp", "10", "--solver.iterations", "20", "--speed-scale", "0.8")
+    replayed = run(script, "--plan", earlier)
+    assert_same_samples(earlier, replayed)
+    first, second = (RunDirectory(path).settings() for path in (earlier, replayed))
+    assert first["solver"] == second["solver"]
+    assert first["scenario"] == {key: value for key, value in second["scenario"].items() if key != "plan"}
+    assert summary_of(earlier) == summary_of(replayed)
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ("--tcp 0 0 0.1 0 0 0", "robot and TCP"),
+        ("--robot ur10e", "robot and TCP"),
+        ("--period 0.004", "--period"),
+        ("--speed-scale 0.5", "without --speed-scale"),
+        ("--hold zero-order", "without --hold"),
+        ("--on-limits limit", "without --on-limits"),
+        ("--solver.kp 10", "without settings of the solver"),
+    ],
+)
+def test_a_plan_is_not_replayed_as_something_else(cli, line, line_run, tmp_path, flags, reason):
+    answer = cli("run", line, "--plan", line_run, "--out", tmp_path / "out", *flags.split())
+    assert answer.status == 2
+    assert reason in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_plan_is_not_replayed_under_the_name_of_another_scenario(cli, line_run, tmp_path):
+    answer = cli("run", "step", "--plan", line_run, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert "made for this scenario, step" in answer.message
+
+
+def test_half_the_speed_takes_twice_as_long(run, line, line_run):
+    slow = run(line, "--speed-scale", "0.5")
+    assert summary_of(slow)["duration_s"] == pytest.approx(2.0 * summary_of(line_run)["duration_s"], rel=1e-12)
+    fast, slow = (read_log(path / "log.mcap") for path in (line_run, slow))
+    assert slow.target[::2] == pytest.approx(fast.target, abs=1e-12)
+
+
+def test_poses_of_the_pendant_are_the_same_motion(run, line, line_run, tmp_path, tum):
+    # Half a turn about z is its own inverse.
+    pendant = tum(tmp_path / "line.tum", read_trajectory(line).from_pendant_base())
+    assert read_trajectory(pendant).poses[0, 0] == pytest.approx(-0.7, abs=1e-12)
+    turned, own = (read_log(path / "log.mcap") for path in (run(pendant, "--frame", "base"), line_run))
+    assert turned.target[:, :3] == pytest.approx(own.target[:, :3], abs=1e-12)
+    assert turned.setpoint == pytest.approx(own.setpoint, abs=1e-9)
+    assert turned.position == pytest.approx(own.position, abs=1e-6)
+
+
+def test_the_tool_centre_point_is_what_follows_the_trajectory(run, line):
+    out = run(line, "--tcp", "0.03", "-0.02", "0.12", "0", "0.3", "0")
+    assert summary_of(out)["tracking_error"]["position_m"]["rms"] < 1e-3
+    log, robot = read_log(out / "log.mcap"), load_robot("ur10")
+    tcp = pin.SE3(pin.exp3(np.array([0.0, 0.3, 0.0])), np.array([0.03, -0.02, 0.12]))
+    data = robot.model.createData()
+    for q, target in zip(log.position, log.target, strict=True):
+        pin.framesForwardKinematics(robot.model, data, q)
+        flange = data.oMf[robot.model.getFrameId("tool0")]
+        assert np.linalg.norm((flange * tcp).translation - target[:3]) < 1e-3
+        assert np.linalg.norm(flange.translation - target[:3]) > 0.1
+
+
+def test_a_held_source_of_ten_hertz_costs_what_it_moves_on_meanwhile(run, tmp_path, tum, through):
+    speed, interval, count = 0.2, 0.1, 6
+    times = interval * np.arange(count)
+    points = np.column_stack([0.65 + speed * times, np.full(count, 0.164), np.full(count, 0.3)])
+    given = tum(tmp_path / "coarse.tum", through(points, times))
+    out = run(given, "--hold", "zero-order", "--on-limits", "limit")
+    log = read_log(out / "log.mcap")
+    # At every instant the reference is ahead of the last sample by the speed times the age of that sample.
+    k = np.arange(len(log.stamp))
+    instants = np.minimum(0.008 * k, interval * (count - 1))
+    age = instants - interval * np.floor(instants / interval + 1e-9)
+    sampling = summary_of(out)["sampling_error"]["position_m"]
+    assert sampling["rms"] == pytest.approx(speed * np.sqrt(np.mean(age**2)), rel=1e-6)
+    assert sampling["max"] == pytest.approx(speed * age.max(), rel=1e-6)
+    assert 0.015 < sampling["max"] < speed * interval
+    assert summary_of(out)["limited_samples"] > 0
+
+
+def test_interpolated_targets_cost_nothing(line_run):
+    sampling = summary_of(line_run)["sampling_error"]
+    assert sampling["position_m"]["max"] == sampling["rotation_rad"]["max"] == 0.0
+
+
+def test_the_control_period_can_be_chosen(run, line):
+    out = run(line, "--period", "0.002")
+    assert summary_of(out)["period_s"] == 0.002
+    assert summary_of(out)["samples"] == 201
+
+
+def test_a_known_payload_costs_less_than_one_the_controller_is_not_told_of(run, line):
+    known, unknown = run(line, "--payload", "3"), run(line, "--unmodelled-payload", "3")
+    known, unknown = (summary_of(path)["plant_error"]["position_m"]["rms"] for path in (known, unknown))
+    assert unknown > 3.0 * known
+
+
+def test_another_posture_to_begin_with_gives_another_way_to_the_same_targets(run, line, line_run):
+    # The wrist turned over: the last three joints differ, the tool does not.
+    out = run(line, "--home", "0", "-1.3", "1.9", "0.97", "1.57", "3.14")
+    mine, theirs = (read_log(path / "log.mcap") for path in (out, line_run))
+    assert np.abs(mine.setpoint[0] - theirs.setpoint[0]).max() > 1.0
+    assert summary_of(out)["tracking_error"]["position_m"]["rms"] < 1e-3
+
+
+# ---- simbridge check
+
+
+def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = cli("check", line)
+    assert (answer.status, answer.err) == (0, "")
+    text = " ".join(answer.out.split())
+    assert text.startswith("The plan passed: line on ur10, 51 samples of 8 ms, 0.40 s. Nothing has moved.")
+    assert all(name in text for name in load_robot("ur10").joint_names)
+    assert "Tool speed: at most 0.100 m/s." in text
+    assert "Clearance:" in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_check_says_as_json_what_the_plan_comes_to(cli, line, line_run):
+    answer = cli("check", line, "--json")
+    assert (answer.status, answer.err) == (0, "")
+    facts = json.loads(answer.out)
+    assert facts["samples"] == 51
+    assert facts["duration_s"] == pytest.approx(0.4, rel=1e-12)
+    assert facts["peak_tool_speed"] == pytest.approx(0.1, rel=1e-4)
+    setpoints = read_log(line_run / "log.mcap").setpoint
+    velocity = np.abs(np.diff(setpoints, axis=0)).max(axis=0) / 0.008
+    assert facts["peak_joint_velocity"] == pytest.approx(velocity, abs=1e-9)
+    assert facts["clearance"]["distance_m"] > 0.005
+
+
+# ---- simbridge robots, scenarios, --version, no command
+
+
+def test_robots_lists_every_arm(cli):
+    answer = cli("robots")
+    assert answer.status == 0
+    assert all(name in answer.out for name in robot_files())
+    assert "UR10" in answer.out and "8 ms" in answer.out and "2 ms" in answer.out
+
+
+def test_scenarios_lists_every_scenario_with_what_it_does(cli):
+    answer = cli("scenarios")
+    assert answer.status == 0
+    text = " ".join(answer.out.split())
+    assert all(name in text for name in scenario_files())
+    assert "Experiment D of the paper" in text
+
+
+def test_the_version_is_the_packages(cli):
+    answer = cli("--version")
+    assert (answer.status, answer.out.split()) == (0, ["simbridge", simbridge.__version__])
+
+
+def test_without_a_command_the_commands_are_shown(cli):
+    answer = cli()
+    assert answer.status == 0
+    assert all(name in answer.out for name in ("run", "check", "robots", "scenarios", "export"))
+    assert "simbridge run square_tracking" in answer.out
+
+
+def test_a_reader_that_leaves_early_is_no_fault():
+    lists = started("-m", "simbridge", "check", "square_tracking", "--json")
+    lists.stdout.close()
+    assert "Traceback" not in lists.stderr.read()
+    lists.stderr.close()
+    assert lists.wait(60) == 1
+
+
+# ---- simbridge export
+
+
+@pytest.fixture(scope="module")
+def samples(square_run):
+    """samples.csv of a run with everything in it, as a dictionary of columns."""
+    from simbridge.cli.command_line import main
+
+    assert main(["export", str(square_run), "--to", "csv"]) == 0
+    with (square_run / "samples.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    yield dict(zip(rows[0], np.array(rows[1:], dtype=float).T, strict=True))
+    (square_run / "samples.csv").unlink()
+
+
+def stacked(samples, *names):
+    return np.column_stack([samples[name] for name in names])
+
+
+def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, square_run):
+    log = read_log(square_run / "log.mcap")
+    assert samples["stamp_s"].tobytes() == log.stamp.tobytes()
+    for kind in ("solution", "setpoint", "position", "velocity", "effort"):
+        columns = stacked(samples, *(f"{joint}_{kind}" for joint in log.joint_names))
+        assert np.array_equal(columns, getattr(log, kind)), kind
+    pose = stacked(samples, *(f"target_{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw")))
+    assert np.array_equal(pose, log.target)
+
+
+def test_the_parts_of_the_error_add_up_at_every_sample(samples):
+    names = {part: [f"{part}_error_{axis}_m" for axis in "xyz"] for part in PARTS}
+    parts = sum(stacked(samples, *names[part]) for part in PARTS[1:])
+    assert np.abs(parts - stacked(samples, *names["tracking"])).max() < 1e-12
+    difference = stacked(samples, *(f"reference_{axis}" for axis in "xyz"))
+    difference -= stacked(samples, *(f"attained_{axis}" for axis in "xyz"))
+    assert np.abs(difference - stacked(samples, *names["tracking"])).max() < 1e-12
+    vectors = {part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS}
+    for k in range(0, len(samples["stamp_s"]), 7):
+        product = np.eye(3)
+        for part in ("sampling", "solver", "limiter", "plant"):
+            product = product @ pin.exp3(vectors[part][k])
+        assert np.abs(pin.log3(product) - vectors["tracking"][k]).max() < 1e-12
+
+
+def test_the_table_gives_the_numbers_of_the_summary(samples, square_run):
+    summary = summary_of(square_run)
+    for part in PARTS:
+        distance = np.linalg.norm(stacked(samples, *(f"{part}_error_{axis}_m" for axis in "xyz")), axis=1)
+        assert summary[f"{part}_error"]["position_m"]["rms"] == pytest.approx(np.sqrt(np.mean(distance**2)), abs=1e-12)
+        assert summary[f"{part}_error"]["position_m"]["max"] == pytest.approx(distance.max(), abs=1e-12)
+
+
+def test_evo_finds_the_summarys_error_in_the_exported_trajectories(cli, square_run):
+    answer = cli("export", square_run, "--to", "tum")
+    assert answer.status == 0
+    names = ("reference", "target", "setpoint", "attained")
+    assert answer.out.split() == [str(square_run / f"{name}.tum") for name in names]
+    reference, attained = (
+        file_interface.read_tum_trajectory_file(square_run / f"{name}.tum") for name in ("reference", "attained")
+    )
+    summary = summary_of(square_run)["tracking_error"]
+    relations = {
+        "position_m": metrics.PoseRelation.translation_part,
+        "rotation_rad": metrics.PoseRelation.rotation_angle_rad,
+    }
+    for kind, relation in relations.items():
+        ape = metrics.APE(relation)
+        ape.process_data((reference, attained))
+        for name, statistic in (("rms", "rmse"), ("mean", "mean"), ("max", "max")):
+            evos = ape.get_statistic(metrics.StatisticsType[statistic])
+            assert evos == pytest.approx(summary[kind][name], abs=1e-9), (kind, name)
+    for name in names:
+        (square_run / f"{name}.tum").unlink()
+
+
+def test_what_is_exported_can_be_run_again(cli, run, line, tmp_path):
+    first = run(line)
+    assert cli("export", first, "--to", "tum").status == 0
+    assert summary_of(run(first / "attained.tum"))["tracking_error"]["position_m"]["rms"] < 1e-3
+
+
+# ---- stopping a run
+
+
+def wait_for_samples(directory, count, deadline=60.0):
+    """Waits until so many samples of a run are in its log, and returns what is."""
+    until = time.monotonic() + deadline
+    while time.monotonic() < until:
+        if (directory / "log.mcap").is_file() and (directory / "log.mcap").stat().st_size > 4000:
+            log = read_log(directory / "log.mcap")
+            if len(log.stamp) >= count:
+                return log
+        time.sleep(0.02)
+    raise AssertionError(f"{directory} did not come to {count} samples")
+
+
+def test_ctrl_c_ends_a_run_in_one_line_and_keeps_it(cli, tmp_path):
+    out = tmp_path / "out"
+    going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path)
+    wait_for_samples(out, 31)
+    going.send_signal(signal.SIGINT)
+    printed, said = going.communicate(timeout=60)
+    assert going.returncode == 130
+    assert printed == ""
+    assert said.splitlines() == ["The run was interrupted and the arm stopped. What was recorded until then is in out"]
+    log, summary = read_log(out / "log.mcap"), summary_of(out)
+    assert log.complete
+    assert summary["outcome"] == "interrupted"
+    assert 31 <= summary["samples"] == len(log.stamp) < 2001
+    assert (out / "report.html").is_file()
+    assert cli("export", out, "--to", "tum").status == 0
+
+
+def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_path):
+    out = tmp_path / "out"
+    going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", out)
+    # Half a second of samples comes while the run goes on, not at its end.
+    before = wait_for_samples(out, 62)
+    assert going.poll() is None
+    going.kill()
+    going.communicate(timeout=60)
+    log = read_log(out / "log.mcap")
+    assert not log.complete
+    assert len(log.stamp) >= len(before.stamp)
+    assert log.position[: len(before.stamp)].tobytes() == before.position.tobytes()
+    assert np.array_equal(log.index, np.arange(len(log.stamp)))
+    assert cli("export", out, "--to", "csv").status == 0
+    assert len((out / "samples.csv").read_text().splitlines()) == len(log.stamp) + 1
+    assert cli("export", out, "--to", "tum").status == 0
+    assert len((out / "attained.tum").read_text().splitlines()) == len(log.stamp)
+
+
+def test_ctrl_c_before_anything_moves_is_told_as_such(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def scenario(robot):\n    raise KeyboardInterrupt\n")
+    answer = cli("run", "./mine.py", "--out", "out")
+    assert (answer.status, answer.err) == (130, "Interrupted; nothing is moving.\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_interrupted_on_its_way_to_the_start_has_no_samples_and_says_so(cli, line, tmp_path, monkeypatch):
+    from simbridge.backends.pybullet import PyBulletBackend
+
+    def interrupted(self, q):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PyBulletBackend, "move_to", interrupted)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert answer.status == 130
+    assert summary_of(out)["samples"] == 0
+    monkeypatch.undo()
+    answer = cli("export", out, "--to", "csv")
+    assert answer.status == 2
+    assert "holds no sample" in answer.message
+
+
+def test_a_fault_while_measuring_does_not_hide_what_ended_the_run(cli, line, tmp_path, monkeypatch):
+    from simbridge.running import runner
+
+    def broken(*arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner, "write_report", broken)
+    answer = cli("run", line, "--unmodelled-payload", "200", "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert "distance from the measured arm" in answer.message
+
+
+# ---- simbridge.run
+
+
+def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line, tmp_path):
+    ours, other = load_robot("ur10"), load_robot("ur10e")
+    with pytest.raises(InvalidParameter, match="same robot and TCP"):
+        simbridge.run(line, robot=other, solver=simbridge.ForwardDynamics(ours), out=tmp_path / "out")
+    for options in (simbridge.Options(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0)), simbridge.Options(payload=2.0)):
+        with pytest.raises(InvalidParameter, match="TCP and payload"):
+            simbridge.run(line, solver=simbridge.ForwardDynamics(ours), options=options, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_solver_of_ones_own_runs_its_own_arm(line, line_run, unreported, tmp_path):
+    solver = simbridge.ForwardDynamics(load_robot("ur10"))
+    assert_same_samples(simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run)

@@ -1,0 +1,78 @@
+"""Choosing a solver and its settings at the command line."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.errors import UnknownName
+from simbridge.ik.settings import SOLVERS, DampedLeastSquaresParameters
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot import load_robot, pose
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.run_setup import chosen_solver
+from simbridge.trajectory import square
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_help_shows_the_flags_of_the_named_solver_and_no_others(cli, name):
+    shown = cli("run", "--solver", name, "--help").out
+    own = {field.name for field in fields(SOLVERS[name])}
+    every = {field.name for kind in SOLVERS.values() for field in fields(kind)}
+    for setting in every:
+        assert (f"--solver.{setting.replace('_', '-')} " in shown) == (setting in own)
+
+
+@pytest.mark.parametrize("name", sorted(SOLVERS))
+def test_every_solver_tracks_the_square(cli, name, tmp_path):
+    answer = cli("run", "square_tracking", "--solver", name, "--out", tmp_path / "run", "--json")
+    assert answer.status == 0, answer.err
+    summary = json.loads(answer.out)
+    assert summary["solver"] == name
+    assert summary["solver_error"]["position_m"]["rms"] < (2e-3 if name == "jacobian-transpose" else 5e-6)
+    settings = RunDirectory.open(tmp_path / "run").settings()["solver"]
+    assert set(settings["parameters"]) == {field.name for field in fields(SOLVERS[name])} or name == "forward-dynamics"
+    assert SOLVERS[name](**settings["parameters"]).build(load_robot("ur10")).parameters == settings["parameters"]
+
+
+def test_a_flag_of_another_solver_is_refused_and_that_solver_named(cli, line):
+    answer = cli("check", line, "--solver", "feedback", "--solver.damping", "0.1")
+    assert answer.status == 2
+    assert "damping is a setting of damped-least-squares" in answer.message
+    answer = cli("check", line, "--solver=feedback", "--solver.gian", "0.1")
+    assert answer.status == 2
+    assert "Did you mean 'gain'?" in answer.message
+
+
+def test_an_unknown_solver_is_refused_with_the_known_ones(cli, line):
+    answer = cli("check", line, "--solver", "pseudo")
+    assert answer.status == 2
+    assert "Did you mean 'pseudoinverse'?" in answer.message
+
+
+def test_a_scenarios_settings_hold_only_for_its_own_solver():
+    robot = load_robot("ur10")
+    scenario = simbridge.Scenario(square(side=0.1), solver=DampedLeastSquaresParameters(damping=0.2, iterations=7))
+    assert chosen_solver(scenario, robot).parameters["damping"] == 0.2
+    same = chosen_solver(scenario, robot, "damped-least-squares", {"iterations": 3})
+    assert (same.parameters["damping"], same.iterations) == (0.2, 3)
+    other = chosen_solver(scenario, robot, "selectively-damped")
+    assert (other.name, other.iterations) == ("selectively-damped", 10)
+    with pytest.raises(UnknownName, match="kp"):
+        chosen_solver(scenario, robot, changes={"kp": (1.0,)})
+
+
+def test_a_position_only_run_is_not_judged_by_its_rotation(cli, line, tmp_path):
+    stiff = "--solver.task position --solver.stiffness 0.001 --solver.bias 0.2 -1.3 1.9 -2.5 -1.2 0"
+    flags = ["--solver", "damped-least-squares", *stiff.split()]
+    answer = cli("run", line, *flags, "--tolerance", 1, 0.5, "--out", tmp_path / "run", "--json")
+    assert answer.status == 0, answer.err
+    summary = json.loads(answer.out)
+    assert summary["solver_error"]["rotation_rad"]["max"] < 1e-9
+    joints = RunDirectory.open(tmp_path / "run").plan().setpoints
+    turned = pose.error(*tool_path(load_robot("ur10"), joints[[0, -1]]))[1]
+    assert np.linalg.norm(turned) > 0.02

@@ -1,0 +1,90 @@
+"""A mistake of simbridge's own is told in one paragraph, and its traceback kept for whoever mends it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.backends.servo_client import _rebuilt
+from simbridge.cli import commands, error_reporting
+from simbridge.errors import InternalError
+
+CHECKOUT = Path(__file__).parents[2]
+
+
+def broken(*_, **__):
+    raise ZeroDivisionError("by nobody")
+
+
+def test_a_terminal_that_does_not_know_its_size_gets_the_message(monkeypatch, capsys):
+    monkeypatch.setattr(error_reporting.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(error_reporting.os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
+    error_reporting.say("one paragraph")
+    assert capsys.readouterr().err == "one paragraph\n"
+
+
+def test_a_mistake_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):
+    monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(commands, "robots", broken)
+    answer = cli("robots")
+    assert answer.status == 1 and answer.out == ""
+    assert "mistake of its own: ZeroDivisionError: by nobody." in answer.message
+    assert "Traceback" not in answer.err and "arm" not in answer.err
+    (file,) = tmp_path.iterdir()
+    assert str(file) in answer.message.replace(" ", "") or str(file) in answer.err
+    assert file.read_text().startswith("Traceback") and "in broken" in file.read_text()
+
+
+@pytest.mark.parametrize("where", ["stream", "read"])
+def test_a_mistake_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_traceback_with_the_run(
+    where, cli, monkeypatch, tmp_path
+):
+    from simbridge.running import runner
+
+    target = PyBulletBackend if where == "stream" else runner
+    monkeypatch.setattr(target, "stream" if where == "stream" else "conclude", broken)
+    out = tmp_path / "out"
+    answer = cli("run", "step", "--out", out)
+    assert answer.status == 1
+    assert "The arm was stopped" in answer.message and "Traceback" not in answer.err
+    assert "ZeroDivisionError" in (out / "traceback.txt").read_text()
+
+
+def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch, tmp_path):
+    monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(commands, "robots", broken)
+    answer = cli("robots")
+    assert answer.status == 1 and "Traceback" in answer.err and "The traceback is above" in answer.message
+
+
+def test_a_mistake_in_the_servo_process_is_told_with_its_own_traceback(capsys, tmp_path):
+    trace = "Traceback (most recent call last):\n  somewhere\nIndexError: 7\n"
+    error = _rebuilt({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
+    assert type(error) is InternalError
+    error.run_directory = tmp_path
+    assert error_reporting.tell_error(error) == 1
+    assert "IndexError: 7" in capsys.readouterr().err
+    assert (tmp_path / "traceback.txt").read_text() == trace
+
+
+def test_ctrl_c_while_the_program_is_being_imported_shows_no_traceback(tmp_path):
+    # An import that takes so long that Ctrl-C surely comes during it.
+    (tmp_path / "tyro.py").write_text("import time\nprint('importing', flush=True)\ntime.sleep(60.0)\n")
+    program = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(CHECKOUT)!r}]\n"
+    program += "from simbridge.__main__ import main\nsys.exit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout.readline() == "importing\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate()
+    # Python itself may end a process by the signal after it was handled; a shell shows 130 for both.
+    assert process.returncode in (130, -signal.SIGINT)
+    assert re.fullmatch("Interrupted; nothing is moving.\n", told)

@@ -1,0 +1,24 @@
+"""The bars of the error while a plan runs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.cli.sparkline import BARS, PLAIN_BARS, sparkline
+
+
+def test_the_largest_is_a_full_bar_and_nothing_is_the_lowest():
+    assert sparkline([0.0, 1.0, 2.0], 3) == f"{BARS[0]}{BARS[4]}{BARS[7]}"
+    assert sparkline([0.0, 0.0], 2) == BARS[0] * 2
+    assert sparkline([3.0], 4, PLAIN_BARS) == "   #"
+
+
+@given(st.lists(st.floats(0.0, 1e6), max_size=30), st.integers(1, 20))
+def test_only_the_last_are_shown_and_the_width_is_kept_and_higher_is_never_lower(values, width):
+    line = sparkline(values, width)
+    assert len(line) == width
+    shown = values[-width:]
+    heights = [BARS.index(bar) for bar in line.strip()]
+    assert len(heights) == len(shown)
+    assert all(heights[i] <= heights[j] for i, a in enumerate(shown) for j, b in enumerate(shown) if a <= b)

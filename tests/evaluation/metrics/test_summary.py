@@ -1,0 +1,166 @@
+"""The tracking part of summary.json: its keys, its numbers, and null where there is nothing to say."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from simbridge.errors import UnusableSamples
+from simbridge.evaluation.metrics import error_budget, tracking_summary
+from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
+from simbridge.robot import pose
+
+Array = NDArray[Any]
+ERRORS = ["tracking_error", "sampling_error", "solver_error", "limiter_error", "plant_error"]
+
+
+def circle(t: Array) -> Array:
+    """Radius 0.1 m, once in 4 s, the tool rocking by 0.1 rad."""
+    phase = 0.5 * math.pi * t
+    positions = np.stack([0.1 * np.cos(phase), 0.1 * np.sin(phase), 0.3 + 0.0 * t], axis=1)
+    turns = np.stack([0.0 * t, 0.0 * t, 0.1 * np.sin(phase)], axis=1)
+    return np.hstack([positions, pose.quaternions(turns)])
+
+
+def test_the_keys_are_those_of_summary_json() -> None:
+    t = np.arange(500) * 0.008
+    summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.03))
+    delays = ["delay_s", "solver_delay_s", "plant_delay_s"]
+    delays += ["rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"]
+    assert list(summary) == [*ERRORS, "delay_of", *delays, "delay_compensated"]
+    for key in [*ERRORS, "delay_compensated"]:
+        assert list(summary[key]) == ["position_m", "rotation_rad"]
+        assert all(list(line) == ["rms", "mean", "p95", "max"] for line in summary[key].values())
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+
+
+def test_the_delays_of_the_solver_and_the_plant_add_up_to_the_total() -> None:
+    t = np.arange(1000) * 0.008
+    setpoint, attained = circle(t - 0.012), circle(t - 0.050)
+    summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
+    assert summary["solver_delay_s"] == pytest.approx(0.012, abs=3e-5)
+    assert summary["plant_delay_s"] == pytest.approx(0.038, abs=3e-5)
+    assert summary["delay_s"] == pytest.approx(0.050, abs=3e-5)
+
+
+def test_a_late_circle_is_off_by_its_chord_and_by_nothing_once_compensated() -> None:
+    t = np.arange(1000) * 0.008
+    summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.05))
+    chord = 2.0 * 0.1 * math.sin(0.5 * 0.5 * math.pi * 0.05)
+    for name in ("rms", "mean", "p95", "max"):
+        assert summary["tracking_error"]["position_m"][name] == pytest.approx(chord, rel=1e-9)
+        assert summary["plant_error"]["position_m"][name] == pytest.approx(chord, rel=1e-9)
+    assert summary["solver_error"]["position_m"]["max"] == 0.0
+    # What is left is how finely the delay is located: 1 us at 0.157 m/s and 0.157 rad/s.
+    assert summary["delay_compensated"]["position_m"]["max"] < 1e-6
+    assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
+
+
+def test_a_tool_that_turns_later_than_it_moves_has_two_delays_and_neither_makes_the_rest_larger() -> None:
+    t = np.arange(1000) * 0.008
+    attained = circle(t - 0.001)
+    attained[:, 3:] = circle(t - 0.020)[:, 3:]
+    summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), attained)
+    assert summary["delay_s"] == pytest.approx(0.001, abs=3e-5)
+    assert summary["rotation_delay_s"] == pytest.approx(0.020, abs=3e-5)
+    assert summary["delay_compensated"]["position_m"]["max"] < 1e-6
+    assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
+
+
+def test_who_is_to_blame_for_the_delay_of_the_rotation_is_told_apart_from_that_of_the_position() -> None:
+    t = np.arange(1000) * 0.008
+    setpoint, attained = circle(t - 0.001), circle(t - 0.004)
+    setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
+    summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
+    assert part_delays(summary, "position") == pytest.approx((0.004, 0.001, 0.003), abs=3e-5)
+    assert part_delays(summary, "rotation") == pytest.approx((0.020, 0.015, 0.005), abs=3e-5)
+
+
+def test_a_position_that_moves_and_follows_nothing_has_no_delay_though_the_rotation_has() -> None:
+    t = np.arange(750) * 0.008
+    attained = circle(t - 0.02)
+    attained[:, :3] = np.random.default_rng(0).normal(0.0, 0.05, (len(t), 3))
+    summary = tracking_summary(t, circle, circle(t), circle(t - 0.02), circle(t - 0.02), attained)
+    assert (summary["delay_of"], summary["delay_s"], summary["plant_delay_s"]) == ("position", None, None)
+    assert summary["rotation_delay_s"] == pytest.approx(0.02, abs=3e-5)
+    rest, error = summary["delay_compensated"], summary["tracking_error"]
+    assert rest["position_m"] == error["position_m"]
+    assert rest["rotation_rad"]["max"] < 1e-6 < error["rotation_rad"]["max"]
+    assert turns_otherwise(summary)
+
+
+def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
+    t = np.arange(1000) * 0.008
+
+    def rocking(at: Array) -> Array:
+        poses = circle(at)
+        poses[:, :3] = 0.5
+        return poses
+
+    late = rocking(t - 0.03)
+    summary = tracking_summary(t, rocking, rocking(t), rocking(t), rocking(t), late)
+    delays = [summary[key] for key in ("delay_s", "rotation_delay_s", "plant_delay_s")]
+    assert delays == pytest.approx([0.03] * 3, abs=3e-5)
+    assert summary["delay_of"] == "rotation" and not turns_otherwise(summary)
+    assert part_delays(summary, "position") == (None, None, None)
+
+
+def test_where_no_delay_leaves_less_the_delay_is_0_and_the_error_stays() -> None:
+    # At rest but for a dash and back; the arm dashes alike, and farther: a shift, either way, leaves more.
+    t = np.arange(1000) * 0.008
+
+    def dash(at: Array) -> Array:
+        poses = np.tile([0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0], (len(at), 1))
+        poses[:, 0] = 0.1 * np.exp(-(((at - 4.0) / 0.5) ** 2))
+        return poses
+
+    attained = dash(t)
+    attained[:, 0] *= 1.01
+    summary = tracking_summary(t, dash, dash(t), dash(t), dash(t), attained)
+    assert summary["delay_s"] == 0.0
+    assert summary["delay_compensated"] == summary["tracking_error"]
+
+
+def test_the_lines_are_those_of_the_error_budget() -> None:
+    t = np.arange(200) * 0.008
+    sequences = [circle(t - late) for late in (0.001, 0.003, 0.007, 0.015)]
+    summary = tracking_summary(t, circle, *sequences)
+    budget = error_budget(circle(t), *sequences)
+    for key in ERRORS:
+        assert summary[key] == getattr(budget, key.removesuffix("_error")).statistics()
+
+
+def test_a_run_that_stands_still_has_errors_but_no_delays() -> None:
+    t = np.arange(500) * 0.008
+    still = np.tile(circle(t[:1]), (500, 1))
+    low = still - np.array([0.0, 0.0, 0.002, 0.0, 0.0, 0.0, 0.0])
+    summary = tracking_summary(t, lambda at: still[: len(at)], still, still, still, low)
+    assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(0.002)
+    assert [summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s", "delay_compensated")] == [None] * 4
+
+
+def test_an_arm_that_did_not_follow_has_no_delay_though_the_solver_has_one() -> None:
+    t = np.arange(1000) * 0.008
+    setpoint = circle(t - 0.02)
+    stuck = np.tile(setpoint[:1], (1000, 1))
+    summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, stuck)
+    assert summary["solver_delay_s"] == pytest.approx(0.02, abs=3e-5)
+    assert (summary["plant_delay_s"], summary["delay_s"], summary["delay_compensated"]) == (None, None, None)
+
+
+def test_a_run_of_one_sample_has_errors_but_no_delays() -> None:
+    t = np.array([0.0])
+    summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t + 0.1))
+    assert summary["tracking_error"]["position_m"]["rms"] > 0.0
+    assert summary["delay_s"] is None
+
+
+def test_a_run_without_samples_is_refused() -> None:
+    nothing = np.empty((0, 7))
+    with pytest.raises(UnusableSamples, match="times"):
+        tracking_summary([], circle, nothing, nothing, nothing, nothing)

@@ -1,0 +1,109 @@
+"""Runs of one scenario laid over each other."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.evaluation.comparison import compared, cycles_of
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.recording.run_directory import RunDirectory
+
+
+@pytest.fixture(scope="module")
+def slower(tmp_path_factory, line):
+    """`line` again, at another period and with a payload that nobody knows of."""
+    from simbridge.cli.command_line import main
+
+    out = tmp_path_factory.mktemp("run") / "slower"
+    flags = ["--period", "0.02", "--unmodelled-payload", "5", "--out", str(out), "--json"]
+    assert main(["run", str(line), *flags]) == 0
+    return out
+
+
+@pytest.fixture
+def same(line_run, tmp_path):
+    """A copy of the run."""
+    return shutil.copytree(line_run, tmp_path / "same")
+
+
+def test_a_run_and_its_copy_are_nowhere_apart(line_run, same):
+    found = compared([line_run, same])
+    times, apart = found.apart[1]
+    assert len(times) == len(found.runs[0].evaluation.log.stamp)
+    assert apart.distance.max() == 0.0
+    assert apart.angle.max() < 1e-12
+    assert found.warnings == ()
+
+
+def test_runs_of_different_periods_are_compared_at_the_samples_of_the_slower(line_run, slower):
+    found = compared([line_run, slower])
+    times, apart = found.apart[1]
+    one, two = (Evaluation.of(RunDirectory.open(path)) for path in (line_run, slower))
+    assert np.array_equal(times, two.log.plan_time)
+    # Every 20 ms is a sample of the run every 8 ms at multiples of 40 ms.
+    shared = np.isclose(times[:, None], one.log.plan_time[None], atol=1e-9)
+    rows, columns = np.nonzero(shared)
+    assert len(rows) >= 5
+    expected = np.linalg.norm(one.attained[columns, :3] - two.attained[rows, :3], axis=1)
+    assert np.allclose(apart.distance[rows], expected, atol=1e-12)
+
+
+def test_the_table_fits_80_columns_and_names_every_run(cli, line_run, slower, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = cli("compare", line_run, slower, "--out", tmp_path / "out")
+    assert answer.status == 0
+    tables = [line for line in answer.out.splitlines() if not line.startswith("Page:")]
+    assert max(map(len, tables)) <= 80
+    assert "line" in answer.out and "slower" in answer.out
+    page = (tmp_path / "out" / "compare.html").read_text()
+    assert "backend.unmodelled_payload" in page and "backend.period" in page
+
+
+def test_json_has_the_numbers_of_both_summaries(cli, line_run, slower, tmp_path):
+    answer = json.loads(cli("compare", line_run, slower, "--out", tmp_path / "out", "--json").out)
+    assert Path(answer["page"]).is_file()
+    for path, run in zip((line_run, slower), answer["runs"], strict=True):
+        summary = json.loads((path / "summary.json").read_text())
+        assert run["tracking_error"] == summary["tracking_error"]
+        assert run["delay_s"] == summary["delay_s"]
+    assert answer["runs"][0]["from_the_first"] is None
+    assert answer["runs"][1]["from_the_first"]["position_m"]["max"] > 0.0
+
+
+def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, square_run, tmp_path):
+    answer = cli("compare", line_run, square_run, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert "square_tracking" in answer.message and "one takes 0.4 s and the other 16 s" in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):
+    assert cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
+    found = compared([line_run, tmp_path / "half"])
+    assert found.warnings == ("line and half have one scenario's name, but one takes 0.4 s and the other 0.8 s.",)
+    assert cli("compare", line_run, tmp_path / "half", "--out", tmp_path / "out").status == 0
+
+
+@pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "this one is given twice")])
+def test_it_takes_two_different_runs(cli, line_run, tmp_path, runs, reason):
+    answer = cli("compare", *[line_run] * runs, "--out", tmp_path / "out")
+    assert answer.status == 2
+    assert reason in answer.message
+
+
+def test_repeats_of_one_motion_have_iso_figures_that_are_called_self_reported(cli, line_run, same, slower, tmp_path):
+    assert {figure.symbol for figure in cycles_of(compared([line_run, same])).figures} >= {"AT", "RT"}
+    assert cycles_of(compared([line_run, slower])) is None
+    cli("compare", line_run, same, "--out", tmp_path / "out")
+    assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()
+
+
+def test_a_directory_of_repeats_stands_for_its_runs(line_run, tmp_path):
+    for name in ("01", "02"):
+        shutil.copytree(line_run, tmp_path / "many" / name)
+    assert [run.name for run in compared([tmp_path / "many"]).runs] == ["01", "02"]

@@ -1,0 +1,102 @@
+"""What a run directory is worth in numbers: evo's on its exports, and the groups of summary.json."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from evo.core import metrics as evo_metrics
+from evo.core import sync
+from evo.tools import file_interface
+
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics import associate
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.trajectory import read_trajectory
+
+
+@pytest.fixture(scope="module", params=["line", "square", "servoj"])
+def run(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three runs: a line, the paper's square, and the line through a servo that trails."""
+    if request.param != "servoj":
+        return Path(request.getfixturevalue(f"{request.param}_run"))
+    from simbridge.cli.command_line import main
+
+    out = tmp_path_factory.mktemp("run") / "servoj"
+    line = request.getfixturevalue("line")
+    assert main(["run", str(line), "--servo", "servoj", "--out", str(out), "--json"]) == 0
+    return out
+
+
+def test_evo_finds_in_what_a_run_exports_the_errors_of_its_summary(cli: Any, run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / "run")
+    assert cli("export", copy, "--to", "tum").status == 0
+    files = [copy / f"{name}.tum" for name in ("reference", "attained")]
+    theirs = sync.associate_trajectories(*(file_interface.read_tum_trajectory_file(file) for file in files))
+    ours = [read_trajectory(file) for file in files]
+    pairs = associate(ours[0].times, ours[1].times)
+    assert len(pairs[0]) == len(theirs[0].timestamps)
+    summary = json.loads((run / "summary.json").read_text())
+    same_as_evo(summary, *theirs)
+
+
+def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
+    """Every statistic of APE and RPE in a summary is what evo says of the same poses, to 1e-9."""
+    delta = summary["relative_pose_error"]["delta_samples"]
+    relations = evo_metrics.PoseRelation
+    for name, relation in (
+        ("position_m", relations.translation_part),
+        ("rotation_rad", relations.rotation_angle_rad),
+    ):
+        for kind, metric in (
+            ("absolute_pose_error", evo_metrics.APE(relation)),
+            ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
+        ):
+            metric.process_data((reference, attained))
+            assert summary[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+
+
+def test_the_absolute_error_is_the_budgets_and_the_relative_one_says_over_what(run: Path) -> None:
+    summary = json.loads((run / "summary.json").read_text())
+    for part in ("position_m", "rotation_rad"):
+        assert summary["absolute_pose_error"][part]["rmse"] == pytest.approx(
+            summary["tracking_error"][part]["rms"], abs=1e-15
+        )
+    delta = summary["relative_pose_error"]["delta_samples"]
+    # A second, or half of a shorter run.
+    assert delta == min(round(1.0 / summary["period_s"]), summary["samples"] // 2)
+    assert summary["relative_pose_error"]["delta_s"] == pytest.approx(delta * summary["period_s"])
+
+
+def test_the_summary_tells_path_smoothness_and_effort(run: Path) -> None:
+    summary = json.loads((run / "summary.json").read_text())
+    contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]
+    assert 0.0 <= contour["rms"] <= contour["max"] <= summary["tracking_error"]["position_m"]["max"] + 1e-9
+    assert lag["length_m"]["min"] <= lag["length_m"]["mean"] <= lag["length_m"]["max"]
+    assert set(summary["smoothness"]) == {"tool", "joints"}
+    assert summary["smoothness"]["tool"]["sparc"] < 0.0
+    effort = summary["joint_effort"]
+    assert effort["velocity"]["peak"] == summary["peak_joint_velocity"]
+    assert effort["torque"]["peak"] == summary["peak_joint_torque"]
+    assert summary["near_singularity"]["share"] == 0.0
+    assert 0.1 < summary["near_singularity"]["smallest_singular_value"] < 1.0
+    assert set(summary["near_limits"]) == {"position", "velocity", "torque"}
+
+
+def test_a_servo_that_trails_lags_along_its_path_by_its_delay(run: Path) -> None:
+    evaluation = Evaluation.of(RunDirectory.open(run))
+    late = evaluation.tracking["delay_s"]
+    lag = evaluation.contour.lag_time
+    told = lag[np.isfinite(lag)]
+    assert np.median(told) == pytest.approx(late, abs=2e-3)
+    assert np.median(told) * 0.1 == pytest.approx(np.median(evaluation.contour.lag), abs=3e-4)
+
+
+def test_positions_along_the_reference_have_no_contour_error(run: Path) -> None:
+    evaluation = Evaluation.of(RunDirectory.open(run))
+    found = evaluation.contour_of(evaluation.log.stamp, evaluation.reference[:, :3])
+    np.testing.assert_allclose(found.distance, 0.0, atol=2e-9)

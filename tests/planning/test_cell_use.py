@@ -1,0 +1,192 @@
+"""A cell file as people use it: given beside a scenario, obeyed, recorded, and never silently overruled."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.errors import GuardViolation, InvalidParameter, KeepOutViolation
+from simbridge.planning.options import Options
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.settings_list import repeat_command
+from simbridge.robot.cell import Cell
+from simbridge.robot.cell_reader import load_cell
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import Box
+from simbridge.running.runner import prepare
+
+# A box on the far side of the square's path (x from 0.55 to 0.95 m, z 0.3 m).
+VICE = '[[keep_out_boxes]]\nname = "vice"\ncentre = [0.95, 0.164, 0.2]\nsize = [0.1, 0.1, 0.19]\n'
+
+
+@pytest.fixture
+def lab(tmp_path):
+    """Writes a cell file, and returns its path."""
+
+    def write(text, name="lab.toml"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def test_a_box_on_the_path_is_refused_and_named_and_nothing_is_written(cli, lab, tmp_path):
+    answer = cli("run", "square_tracking", "--cell", lab(VICE), "--out", tmp_path / "out")
+    assert answer.status == 2
+    for words in ("wrist_3_link would be", "the box 'vice'", "at sample", "5 mm are kept", "cell file"):
+        assert words in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_check_names_the_box_too_and_passes_when_it_stands_elsewhere(cli, lab):
+    assert "the box 'vice'" in cli("check", "square_tracking", "--cell", lab(VICE)).message
+    away = lab(VICE.replace("0.95, 0.164", "0.75, -0.9"))
+    answer = cli("check", "square_tracking", "--cell", away, "--json")
+    assert answer.status == 0 and json.loads(answer.out)["clearance"]["distance_m"] > 0.005
+
+
+def test_a_plane_across_the_path_is_refused_and_named(cli, lab):
+    plane = '[[keep_out_planes]]\nname = "curtain"\npoint = [0.9, 0.0, 0.0]\nnormal = [-1.0, 0.0, 0.0]\n'
+    assert "the plane 'curtain'" in cli("check", "square_tracking", "--cell", lab(plane)).message
+
+
+def test_the_tools_shape_is_what_touches(cli, lab):
+    """The square's tool flies 0.3 m over the floor: what hangs 0.31 m below the flange touches."""
+    tool = "[[tool_capsules]]\nstart = [0, 0, 0.1]\nend = [0, 0, 0.26]\nradius = 0.05\n"
+    assert "the tool would be 10 mm inside the floor" in cli("check", "square_tracking", "--cell", lab(tool)).message
+    assert cli("check", "square_tracking", "--cell", lab(tool), "--floor", "-0.1").status == 0
+
+
+def test_on_the_way_to_the_start_the_arm_keeps_out_as_well(tmp_path):
+    """The plan itself is clear of the post; the straight way in joint space from home to its start is not."""
+    robot = simbridge.load_robot("ur10")
+    there = robot.home.copy()
+    there[0] = 1.2
+    between = robot.home.copy()
+    between[0] = 0.6
+    post = Box("post", tuple(tool_path(robot, between[None])[0, :3].tolist()), (0.1, 0.1, 0.1))
+    with simbridge.connect(cell=Cell(keep_out_boxes=(post,))) as arm:
+        with pytest.raises(KeepOutViolation) as caught:
+            arm.move_to(there)
+        assert caught.value.zone == "post"
+        assert np.array_equal(arm.read().q, robot.home)
+
+
+def test_a_live_target_in_a_box_stops_the_arm_before_it():
+    robot = simbridge.load_robot("ur10")
+    target = tool_path(robot, robot.home[None])[0]
+    table = Box("table", (target[0], target[1], target[2] - 0.2), (0.5, 0.5, 0.2))
+    top = target[2] - 0.1
+    with simbridge.connect(cell=Cell(keep_out_boxes=(table,))) as arm:
+        with pytest.raises(GuardViolation, match="the box 'table'") as caught:
+            for _ in range(1000):
+                target[2] -= 0.0005
+                arm.servo(target)
+        assert caught.value.rule == "collision"
+        assert tool_path(robot, arm.read().q[None])[0, 2] > top + 0.004
+
+
+def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path):
+    cell = lab(
+        'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\nmounting = "ceiling"\n'
+    )
+    assert cli("run", line, "--cell", cell, "--out", tmp_path / "run", "--json").status == 0
+    settings = RunDirectory.open(tmp_path / "run").settings()
+    robot = settings["robot"]
+    assert (robot["name"], robot["payload"], robot["payload_cog"]) == ("ur10e", 2.0, [0.0, 0.0, 0.05])
+    assert (robot["tcp"], robot["gravity"]) == ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
+
+
+def test_a_run_records_the_cell_and_its_page_tells_how_to_repeat_it(cli, lab, tmp_path):
+    cell = lab(
+        VICE.replace("0.164, 0.2", "1.5, 0.2") + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
+    )
+    assert cli("run", "square_tracking", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
+    settings = RunDirectory.open(tmp_path / "one").settings()
+    assert settings["cell"]["file"] == str(cell)
+    assert settings["cell"]["keep_out_boxes"][0]["name"] == "vice"
+    assert settings["cell"]["tool_capsules"] == [{"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}]
+    assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
+    command = repeat_command(settings, tmp_path / "one")
+    assert cli(*shlex.split(command)[1:], "--out", tmp_path / "two", "--json").status == 0
+    plans = [np.load(tmp_path / name / "plan.npz")["setpoints"] for name in ("one", "two")]
+    assert np.array_equal(*plans)
+
+
+def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line):
+    run = simbridge.run(line, out=tmp_path / "run", options=Options(cell=Cell(payload=1.0)))
+    settings = run.evaluation().settings
+    assert settings["cell"] == {"file": "", "payload": 1.0}
+    settings["scenario"]["name"] = "square_tracking"
+    assert repeat_command(settings, run.directory) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "words"),
+    [
+        ("payload = 2.0", "--payload 3", ("The payload is 3.0", "2.0", "--payload")),
+        ("payload = 2.0", "--payload 0", ("The payload is 0.0", "2.0")),
+        ("tcp = [0, 0, 0.1, 0, 0, 0]", "--tcp 0 0 0.2 0 0 0", ("The TCP is [0.0, 0.0, 0.2", "[0.0, 0.0, 0.1", "--tcp")),
+        ('robot = "ur10e"', "--robot ur10", ("The robot is ur10", "ur10e", "--robot")),
+        ("floor = -0.8", "--floor 0", ("The floor is 0.0", "-0.8", "--floor")),
+        ("floor = -0.8", "--floor none", ("The floor is none", "-0.8")),
+        ('floor = "none"', "--floor 0", ("The floor is 0.0", "none")),
+    ],
+)
+def test_a_flag_that_contradicts_the_cell_is_refused_with_both(cli, lab, text, flags, words):
+    answer = cli("check", "square_tracking", "--cell", lab(text), *flags.split())
+    assert answer.status == 2
+    for part in (*words, "lab.toml says"):
+        assert part in answer.message
+
+
+@pytest.mark.parametrize(
+    ("text", "flags"),
+    [
+        ("payload = 2.0", "--payload 2 --tcp 0 0 0.1 0 0 0 --floor -0.2"),
+        ("tcp = [0, 0, 0.1, 0, 0, 0]", "--payload 2 --tcp 0 0 0.1 0 0 0"),
+        ("", "--robot ur10e --payload 2 --floor none"),
+    ],
+)
+def test_a_flag_may_say_the_same_and_what_the_cell_leaves_out(cli, lab, text, flags):
+    assert cli("check", "square_tracking", "--cell", lab(text), *flags.split()).status == 0
+
+
+def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same_taken(line):
+    flange = simbridge.load_robot("ur10")
+    options = Options(cell=Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), payload=1.0, mounting="ceiling"))
+    with pytest.raises(InvalidParameter, match="TCP and payload"):
+        prepare(line, solver=simbridge.ForwardDynamics(flange), options=options)
+    prepared = prepare(line, solver=simbridge.ForwardDynamics(options.equipped(flange)), options=options)
+    assert prepared.robot.payload == 1.0 and prepared.robot.gravity[2] == 9.81
+
+
+def test_the_documented_example_is_loaded_word_for_word(tmp_path):
+    text = (Path(__file__).parents[2] / "docs/cell.md").read_text(encoding="utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
+    (tmp_path / "ur10e_calibration.toml").touch()
+    cell = load_cell(tmp_path / "lab.toml")
+    for name, value in vars(cell).items():
+        assert value not in (None, ()), f"the example leaves out {name}"
+        assert name == "source" or f"`{name}`" in text or f"`[[{name}]]`" in text
+    assert [box.name for box in cell.keep_out_boxes] == ["table", "camera"]
+    assert cell.calibration == tmp_path / "ur10e_calibration.toml"
+
+
+def test_the_documented_cell_can_be_run(tmp_path, line):
+    """A motion over the documented table, with its gripper: clear as it stands, refused when the table is higher."""
+    text = (Path(__file__).parents[2] / "docs/cell.md").read_text(encoding="utf-8")
+    example = text.split("```toml\n")[1].split("```")[0].replace("calibration =", "# calibration =")
+    (tmp_path / "lab.toml").write_text(example, encoding="utf-8")
+    prepared = prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))
+    assert prepared.robot.name == "ur10e" and prepared.peaks.clearance.distance > 0.005
+    (tmp_path / "lab.toml").write_text(example.replace("0.9, 0.0, -0.4", "0.9, 0.0, -0.1"), encoding="utf-8")
+    with pytest.raises(KeepOutViolation, match="the box 'table'"):
+        prepare(line, options=Options(cell=load_cell(tmp_path / "lab.toml")))

@@ -1,0 +1,197 @@
+"""The guard lets out nothing that breaks its rules, and nothing at all after the first violation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from simbridge.errors import GuardViolation
+from simbridge.planning.guard import Guard
+from simbridge.robot import load_robot
+
+ROBOT = load_robot("ur10")
+HOME = ROBOT.home
+PERIOD = 0.008
+STEP = ROBOT.max_velocity * PERIOD  # how far each joint may go in a period
+DISTANCE = 0.2  # from the measured arm, standing; the design's figure
+
+
+@pytest.fixture
+def guard():
+    guard = Guard(ROBOT, PERIOD, lookahead=0.03)
+    guard.reset(HOME)
+    return guard
+
+
+def violation(guard, setpoint, measured=HOME):
+    with pytest.raises(GuardViolation) as caught:
+        guard.check(setpoint, measured)
+    return caught.value
+
+
+def test_a_setpoint_within_all_rules_comes_out_as_it_went_in(guard):
+    setpoint = HOME + 0.5 * STEP
+    assert guard.check(setpoint, HOME).tobytes() == setpoint.tobytes()
+
+
+def test_what_comes_out_belongs_to_nobody_else(guard):
+    setpoint = HOME.copy()
+    passed = guard.check(setpoint, HOME)
+    setpoint += 1.0
+    assert np.array_equal(passed, HOME)
+    with pytest.raises(ValueError, match="read-only"):
+        passed += 1.0
+
+
+@pytest.mark.parametrize(
+    "setpoint",
+    [
+        "hello",
+        None,
+        pytest.param(object(), id="object"),
+        {},
+        [],
+        0.0,
+        HOME[:5],
+        HOME[None],
+        [1, "x", 0, 0, 0, 0],
+        [[1], [2, 3]],
+        [10**400] * 6,
+    ],
+    ids=repr,
+)
+def test_what_is_not_one_number_a_joint_is_refused(guard, setpoint):
+    error = violation(guard, setpoint)
+    assert error.rule == "shape"
+    assert "stopped" in str(error)
+
+
+class Hostile:
+    def __array__(self, *arguments, **keywords):
+        raise RuntimeError("no array today")
+
+
+def test_an_object_that_fails_to_become_an_array_latches_like_any_other(guard):
+    assert violation(guard, Hostile()).rule == "shape"
+    assert violation(guard, HOME).rule == "latched"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("joint", range(6))
+def test_a_number_that_is_not_finite_is_refused(guard, joint, value):
+    setpoint = HOME.copy()
+    setpoint[joint] = value
+    assert violation(guard, setpoint).rule == "finite"
+
+
+@pytest.mark.parametrize(
+    "measured", [np.full(6, np.nan), HOME[:5], "nowhere", None], ids=["nan", "short", "text", "None"]
+)
+def test_a_setpoint_is_refused_when_nobody_knows_where_the_arm_is(guard, measured):
+    assert violation(guard, HOME, measured).rule in {"finite", "shape"}
+
+
+def test_an_arm_that_stands_nowhere_gets_no_setpoint(guard):
+    guard.reset(np.full(6, np.nan))
+    assert violation(guard, HOME).rule == "velocity"
+
+
+@pytest.mark.parametrize("joint", range(6))
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_setpoint_past_a_joints_end_names_joint_value_and_limit(guard, joint, side):
+    limit = (ROBOT.position_min if side < 0.0 else ROBOT.position_max)[joint]
+    at = HOME.copy()
+    at[joint] = limit
+    guard.reset(at)
+    setpoint = at.copy()
+    setpoint[joint] = limit + side * 0.5 * STEP[joint]
+    error = violation(guard, setpoint, at)
+    assert (error.rule, error.joint) == ("position", ROBOT.joint_names[joint])
+    assert (error.value, error.limit) == (setpoint[joint], limit)
+
+
+@pytest.mark.parametrize("joint", range(6))
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_step_of_just_the_joints_speed_passes_and_a_little_more_does_not(guard, joint, side):
+    setpoint = HOME.copy()
+    setpoint[joint] += side * STEP[joint]
+    assert np.array_equal(guard.check(setpoint, HOME), setpoint)
+    guard.reset(HOME)
+    setpoint[joint] = HOME[joint] + side * 1.001 * STEP[joint]
+    error = violation(guard, setpoint)
+    assert (error.rule, error.joint) == ("velocity", ROBOT.joint_names[joint])
+    assert error.value == pytest.approx(1.001 * ROBOT.max_velocity[joint], rel=1e-9)
+    assert error.limit == ROBOT.max_velocity[joint]
+
+
+def test_a_standing_setpoint_may_be_two_tenths_of_a_radian_from_the_arm(guard):
+    measured = HOME.copy()
+    measured[3] += DISTANCE - 1e-9
+    guard.check(HOME, measured)
+    measured[3] = HOME[3] + DISTANCE + 1e-6
+    error = violation(guard, HOME, measured)
+    assert (error.rule, error.joint) == ("distance", ROBOT.joint_names[3])
+    assert error.value == pytest.approx(DISTANCE + 1e-6, rel=1e-9)
+    assert error.limit == pytest.approx(DISTANCE, rel=1e-12)
+
+
+def test_a_moving_setpoint_may_lead_the_arm_by_twice_the_lookahead(guard):
+    speed = 1.0  # rad/s
+    setpoint = HOME.copy()
+    setpoint[3] += speed * PERIOD
+    measured = setpoint.copy()
+    measured[3] -= DISTANCE + 2.0 * 0.03 * speed - 1e-9
+    guard.check(setpoint, measured)
+    setpoint[3] += speed * PERIOD
+    assert violation(guard, setpoint, measured).rule == "distance"
+
+
+def test_a_violation_latches_until_reset(guard):
+    violation(guard, HOME + 1.0)
+    for _ in range(3):
+        assert violation(guard, HOME).rule == "latched"
+    guard.reset(HOME)
+    assert np.array_equal(guard.check(HOME, HOME), HOME)
+
+
+def test_a_refused_setpoint_is_not_where_the_next_step_begins(guard):
+    violation(guard, HOME + 2.0 * STEP)
+    guard.reset(HOME)
+    assert violation(guard, HOME + 3.0 * STEP).rule == "velocity"
+
+
+numbers = hnp.arrays(float, 6, elements=st.floats(allow_nan=True, allow_infinity=True, width=64))
+steps = hnp.arrays(float, 6, elements=st.floats(-1.5, 1.5)).map(lambda share: share * STEP)
+anything = st.one_of(
+    numbers, st.none(), st.text(max_size=5), st.lists(st.floats(), max_size=7), hnp.arrays(float, hnp.array_shapes())
+)
+commands = st.lists(st.tuples(st.sampled_from(["step", "junk", "reset"]), steps, anything, numbers), max_size=30)
+
+
+@given(commands)
+def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence):
+    guard = Guard(ROBOT, PERIOD, lookahead=0.03)
+    guard.reset(HOME)
+    previous, measured, latched = HOME, HOME, False
+    for kind, step, junk, somewhere in sequence:
+        if kind == "reset":
+            guard.reset(HOME)
+            previous, measured, latched = HOME, HOME, False
+            continue
+        setpoint, at = (previous + step, measured) if kind == "step" else (junk, somewhere)
+        try:
+            passed = guard.check(setpoint, at)
+        except GuardViolation as error:
+            assert (error.rule == "latched") == latched
+            latched = True
+            continue
+        assert not latched
+        assert passed.shape == (6,) and np.isfinite(passed).all()
+        assert (passed >= ROBOT.position_min - 1e-9).all() and (passed <= ROBOT.position_max + 1e-9).all()
+        moved = np.abs(passed - previous)
+        assert (moved <= 1.0001 * STEP).all()
+        assert (np.abs(passed - at) <= DISTANCE + 0.06 * moved / PERIOD + 1e-12).all()
+        previous = measured = passed

@@ -1,0 +1,223 @@
+"""Boxes and planes to keep out of, and the tool's own shape: against closed forms and an oracle of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
+from simbridge.planning.approach import plan_approach
+from simbridge.robot import Joint, Link, Robot, Shape, load_robot
+from simbridge.robot.collision import MARGIN, CollisionModel
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import Box, Capsule, Plane, Surroundings
+
+UR10 = load_robot("ur10")
+RADIUS = 0.05
+BODY = pin.Inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
+
+
+def flyer(kind="capsule", length=0.6):
+    """A rod that slides along x, y and z of base_link, then yaws and pitches about its own start: it gets anywhere."""
+    along_x, along_y = (pin.utils.rotate(axis, angle) for axis, angle in (("y", np.pi / 2), ("x", -np.pi / 2)))
+    axes = [along_x, along_y, np.eye(3), np.eye(3), along_y]
+    turns = [before.T @ after for before, after in zip([np.eye(3), *axes], axes, strict=False)]
+    placements = [pin.SE3(turn, np.zeros(3)) for turn in turns]
+    kinds = ["prismatic", "prismatic", "prismatic", "revolute", "revolute"]
+    joints = [
+        Joint(f"joint {i}", kind, at, -np.inf, np.inf, 1.0, 10.0)
+        for i, (kind, at) in enumerate(zip(kinds, placements, strict=True))
+    ]
+    links = [Link(f"link {i}", pin.SE3.Identity(), BODY, ()) for i in range(4)]
+    rod = Shape(kind, (0.0, 0.0, 0.0), (length, 0.0, 0.0), RADIUS)
+    links.append(Link("rod", pin.SE3.Identity(), BODY, (rod,)))
+    return Robot("flyer", "", "", 0.01, tuple(joints), tuple(links), (), pin.SE3.Identity(), np.zeros(5))
+
+
+CAPSULE, CYLINDER = flyer(), flyer("cylinder")
+
+
+def ends(robot, q, length=0.6):
+    """Both ends (2, 3) of the rod's axis, by pinocchio."""
+    data = robot.model.createData()
+    pin.forwardKinematics(robot.model, data, q)
+    return np.array([data.oMi[5].act(np.array([x, 0.0, 0.0])) for x in (0.0, length)])
+
+
+def from_box(point, box):
+    """Distance of a point from a solid box: how far it is beyond its faces, seen along its edges."""
+    local = pin.exp3(np.array(box.rotation)).T @ (point - np.array(box.centre))
+    return float(np.linalg.norm(np.maximum(np.abs(local) - 0.5 * np.array(box.size), 0.0)))
+
+
+def axis_from_box(start, end, box):
+    """Of a segment: the distance is convex along it, so thirds that are farther can be cut off."""
+    low, high = 0.0, 1.0
+    for _ in range(120):
+        a, b = low + (high - low) / 3.0, high - (high - low) / 3.0
+        if from_box(start + a * (end - start), box) < from_box(start + b * (end - start), box):
+            high = b
+        else:
+            low = a
+    return from_box(start + 0.5 * (low + high) * (end - start), box)
+
+
+vectors = st.tuples(*[st.floats(-1.0, 1.0)] * 3)
+sizes = st.tuples(*[st.floats(0.05, 1.0)] * 3)
+postures = st.tuples(*[st.floats(-1.0, 1.0)] * 3, *[st.floats(-3.0, 3.0)] * 2).map(np.array)
+
+
+@given(q=postures, centre=vectors, size=sizes, rotation=vectors)
+def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, size, rotation):
+    box = Box("crate", centre, size, rotation)
+    found = CollisionModel(CAPSULE, Surroundings(None, (box,))).clearance(q)
+    assert found.bodies == ("rod", "the box 'crate'") and found.zone == "crate"
+    axis = axis_from_box(*ends(CAPSULE, q), box)
+    if axis > 1e-3:
+        assert found.distance == pytest.approx(axis - RADIUS, abs=1e-5)
+    else:
+        assert found.distance <= 1e-3 - RADIUS + 1e-5
+
+
+@given(q=postures, point=vectors, normal=vectors, kind=st.sampled_from(["capsule", "cylinder"]))
+def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind):
+    assume(np.linalg.norm(normal) > 1e-3)
+    robot = CAPSULE if kind == "capsule" else CYLINDER
+    found = CollisionModel(robot, Surroundings(None, (), (Plane("wall", point, normal),))).clearance(q)
+    assert found.bodies == ("rod", "the plane 'wall'") and found.zone == "wall"
+    upwards = np.array(normal) / np.linalg.norm(normal)
+    start, end = ends(robot, q)
+    along = (end - start) / np.linalg.norm(end - start)
+    # A cylinder's rim reaches out less the steeper it stands.
+    reach = RADIUS if kind == "capsule" else RADIUS * np.sqrt(max(0.0, 1.0 - (along @ upwards) ** 2))
+    lowest = min((start - point) @ upwards, (end - point) @ upwards)
+    assert found.distance == pytest.approx(lowest - reach, abs=1e-7)
+
+
+@pytest.mark.parametrize(("aside", "over"), [(0.2, 0.0), (0.0, 0.3), (-0.4, 0.1)])
+def test_a_cylinder_beside_or_over_a_box_is_as_far_as_the_gap(aside, over):
+    """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
+    box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
+    found = CollisionModel(CYLINDER, Surroundings(None, (box,))).clearance(np.array([0.0, aside, over, 0.0, 0.0]))
+    gaps = np.abs([aside, over]) - 0.1
+    assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
+
+
+def any_surroundings(rng):
+    def three(largest):
+        return tuple(rng.uniform(-largest, largest, 3).tolist())
+
+    boxes = tuple(
+        Box(f"box {i}", three(1.2), tuple(rng.uniform(0.05, 0.5, 3).tolist()), three(2.0))
+        for i in range(rng.integers(4))
+    )
+    planes = tuple(
+        Plane(f"plane {i}", tuple((-1.3 * normal).tolist()), tuple(normal.tolist()))
+        for i in range(rng.integers(3))
+        for normal in [rng.normal(size=3)]
+    )
+    tool = tuple(Capsule(three(0.1), three(0.2), rng.uniform(0.01, 0.06)) for _ in range(rng.integers(3)))
+    return Surroundings(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
+
+
+@given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
+def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(seed, step):
+    rng = np.random.default_rng(seed)
+    model = CollisionModel(UR10, any_surroundings(rng))
+    ways = UR10.home + np.concatenate([np.zeros((1, 6)), np.cumsum(rng.normal(0.0, step, (3, 6)), axis=0)])
+    path = np.stack([np.interp(np.linspace(0, 3, 80), range(4), way) for way in ways.T], axis=1)
+    distances = np.array([model.clearance(q).distance for q in path])
+    # Distances are iterated to a micrometre.
+    assume(np.abs(distances - MARGIN).min() > 1e-5)
+    if distances.min() > MARGIN:
+        assert model.check(path, 0.002).distance >= distances.min() - 1e-5
+    else:
+        with pytest.raises((FloorCollision, KeepOutViolation, SelfCollision)) as caught:
+            model.check(path, 0.002)
+        assert caught.value.sample == int(np.argmax(distances < MARGIN))
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed):
+    """The bound by which postures are skipped, on the clearance of every pair by itself."""
+    rng = np.random.default_rng(seed)
+    model = CollisionModel(UR10, any_surroundings(rng))
+    before, after = UR10.home, UR10.home + rng.normal(0.0, 0.3, 6)
+    bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
+    one, other = model._distances(before), model._distances(after)
+    # Overlap is measured along one direction of several, so it may jump.
+    apart = (one > 0.0) & (other > 0.0)
+    assert np.all(np.abs(other - one)[apart] <= bound[apart] + 1e-5)
+
+
+def test_the_error_names_link_zone_sample_time_and_depth():
+    """The rod slides along z, its lower side 50 mm under its axis, down into a box that ends at height 0.198."""
+    box = Box("vice", (0.3, 0.0, 0.098), (0.2, 0.2, 0.2))
+    path = np.zeros((101, 5))
+    path[:, 2] = np.linspace(0.5, 0.0, 101)
+    first = int(np.argmax(path[:, 2] - RADIUS - 0.198 < MARGIN))
+    with pytest.raises(KeepOutViolation) as caught:
+        CollisionModel(CAPSULE, Surroundings(None, (box,))).check(path, 0.008)
+    error = caught.value
+    assert (error.sample, error.time, error.link, error.zone) == (first, pytest.approx(0.008 * first), "rod", "vice")
+    assert error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6) and error.joint is None
+    for words in (
+        f"sample {first} ({0.008 * first:.3f} s)",
+        "rod would be",
+        "2 mm from the box 'vice'",
+        "5 mm are kept",
+    ):
+        assert words in str(error)
+    with pytest.raises(KeepOutViolation, match="rod would be 28 mm inside the box 'vice'"):
+        CollisionModel(CAPSULE, Surroundings(None, (box,))).check(path[[0]] * 0.44, 0.008)
+
+
+def test_the_first_link_keeps_out_of_boxes_and_the_base_need_not():
+    shoulder = Box("pillar", (0.0, 0.0, 0.14), (0.3, 0.3, 0.1))
+    foot = Box("pedestal", (0.0, 0.0, -0.2), (0.3, 0.3, 0.4))
+    with pytest.raises(KeepOutViolation) as caught:
+        CollisionModel(UR10, Surroundings(None, (shoulder,))).check(UR10.home[None], 0.008)
+    assert caught.value.link == "shoulder_link"
+    assert CollisionModel(UR10, Surroundings(0.0, (foot,))).check(UR10.home[None], 0.008).distance > MARGIN
+
+
+def test_a_zone_is_tested_even_when_home_is_in_it():
+    at_home = tuple(tool_path(UR10, UR10.home[None])[0, :3].tolist())
+    with pytest.raises(KeepOutViolation, match="crate"):
+        CollisionModel(UR10, Surroundings(None, (Box("crate", at_home, (0.1, 0.1, 0.1)),))).check(
+            UR10.home[None], 0.008
+        )
+
+
+def test_a_tool_that_touches_the_arm_at_home_is_not_taken_for_built_that_way():
+    """The last links are its own; the forearm is not."""
+    back = Surroundings(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, -0.5), 0.05),))
+    with pytest.raises(SelfCollision, match="the tool"):
+        CollisionModel(UR10, back).check(UR10.home[None], 0.008)
+
+
+def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
+    height = tool_path(UR10, UR10.home[None])[0, 2]
+    long = UR10.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
+    short = Surroundings(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.03),))
+    with pytest.raises(FloorCollision, match="the tool"):
+        CollisionModel(long).check(UR10.home[None], 0.008)
+    # At home the tool points straight down.
+    found = CollisionModel(replace(long, links=tuple(replace(link, shapes=()) for link in long.links)), short)
+    assert found.clearance(UR10.home).distance == pytest.approx(height - 0.13, abs=1e-6)
+
+
+def test_the_way_to_a_plans_start_keeps_out_too():
+    there = UR10.home + np.array([1.2, 0.0, 0.0, 0.0, 0.0, 0.0])
+    between = tool_path(UR10, 0.5 * (UR10.home + there)[None])[0, :3]
+    post = Surroundings(0.0, (Box("post", tuple(between.tolist()), (0.1, 0.1, 0.1)),))
+    speeds = {"max_joint_speed": 1.0, "max_tool_speed": 1.0}
+    assert len(plan_approach(UR10, UR10.home, there, 0.008, **speeds)) > 10
+    with pytest.raises(PlanRefused) as caught:
+        plan_approach(UR10, UR10.home, there, 0.008, surroundings=post, **speeds)
+    assert isinstance(caught.value, KeepOutViolation) and caught.value.zone == "post"

@@ -1,0 +1,399 @@
+"""A plan is the same wherever it is made, and is refused by name, sample and number before anything moves."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simbridge.errors import (
+    FloorCollision,
+    InvalidParameter,
+    InvalidTrajectory,
+    JointLimitExceeded,
+    PlanRefused,
+    SelfCollision,
+    TargetOutOfReach,
+    ToolSpeedExceeded,
+    TorqueLimitExceeded,
+    VelocityJumpExceeded,
+    VelocityLimitExceeded,
+)
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.planning.check import check_setpoints
+from simbridge.planning.limiter import limited, tool_speeds
+from simbridge.planning.plan import make_plan
+from simbridge.planning.scenario import Scenario
+from simbridge.robot import load_robot
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.obstacles import Surroundings
+from simbridge.text import millimetres
+from simbridge.trajectory import Trajectory, square, step
+
+ROBOT = load_robot("ur10")
+SOLVER = ForwardDynamics(ROBOT)
+HOME = ROBOT.home
+PERIOD = ROBOT.period
+NO_FLOOR = CollisionModel(ROBOT, Surroundings(floor=None))
+
+
+def moving(joint, velocities, start=None):
+    """Setpoints (T + 1, 6) from home, or from a joint at `start`: it moves at the velocities (T,) in rad/s."""
+    q = np.tile(HOME, (len(velocities) + 1, 1))
+    begin = HOME[joint] if start is None else start
+    q[:, joint] = begin + np.concatenate([[0.0], np.cumsum(np.asarray(velocities) * PERIOD)])
+    return q
+
+
+def refused(kind, setpoints, max_tool_speed=10.0, robot=ROBOT, collisions=NO_FLOOR):
+    with pytest.raises(kind) as caught:
+        check_setpoints(robot, setpoints, PERIOD, max_tool_speed, collisions)
+    error = caught.value
+    assert error.time == pytest.approx(error.sample * PERIOD, abs=1e-12)
+    assert f"sample {error.sample} " in str(error)
+    assert error.joint is None or error.joint in str(error)
+    return error
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_joint_past_its_end_is_named_with_the_first_sample_there(side):
+    limit = (ROBOT.position_min if side < 0.0 else ROBOT.position_max)[5]
+    # 4 mrad a sample from 10 mrad before the limit: the third step is past it.
+    error = refused(JointLimitExceeded, moving(5, [side * 0.5] * 10, start=limit - side * 0.010))
+    assert (error.sample, error.joint, error.limit) == (3, "wrist_3_joint", limit)
+    assert error.value == pytest.approx(limit + side * 0.002, abs=1e-9)
+
+
+def test_a_setpoint_that_is_not_a_number_is_refused_like_one_out_of_range():
+    setpoints = moving(0, [0.1] * 5)
+    setpoints[4, 3] = np.nan
+    error = refused(JointLimitExceeded, setpoints)
+    assert (error.sample, error.joint) == (4, "wrist_1_joint")
+    assert np.isnan(error.value)
+
+
+def test_a_joint_too_fast_is_named_with_the_first_sample_it_comes_too_late_for():
+    limit = ROBOT.max_velocity[1]
+    error = refused(VelocityLimitExceeded, moving(1, [0.0, 0.5 * limit, -1.01 * limit, -1.5 * limit]))
+    assert (error.sample, error.joint, error.limit) == (3, "shoulder_lift_joint", limit)
+    assert error.value == pytest.approx(1.01 * limit, rel=1e-9)
+    assert "1.50 times" in str(error)
+
+
+def test_a_corner_too_sharp_is_named_with_its_sample_and_its_jump():
+    error = refused(VelocityJumpExceeded, moving(4, [0.6] * 5 + [-0.7] * 5))
+    assert (error.sample, error.joint, error.limit) == (5, "wrist_2_joint", ROBOT.max_velocity_jump)
+    assert error.value == pytest.approx(1.3, rel=1e-9)
+
+
+def test_the_start_and_the_stop_of_a_plan_count_as_jumps():
+    ramp = np.arange(1, 13) * 0.1
+    error = refused(VelocityJumpExceeded, moving(0, ramp[::-1]))
+    assert (error.sample, error.value) == (0, pytest.approx(1.2, rel=1e-9))
+    error = refused(VelocityJumpExceeded, moving(0, ramp))
+    assert (error.sample, error.value) == (len(ramp), pytest.approx(1.2, rel=1e-9))
+
+
+def test_a_tool_too_fast_is_named_with_its_speed():
+    radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))  # about the first joint's axis
+    speeds = [0.2, 0.4, 0.6, 0.8]
+    error = refused(ToolSpeedExceeded, moving(0, speeds), max_tool_speed=0.5 * radius)
+    assert (error.sample, error.joint, error.limit) == (3, None, 0.5 * radius)
+    assert error.value == pytest.approx(2.0 * radius * np.sin(0.5 * 0.6 * PERIOD) / PERIOD, rel=1e-9)
+
+
+def first_touch(model, setpoints):
+    """The first sample with less than 5 mm of clearance, found by looking at every one."""
+    distances = np.array([model.clearance(q).distance for q in setpoints])
+    return int(np.argmax(distances < 0.005)), distances
+
+
+def test_a_way_through_the_floor_names_the_first_sample_that_touches_it():
+    model = CollisionModel(ROBOT)
+    setpoints = moving(1, [0.8] * 150)
+    first, distances = first_touch(model, setpoints)
+    error = refused(FloorCollision, setpoints, collisions=model)
+    assert error.sample == first > 0
+    assert error.value == pytest.approx(distances[first], abs=1e-5)
+    assert error.link in str(error)
+    check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
+
+
+def test_a_way_through_the_arm_itself_names_the_first_sample_and_both_links():
+    setpoints = moving(2, [0.8] * 190)
+    first, distances = first_touch(NO_FLOOR, setpoints)
+    error = refused(SelfCollision, setpoints)
+    assert error.sample == first > 0
+    assert error.value == pytest.approx(distances[first], abs=1e-5)
+    assert all(link in str(error) for link in error.links)
+
+
+def test_the_peaks_of_a_plan_that_passed_are_those_of_its_motion():
+    speeds = [0.3, 0.7, 0.5, 0.4]
+    peaks = check_setpoints(ROBOT, moving(0, speeds), PERIOD, 10.0, NO_FLOOR)
+    assert peaks.velocity == pytest.approx([0.7, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
+    assert peaks.velocity_jump == pytest.approx([0.4, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-9)
+    radius = float(np.hypot(*tool_path(ROBOT, HOME[None])[0, :2]))
+    assert peaks.tool_speed == pytest.approx(2.0 * radius * np.sin(0.5 * 0.7 * PERIOD) / PERIOD, rel=1e-9)
+    assert peaks.clearance.distance == pytest.approx(first_touch(NO_FLOOR, moving(0, speeds))[1].min(), abs=1e-3)
+
+
+def test_a_plan_of_one_sample_is_a_plan():
+    peaks = check_setpoints(ROBOT, HOME[None], PERIOD, 1.0, NO_FLOOR)
+    assert not peaks.velocity.any() and peaks.tool_speed == 0.0
+
+
+def planned(trajectory, robot=ROBOT, solver=SOLVER, on_limits="refuse", **options):
+    return make_plan(robot, Scenario(trajectory, on_limits=on_limits), solver, **options)[0]
+
+
+def test_the_same_inputs_give_the_same_plan_bit_for_bit():
+    first, second = (planned(square(side=0.1), solver=ForwardDynamics(load_robot("ur10"))) for _ in range(2))
+    for name in ("trajectory_times", "solution", "setpoints", "limited", "targets"):
+        assert getattr(first, name).tobytes() == getattr(second, name).tobytes(), name
+
+
+def test_a_plan_cannot_be_changed():
+    plan = planned(square(side=0.1))
+    for array in (plan.trajectory_times, plan.solution, plan.setpoints, plan.limited):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+def test_sample_k_is_due_after_k_periods_and_the_last_is_the_end_of_the_trajectory(through):
+    # 0.1 s are twelve and a half periods.
+    plan = planned(through([[0.7, 0.164, 0.3], [0.71, 0.164, 0.3]], [5.0, 5.1]))
+    assert plan.samples == 14
+    assert plan.duration == pytest.approx(13 * PERIOD, rel=1e-12)
+    assert plan.times == pytest.approx(np.arange(14) * PERIOD, rel=1e-12)
+    assert plan.trajectory_times == pytest.approx([*(np.arange(13) * PERIOD), 0.1], rel=1e-12)
+    assert plan.targets[-1, 0] == 0.71
+    assert plan.targets[1, 0] == pytest.approx(0.7 + 0.1 * PERIOD, rel=1e-12)
+
+
+def test_a_plan_follows_its_targets_from_the_posture_nearest_home(through):
+    plan = planned(through([[0.7, 0.164, 0.3], [0.72, 0.164, 0.3]], [0.0, 0.2]))
+    model, data = ROBOT.model, ROBOT.model.createData()
+    for q, target in zip(plan.setpoints, plan.targets, strict=True):
+        pin.framesForwardKinematics(model, data, q)
+        attained = data.oMf[model.getFrameId("tool0")]
+        assert np.abs(attained.translation - target[:3]).max() < 1e-5
+        assert np.abs(pin.log3(attained.rotation.T @ pin.Quaternion(target[3:]).matrix())).max() < 1e-4
+    assert np.abs(plan.setpoints[0] - HOME).max() < 0.2
+
+
+def test_a_speed_scale_of_a_half_makes_the_plan_twice_as_long():
+    whole, half = planned(square(side=0.1)), planned(square(side=0.1), speed_scale=0.5)
+    assert half.samples == 2 * whole.samples - 1
+    assert half.trajectory.duration == pytest.approx(2.0 * whole.trajectory.duration, rel=1e-12)
+    assert half.targets[::2] == pytest.approx(whole.targets, abs=1e-12)
+
+
+def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distance(through):
+    # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m beside the arm's
+    # plane: so far the two long links, 0.612 m and 0.5723 m, can stretch from the shoulder at 0.1273 m.
+    stretched = np.sqrt((0.612 + 0.5723) ** 2 - (0.3 + 0.0922 - 0.1273) ** 2)
+    farthest = np.hypot(stretched + 0.1157, 0.163941)
+    speed, y = 0.1, 0.164
+    trajectory = through([[1.2, y, 0.3], [1.4, y, 0.3]], [0.0, 2.0])
+    with pytest.raises(TargetOutOfReach) as caught:
+        planned(trajectory)
+    error = caught.value
+    crossing = (np.sqrt(farthest**2 - y**2) - 1.2) / speed
+    assert error.sample == 0  # of the trajectory: the one at or before
+    assert crossing < error.time <= crossing + PERIOD + 1e-5
+    assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
+    assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(error)
+    # The first is only just past the edge; how far the motion goes beyond it is told as well.
+    beyond = re.search(r"sample 1 even (\d+\.?\d*) mm", str(error))
+    assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
+
+
+def test_when_every_target_is_out_of_reach_a_slip_of_units_is_suspected(through):
+    with pytest.raises(TargetOutOfReach, match="every target is out of reach; are these millimetres") as caught:
+        planned(through([[700.0, 164.0, 300.0], [710.0, 164.0, 300.0]], [0.0, 1.0]))
+    assert (caught.value.sample, caught.value.time) == (0, 0.0)
+    with pytest.raises(TargetOutOfReach, match="every target is out of reach; the first") as caught:
+        planned(through([[2.7, 0.164, 0.3], [2.71, 0.164, 0.3]], [0.0, 1.0]))
+    assert "millimetres" not in str(caught.value)
+
+
+def standing(q):
+    """A trajectory that stays where joint positions (6,) put the tool."""
+    return Trajectory(np.array([0.0, 0.1]), np.repeat(tool_path(ROBOT, np.array(q)[None]), 2, axis=0))
+
+
+def test_a_start_with_a_nearly_stretched_elbow_is_planned():
+    target = standing([1.371, -0.638, -0.006, -1.892, 2.699, -1.887])
+    plan = make_plan(ROBOT, Scenario(target), SOLVER, surroundings=Surroundings(floor=None))[0]
+    assert np.abs(tool_path(ROBOT, plan.setpoints)[:, :3] - target.poses[0, :3]).max() < 1e-9
+
+
+def test_a_start_that_is_only_attained_beyond_a_joint_limit_is_refused_with_the_joint():
+    """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it; neither is allowed."""
+    pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
+    robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
+    told = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
+    with pytest.raises(TargetOutOfReach, match=told) as caught:
+        planned(standing(HOME), robot=robot, solver=ForwardDynamics(robot))
+    assert caught.value.distance < 1e-9
+
+
+class Missing(ForwardDynamics):
+    """Ends within the joint limits, and so far from its target."""
+
+    def __init__(self, distance):
+        super().__init__(ROBOT)
+        self.distance = distance
+
+    def solve(self, target, q0=None):
+        return replace(super().solve(target, q0), converged=False, distance=self.distance)
+
+
+def test_of_the_first_target_no_more_is_asked_than_of_the_others():
+    plan = planned(standing(HOME), solver=Missing(0.9e-6))
+    assert np.abs(plan.setpoints - HOME).max() < 1e-9
+
+
+def test_a_start_that_is_missed_within_the_limits_is_refused_with_how_far_it_is_missed():
+    with pytest.raises(TargetOutOfReach, match=r"stays 2\.30 µm and 0.* degrees away") as caught:
+        planned(standing(HOME), solver=Missing(2.3e-6))
+    assert "joint limits" not in str(caught.value)
+
+
+@pytest.mark.parametrize("period", [0.0, -0.008, np.nan, np.inf])
+def test_a_period_that_is_no_positive_number_is_refused(period):
+    with pytest.raises(InvalidParameter, match="period"):
+        planned(square(side=0.1), period=period)
+
+
+def test_stamps_in_nanoseconds_are_refused_before_memory_runs_out():
+    trajectory = square(side=0.1)
+    with pytest.raises(InvalidTrajectory, match=r"control periods.*in seconds"):
+        planned(Trajectory(trajectory.times * 1e9, trajectory.poses))
+    with pytest.raises(InvalidTrajectory, match="speed scale"):
+        planned(trajectory, speed_scale=1e-9)
+
+
+def test_slowing_down_as_the_message_says_is_enough(through):
+    jumpy = replace(ROBOT, max_velocity_jump=100.0)
+    trajectory = through([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.1])
+    options = {"robot": jumpy, "solver": ForwardDynamics(jumpy)}
+    with pytest.raises(VelocityLimitExceeded) as caught:
+        planned(trajectory, max_tool_speed=10.0, **options)
+    scale = float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+    assert scale < 1.0
+    with pytest.raises(ToolSpeedExceeded) as caught:
+        planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options)
+    scale *= float(re.search(r"down to (\S+) of its speed", str(caught.value))[1])
+    assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
+
+
+def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
+    earlier = planned(square(side=0.1))
+    scenario = Scenario(square(side=0.1))
+    plan, peaks = make_plan(ROBOT, scenario, SOLVER, replay=earlier)
+    assert plan is earlier
+    assert peaks.tool_speed == pytest.approx(0.2, rel=1e-3)
+    with pytest.raises(ToolSpeedExceeded):
+        make_plan(ROBOT, scenario, SOLVER, replay=earlier, max_tool_speed=0.1)
+    with pytest.raises(FloorCollision):
+        make_plan(ROBOT, scenario, SOLVER, replay=earlier, surroundings=Surroundings(floor=0.4))
+
+
+def far_step():
+    home = tool_path(ROBOT, HOME[None])[0]
+    return step(home, offset=(-0.25, -0.75, 0.35), at=0.1, duration=1.0)
+
+
+def test_a_step_is_refused_unless_its_setpoints_are_limited():
+    with pytest.raises(PlanRefused):
+        planned(far_step(), hold="zero-order")
+
+
+@pytest.mark.parametrize("speed", [1.0, 0.25])
+def test_a_limited_step_keeps_velocity_jump_and_tool_speed_and_arrives(speed):
+    plan = planned(far_step(), hold="zero-order", on_limits="limit", max_tool_speed=speed)
+    velocity = np.diff(plan.setpoints, axis=0) / PERIOD
+    assert (np.abs(velocity) <= ROBOT.max_velocity).all()
+    still = np.zeros((1, 6))
+    jumps = np.abs(np.diff(np.concatenate([still, velocity, still]), axis=0))
+    assert jumps.max() <= ROBOT.max_velocity_jump
+    assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed
+    assert plan.limited.any()
+    assert np.array_equal(plan.setpoints[-1], plan.solution[-1])
+    assert np.abs(tool_path(ROBOT, plan.setpoints[-1:])[0, :3] - plan.targets[-1, :3]).max() < 1e-6
+
+
+def test_a_trajectory_that_ends_in_full_swing_is_brought_to_rest(through):
+    trajectory = through([[0.6, 0.164, 0.3], [0.9, 0.164, 0.3]], [0.0, 0.3])
+    plan = planned(trajectory, on_limits="limit", max_tool_speed=2.0)
+    assert plan.duration > 0.3
+    assert plan.trajectory_times[-1] == plan.trajectory_times[-2] == 0.3
+    assert np.abs(np.diff(plan.setpoints, axis=0)[-1] / PERIOD).max() <= ROBOT.max_velocity_jump
+    assert np.abs(tool_path(ROBOT, plan.setpoints[-1:])[0, :3] - [0.9, 0.164, 0.3]).max() < 1e-4
+
+
+def test_what_keeps_the_limits_is_not_changed_by_limiting_it(through):
+    # From rest to rest, a cosine: nothing for the limiter to do.
+    t = np.linspace(0.0, 1.0, 101)
+    x = 0.7 + 0.05 * (1.0 - np.cos(2.0 * np.pi * t))
+    trajectory = through(np.column_stack([x, np.full(101, 0.164), np.full(101, 0.3)]), t)
+    free, held = planned(trajectory), planned(trajectory, on_limits="limit")
+    assert held.setpoints.tobytes() == free.setpoints.tobytes()
+    assert not held.limited.any()
+
+
+def distances_to_polyline(points, corners):
+    """How far points (K, n) are from the polyline through corners (T, n)."""
+    begin, along = corners[:-1], np.diff(corners, axis=0)
+    length = np.maximum(np.einsum("tn,tn->t", along, along), 1e-300)
+    away = points[:, None] - begin
+    share = np.clip(np.einsum("ktn,tn->kt", away, along) / length, 0.0, 1.0)
+    return np.linalg.norm(away - share[..., None] * along, axis=2).min(axis=1)
+
+
+@given(st.floats(0.05, 0.6), st.floats(0.3, 1.2))
+@settings(max_examples=8)
+def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool_speed(speed, fast):
+    poses = tool_path(ROBOT, np.tile(HOME, (3, 1)))
+    poses[:, :3] = [[0.65, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.264, 0.3]]
+    trajectory = Trajectory(np.array([0.0, 0.1, 0.2]) / fast, poses)
+    plan = planned(trajectory, on_limits="limit", max_tool_speed=speed)
+    assert tool_speeds(ROBOT, plan.setpoints, PERIOD).max() <= speed * (1.0 + 1e-6)
+    times = np.minimum(np.arange(np.ceil(trajectory.duration / PERIOD - 1e-9) + 1) * PERIOD, trajectory.duration)
+    solution = SOLVER.track(trajectory.target(times), SOLVER.solve(trajectory.start, HOME).q)
+    unstretched, _ = limited(ROBOT, solution, PERIOD)
+    assert distances_to_polyline(plan.setpoints, unstretched).max() < 1e-12
+    assert np.array_equal(plan.setpoints[0], unstretched[0])
+    assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
+    assert (np.diff(plan.trajectory_times) >= 0.0).all()
+    assert (np.diff(plan.trajectory_times) <= PERIOD * (1.0 + 1e-9)).all()
+
+
+def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
+    robot = load_robot("ur10").with_payload(100.0)
+    with pytest.raises(TorqueLimitExceeded, match="N m to stand still") as caught:
+        make_plan(robot, Scenario(square(side=0.1)), ForwardDynamics(robot))
+    start = ForwardDynamics(robot).solve(square(side=0.1).start).q
+    gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
+    assert caught.value.sample == 0
+    assert caught.value.joint == robot.joint_names[int(np.argmax(np.abs(gravity) > robot.max_effort))]
+    assert caught.value.value == pytest.approx(np.abs(gravity[np.abs(gravity) > robot.max_effort][0]), rel=1e-6)
+
+
+def test_on_a_wall_gravity_turns_the_first_joint_and_its_torque_is_checked():
+    """Standing upright the first axis is vertical, and nothing pulls it; on a wall the whole arm does."""
+    joints = tuple(replace(joint, max_effort=330.0 if i else 20.0) for i, joint in enumerate(ROBOT.joints))
+    standing = replace(ROBOT, joints=joints)
+    scenario = Scenario(square(side=0.1))
+    make_plan(standing, scenario, SOLVER)
+    with pytest.raises(TorqueLimitExceeded) as caught:
+        make_plan(standing.with_gravity([0.0, 9.81, 0.0]), scenario, SOLVER)
+    assert caught.value.joint == "shoulder_pan_joint" and caught.value.value > 20.0

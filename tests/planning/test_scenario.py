@@ -1,0 +1,189 @@
+"""A scenario comes by name, from a script or from a file; a script that cannot be used is refused by its line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.planning.scenario import Scenario, describe, load_scenario
+from simbridge.resources import scenario_files
+from simbridge.robot import load_robot
+from simbridge.trajectory import Reading, square
+
+ROBOT = load_robot("ur10")
+GOOD = """\
+from simbridge import Scenario
+from simbridge.trajectory import square
+
+
+def scenario(robot):
+    return Scenario(square(side=0.1))
+"""
+
+
+@pytest.fixture
+def script(tmp_path, monkeypatch):
+    """Writes a script under a relative path, as it is mostly named, and returns that path."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text, name="mine.py"):
+        (tmp_path / name).write_text(text)
+        return f"./{name}"
+
+    return write
+
+
+def refused(path):
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(path, ROBOT)
+    assert "mine.py" in str(caught.value)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", scenario_files())
+def test_every_scenario_of_ours_loads_by_name_and_says_what_it_does(name):
+    scenario = load_scenario(name, ROBOT)
+    assert scenario.name == name
+    assert scenario.description
+    assert describe(scenario_files()[name]).endswith(".")
+
+
+def test_a_script_is_named_by_its_file_unless_it_names_itself(script):
+    assert load_scenario(script(GOOD), ROBOT).name == "mine"
+    assert load_scenario(script(GOOD.replace("0.1)", "0.1), name='other'")), ROBOT).name == "other"
+
+
+def test_a_file_of_samples_is_a_scenario_with_its_very_samples(line):
+    scenario = load_scenario(line, ROBOT)
+    assert scenario.name == "line"
+    assert scenario.trajectory.poses[:, 0] == pytest.approx(0.7 + 0.01 * np.arange(5), abs=1e-15)
+    assert (scenario.hold, scenario.on_limits) == ("linear", "refuse")
+
+
+@pytest.mark.parametrize("kind", ["script", "file"])
+def test_poses_in_the_pendants_base_are_turned_by_half_a_turn(kind, script, line):
+    given = script(GOOD) if kind == "script" else line
+    own = load_scenario(given, ROBOT).trajectory.poses
+    turned = load_scenario(given, ROBOT, Reading(frame="base")).trajectory.poses
+    assert turned[:, :2] == pytest.approx(-own[:, :2], abs=1e-15)
+    assert turned[:, 2] == pytest.approx(own[:, 2], abs=1e-15)
+
+
+def test_an_unknown_name_suggests_the_nearest():
+    with pytest.raises(UnknownName, match="Did you mean 'square_tracking'") as caught:
+        load_scenario("sqare_tracking", ROBOT)
+    assert (caught.value.kind, caught.value.known) == ("scenario", tuple(scenario_files()))
+
+
+@pytest.mark.parametrize("path", ["./none.py", "none.tum", "sub/none", "none.csv"])
+def test_a_path_that_leads_nowhere_is_no_unknown_name(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((ScenarioError, InputFileError), match="there is no such file"):
+        load_scenario(path, ROBOT)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "reason"),
+    [
+        ("\n\ndef scenario(robot:\n    pass\n", 3, "SyntaxError: '(' was never closed"),
+        ("import nosuchpackage\n", 1, "ModuleNotFoundError: No module named 'nosuchpackage'"),
+        ("\nraise RuntimeError('boom')\n", 2, "RuntimeError: boom"),
+        ("import sys\n\nsys.exit(0)\n", 3, "SystemExit: 0"),
+        ("def scenario(robot):\n    helper()\n\ndef helper():\n    return 1 / 0\n", 5, "ZeroDivisionError"),
+        ("import sys\ndef scenario(robot):\n    sys.exit(0)\n", 3, "SystemExit: 0"),
+        ("def scenario(robot):\n    raise MemoryError\n", 2, "MemoryError"),
+        (GOOD.replace("0.1", "-1"), 6, "InvalidParameter: The side is -1; it must be a positive number"),
+        (GOOD.replace("square(side=0.1)", "None"), 6, "trajectory is None; it must be a simbridge.Trajectory"),
+        (GOOD.replace("0.1)", "0.1), hold='cubic'"), 6, "it must be linear or zero-order"),
+        (GOOD.replace("0.1)", "0.1), on_limits='never'"), 6, "it must be refuse or limit"),
+        (GOOD.replace("0.1)", "0.1), name='../up'"), 6, "without a slash"),
+    ],
+)
+def test_a_script_that_fails_is_refused_by_the_line_and_the_reason(script, text, line, reason):
+    error = refused(script(text))
+    assert error.line == line
+    assert f"line {line} " in str(error)
+    assert reason in str(error)
+    assert not str(error).endswith("..")
+
+
+def test_a_fault_in_a_module_beside_the_script_names_the_line_that_imports_it(script, tmp_path):
+    (tmp_path / "broken_neighbour.py").write_text("\n\n\n\n\n\n\nx = = 1\n")
+    error = refused(script("import os\nimport broken_neighbour\n"))
+    assert error.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = 1\n", "must define a function scenario"),
+        ("scenario = 5\n", "must define a function scenario"),
+        ("def scenario(robot):\n    return 5\n", "returned int, not a simbridge.Scenario"),
+        ("def scenario():\n    return 5\n", "takes 0 positional arguments"),
+    ],
+)
+def test_a_script_without_a_proper_scenario_is_refused(script, text, reason):
+    assert reason in str(refused(script(text)))
+
+
+def test_a_directory_named_like_a_script_is_refused(tmp_path):
+    (tmp_path / "mine.py").mkdir()
+    assert "no such file" in str(refused(tmp_path / "mine.py"))
+
+
+def test_a_script_finds_the_modules_beside_it_and_may_define_dataclasses(script, tmp_path):
+    (tmp_path / "neighbour_of_mine.py").write_text("SIDE = 0.1\n")
+    text = """\
+from __future__ import annotations
+from dataclasses import dataclass
+from simbridge import Scenario
+from simbridge.trajectory import square
+from neighbour_of_mine import SIDE
+
+@dataclass
+class Size:
+    side: float
+
+def scenario(robot):
+    return Scenario(square(side=Size(SIDE).side))
+"""
+    before = list(sys.path)
+    scenario = load_scenario(script(text), ROBOT)
+    assert np.array_equal(scenario.trajectory.poses, square(side=0.1).poses)
+    assert sys.path == before
+    assert not [name for name in sys.modules if name.startswith("simbridge_scenario")]
+    del sys.modules["neighbour_of_mine"]
+
+
+def test_a_script_that_calls_its_main_when_loaded_is_told_about_the_guard(script):
+    error = refused(script(GOOD + "\nfrom simbridge import run_as_script\nrun_as_script(__file__)\n"))
+    assert '__name__ == "__main__"' in str(error)
+    assert error.line == 9
+
+
+@dataclass
+class Lookalike:
+    trajectory: object = None
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"trajectory": Lookalike()},
+        {"description": 5},
+        {"hold": "cubic"},
+        {"on_limits": "never"},
+        {"solver": ForwardDynamics(ROBOT)},
+        {"name": "a/b"},
+    ],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_a_scenario_of_other_parts_is_refused_by_the_part(wrong):
+    with pytest.raises(InvalidParameter) as caught:
+        Scenario(**({"trajectory": square(side=0.1)} | wrong))
+    assert caught.value.name == f"scenario's {next(iter(wrong))}"

@@ -1,0 +1,235 @@
+"""A run directory is never overwritten, reads back what was written, and says what is missing or broken in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputDirectoryError
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.planning.plan import make_plan
+from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.robot import load_robot
+
+ROBOT = load_robot("ur10")
+
+
+@pytest.fixture(scope="module")
+def plan(line):
+    return make_plan(ROBOT, load_scenario(line, ROBOT), ForwardDynamics(ROBOT))[0]
+
+
+@pytest.fixture
+def copy(line_run, tmp_path):
+    """A finished run to do damage to."""
+    return RunDirectory(shutil.copytree(line_run, tmp_path / "copy"))
+
+
+def test_runs_of_one_second_get_names_of_their_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = [RunDirectory.create(None, "mine").path for _ in range(4)]
+    assert len(set(made)) == 4
+    assert all(path.is_dir() and path.parent.name == "runs" and "mine" in path.name for path in made)
+
+
+def test_a_named_directory_is_made_with_its_parents(tmp_path):
+    assert RunDirectory.create(tmp_path / "a" / "b", "mine").path.is_dir()
+
+
+@pytest.mark.parametrize("occupied", ["directory", "file"])
+def test_what_exists_is_never_overwritten(tmp_path, occupied):
+    out = tmp_path / "out"
+    out.mkdir() if occupied == "directory" else out.write_text("mine")
+    with pytest.raises(OutputDirectoryError, match=r"exists already.*--out") as caught:
+        RunDirectory.create(out, "mine")
+    assert caught.value.path == out
+    assert isinstance(caught.value, OSError)
+
+
+@pytest.mark.parametrize("out", ["file/below", "/proc/below", "x" * 300])
+def test_a_directory_that_cannot_be_made_is_refused(tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(OutputDirectoryError, match="choose another with --out"):
+        RunDirectory.create(out, "mine")
+
+
+def test_a_plan_is_read_back_bit_for_bit(plan, tmp_path):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    directory.write_plan(plan)
+    again = directory.plan()
+    for name in ("trajectory_times", "solution", "setpoints", "limited", "targets", "times"):
+        assert getattr(again, name).tobytes() == getattr(plan, name).tobytes(), name
+    assert again.trajectory.poses.tobytes() == plan.trajectory.poses.tobytes()
+    assert again.trajectory.times.tobytes() == plan.trajectory.times.tobytes()
+    for name in ("checksum", "period", "hold"):
+        assert getattr(again, name) == getattr(plan, name)
+    assert again.trajectory.source == plan.trajectory.source
+
+
+def test_a_held_plan_is_read_back_as_held(line, tmp_path):
+    scenario = Scenario(load_scenario(line, ROBOT).trajectory, hold="zero-order", on_limits="limit")
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    directory.write_plan(make_plan(ROBOT, scenario, ForwardDynamics(ROBOT))[0])
+    assert directory.plan().hold == "zero-order"
+
+
+def test_settings_and_summary_are_read_back_as_written(tmp_path):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    tables = ("scenario", "robot", "kinematics", "solver", "backend")
+    settings = {name: {"values": [0.1, 1e-300, float("inf")], "text": 'a "b" [c]'} for name in tables}
+    directory.write_settings(settings)
+    assert directory.settings() == settings
+    directory.write_summary({"outcome": "completed", "samples": 3, "delay_s": None})
+    assert directory.summary() == {"outcome": "completed", "samples": 3, "delay_s": None}
+
+
+def test_a_summary_holds_no_number_that_json_has_not(tmp_path):
+    with pytest.raises(ValueError, match="JSON"):
+        RunDirectory.create(tmp_path / "run", "mine").write_summary({"rms": float("nan")})
+
+
+@pytest.mark.parametrize("path", ["nowhere", "file", "empty"])
+def test_what_is_no_run_is_refused(tmp_path, path):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(NotARun, match="is not a run") as caught:
+        RunDirectory.open(tmp_path / path)
+    assert str(tmp_path / path) in str(caught.value)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def damage(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def scribble(path):
+    path.write_bytes(b"\xff\xfe = hello")
+
+
+def remove(path):
+    path.unlink()
+
+
+def become_a_directory(path):
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("harm", [cut, damage, empty, scribble, remove, become_a_directory])
+def test_a_broken_plan_is_named(copy, harm):
+    harm(copy.plan_file)
+    with pytest.raises(NotARun, match=r"plan\.npz") as caught:
+        copy.plan()
+    assert caught.value.missing == "plan.npz"
+
+
+@pytest.mark.parametrize("harm", [empty, scribble, remove, become_a_directory])
+def test_broken_settings_are_named(copy, harm):
+    harm(copy.settings_file)
+    with pytest.raises(NotARun, match=r"settings\.toml"):
+        copy.settings()
+
+
+@pytest.mark.parametrize("harm", [empty, scribble, remove, become_a_directory])
+def test_a_broken_log_is_named(copy, harm):
+    harm(copy.log_file)
+    with pytest.raises((NotARun, LogReadError), match=r"log\.mcap"):
+        copy.log()
+
+
+@pytest.mark.parametrize("harm", [cut, empty, scribble, remove, become_a_directory])
+def test_a_broken_summary_is_named(copy, harm):
+    harm(copy.summary_file)
+    with pytest.raises(NotARun, match=r"summary\.json"):
+        copy.summary()
+
+
+def with_nan(array):
+    changed = array.astype(float)
+    changed.flat[7] = np.nan
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("setpoints", lambda a: a[:, :5]),
+        ("setpoints", lambda a: a[:-1]),
+        ("setpoints", lambda a: a[0]),
+        ("setpoints", lambda a: a[:0]),
+        ("setpoints", with_nan),
+        ("setpoints", lambda a: a.astype(str)),
+        ("solution", with_nan),
+        ("trajectory_times", lambda a: a[1:]),
+        ("limited", lambda a: a[1:]),
+        ("trajectory_poses", lambda a: 2.0 * a),
+        ("trajectory_stamps", lambda a: a[::-1]),
+    ],
+)
+def test_a_plan_of_parts_that_do_not_belong_together_is_refused(copy, name, change):
+    with np.load(copy.plan_file) as data:
+        parts = dict(data)
+    parts[name] = change(parts[name])
+    np.savez(copy.plan_file, **parts)
+    with pytest.raises(NotARun, match=r"plan\.npz"):
+        copy.plan()
+
+
+def test_a_plan_that_lacks_a_part_is_refused(copy):
+    with np.load(copy.plan_file) as data:
+        parts = {name: data[name] for name in data if name != "checksum"}
+    np.savez(copy.plan_file, **parts)
+    with pytest.raises(NotARun, match="checksum"):
+        copy.plan()
+
+
+def test_settings_that_lack_a_table_are_refused(copy):
+    text = copy.settings_file.read_text()
+    copy.settings_file.write_text(text.replace("[kinematics]", "[other]"))
+    with pytest.raises(NotARun, match="kinematics"):
+        copy.settings()
+
+
+def test_a_plan_holds_for_its_own_kinematics_and_period_only(plan):
+    check_same_kinematics(plan, ROBOT.checksum, plan.period)
+    with pytest.raises(InvalidParameter, match="robot and TCP"):
+        check_same_kinematics(plan, load_robot("ur10e").checksum, plan.period)
+    with pytest.raises(InvalidParameter, match="period"):
+        check_same_kinematics(plan, ROBOT.checksum, 0.004)
+    with pytest.raises(InvalidParameter, match="period"):
+        check_same_kinematics(replace(plan, period=float("nan")), ROBOT.checksum, 0.008)
+
+
+@pytest.mark.parametrize("name", ["settings", "summary", "report", "plan"])
+def test_a_file_that_cannot_be_written_is_named(plan, tmp_path, name):
+    directory = RunDirectory.create(tmp_path / "run", "mine")
+    getattr(directory, f"{name}_file").mkdir()
+    content = {"settings": {}, "summary": {}, "report": "page", "plan": plan}[name]
+    with pytest.raises(OutputDirectoryError, match=getattr(directory, f"{name}_file").name):
+        getattr(directory, f"write_{name}")(content)
+
+
+def test_the_log_of_a_run_says_what_run_it_is(line_run):
+    directory = RunDirectory.open(line_run)
+    log, settings = directory.log(), directory.settings()
+    assert log.complete
+    assert log.metadata["scenario"] == settings["scenario"]["name"] == "line"
+    assert log.metadata["robot"] == settings["robot"]["name"] == "ur10"
+    assert log.joint_names == tuple(settings["robot"]["joint_names"]) == ROBOT.joint_names
+    assert settings["kinematics"]["checksum"] == ROBOT.checksum
+    assert json.loads((line_run / "summary.json").read_text()) == directory.summary()

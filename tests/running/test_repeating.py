@@ -1,0 +1,267 @@
+"""`--repeat N` from the command line: the runs, what they have in common, and what is left when they end early."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.cli.repeats_table import show_iso
+from simbridge.emulator.handle import Emulator
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.planning.options import Options
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.running.repeating import repeat
+from simbridge.running.runner import prepare
+from simbridge.trajectory import write_tum
+from tests.backends.fault_trial import move
+
+HOST = "127.0.0.56"
+CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+
+
+def runs_in(directory):
+    return [RunDirectory.open(path) for path in sorted(directory.iterdir()) if path.is_dir()]
+
+
+@pytest.fixture(scope="module")
+def repeated(tmp_path_factory, line):
+    """Three runs of the line in simulation, made by the command line."""
+    from simbridge.cli.command_line import main
+
+    out = tmp_path_factory.mktemp("repeats") / "line"
+    assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
+    return out
+
+
+def test_every_run_is_whole_and_of_the_same_plan(repeated):
+    assert sorted(path.name for path in repeated.iterdir()) == ["01", "02", "03", "report.html", "summary.json"]
+    first, *others = runs_in(repeated)
+    for run in (first, *others):
+        assert run.summary()["outcome"] == "completed" and run.report_file.is_file()
+        assert np.array_equal(run.plan().setpoints, first.plan().setpoints)
+        assert len(run.log().stamp) == first.plan().samples
+
+
+def test_the_arm_is_back_at_the_start_before_each_run(repeated):
+    for run in runs_in(repeated):
+        log = run.log()
+        assert np.abs(log.position[0] - log.setpoint[0]).max() < 1e-3
+        # The line ends elsewhere.
+        assert np.abs(log.position[-1] - log.setpoint[0]).max() > 1e-2
+
+
+def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycles(repeated):
+    summary = RunDirectory(repeated).summary()
+    assert (summary["outcome"], summary["repeats"], summary["completed"], summary["passed"]) == (
+        "completed",
+        3,
+        3,
+        True,
+    )
+    assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
+    for told, run in zip(summary["runs"], runs_in(repeated), strict=True):
+        assert told["tracking_error"] == run.summary()["tracking_error"]
+    iso = summary["iso_9283_style"]
+    assert iso["witness"] == "self-reported"
+    figures = {figure["symbol"]: figure for figure in iso["figures"]}
+    assert set(figures) >= {"AT", "RT"} and "AP" not in figures
+    assert (figures["AT"]["cycles"], figures["AT"]["asked"]) == (3, 10)
+    assert iso["stops_m"] == [] and "the path comes nowhere to a rest of 0.2 s" in iso["missing"][0]
+
+
+def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys):
+    out = tmp_path / "cube"
+    answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
+    iso = json.loads(answer.out)["iso_9283_style"]
+    assert len(iso["stops_m"]) == 5
+    at_rest = [figure for figure in iso["figures"] if figure["stop"] is not None]
+    assert [(figure["stop"], figure["symbol"]) for figure in at_rest] == [
+        (number, symbol) for number in range(1, 6) for symbol in ("AP", "RP", "stabilisation time", "OV")
+    ]
+    # Two laps in each of two runs.
+    assert {figure["cycles"] for figure in at_rest} == {4}
+    # Where the target rests, the delay of the arm is no error of its pose.
+    assert max(figure["value"] for figure in at_rest if figure["symbol"] == "AP") < 1e-5
+    page = (out / "report.html").read_text()
+    for word in ("At rest", "pose accuracy", "On the way", "path repeatability", "self-reported", "01/report.html"):
+        assert word in page
+    # Thirty for AP and RP, three for settling and OV.
+    assert "<td>30 / 3</td>" in page
+    show_iso(Console(), iso)
+    assert "The standard asks for 30 cycles for AP and RP, 3 for settling and OV." in capsys.readouterr().out
+
+
+def test_what_is_printed_for_machines_is_the_common_summary(cli, line, tmp_path):
+    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--json")
+    assert answer.status == 0
+    told = json.loads(answer.out)
+    assert told.pop("run") == str(tmp_path / "out")
+    assert told == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert told["passed"] is None
+
+
+def test_the_pages_of_all_runs_are_written_anew_and_one_run_that_ended_badly_is_named(cli, repeated, tmp_path):
+    out = Path(shutil.copytree(repeated, tmp_path / "out"))
+    before = (out / "report.html").read_text()
+    (out / "report.html").unlink()
+    answer = cli("report", out, "--json")
+    assert answer.status == 0
+    told = json.loads(answer.out)
+    assert (out / "report.html").read_text() == before and told["report"] == str(out / "report.html")
+    assert [Path(run["replay"]).is_file() for run in told["runs"]] == [True, True, True]
+    assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in told["runs"])
+    (out / "02" / "summary.json").unlink()
+    log = (out / "02" / "log.mcap").read_bytes()
+    (out / "02" / "log.mcap").write_bytes(log[: len(log) // 2])
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("Run 02 did not complete")
+    assert answer.out.splitlines()[0] == str(out / "report.html")
+
+
+def killed_in_the_second(repeated, out):
+    """As kill -9 leaves three repeats."""
+    shutil.copytree(repeated, out)
+    shutil.rmtree(out / "03")
+    for left in (out / "report.html", out / "summary.json", out / "02/report.html", out / "02/summary.json"):
+        left.unlink()
+    log = (out / "02/log.mcap").read_bytes()
+    (out / "02/log.mcap").write_bytes(log[: len(log) * 2 // 3])
+    return out
+
+
+def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_what_was_asked_for(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("Run 02 did not complete: the log was not closed")
+    assert all((out / page).is_file() for page in ("report.html", "01/report.html", "02/report.html", "02/replay.html"))
+    summary, whole = (json.loads((path / "summary.json").read_text()) for path in (out, repeated))
+    assert (summary["repeats"], summary["completed"], summary["passed"]) == (3, 1, False)
+    assert summary["runs"][0] == whole["runs"][0]
+    assert 0 < summary["runs"][1]["samples"] < whole["runs"][1]["samples"]
+    assert "The last run did not complete: the log was not closed" in (out / "report.html").read_text()
+    # While repeats go on what was written of them in between is soon untrue.
+    (out / "02/log.mcap").write_bytes((repeated / "02/log.mcap").read_bytes())
+    answer = cli("report", out)
+    assert answer.status == 2 and answer.message.startswith("2 of 3 runs completed: no further run was begun")
+    assert "The repeats did not complete: no further run was begun" in (out / "report.html").read_text()
+
+
+def test_of_killed_repeats_a_run_that_had_not_begun_to_move_is_told_without_a_page(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    (out / "02/log.mcap").unlink()
+    answer = cli("report", out, "--json")
+    assert answer.status == 2 and "Run 02 has no sample, and no page" in answer.message
+    first, second = json.loads(answer.out)["runs"]
+    assert Path(first["report"]).is_file() and second["samples"] is None
+    assert "02/report.html" not in (out / "report.html").read_text()
+
+
+def test_killed_repeats_can_be_evaluated_as_far_as_they_completed(cli, repeated, tmp_path):
+    out = killed_in_the_second(repeated, tmp_path / "out")
+    run = Evaluation.of(RunDirectory.open(out / "01"))
+    write_tum(tmp_path / "seen.tum", run.log.stamp, run.attained)
+    answer = cli("evaluate", out, "--attained", tmp_path / "seen.tum", "--json")
+    assert answer.status == 0 and [one["run"] for one in json.loads(answer.out)["runs"]] == ["01"]
+    shutil.rmtree(out / "01")
+    answer = cli("evaluate", out, "--attained", tmp_path / "seen.tum")
+    assert answer.status == 2 and "a run that completed: none of 1 run did" in answer.message
+
+
+def test_repeats_are_not_exported_as_one_run_and_any_other_directory_of_runs_is_not_one_of_repeats(
+    cli, repeated, tmp_path
+):
+    answer = cli("export", repeated, "--to", "csv")
+    assert answer.status == 2
+    assert "it is a directory of repeats; name one of its runs" in answer.message and "01" in answer.message
+    shutil.copytree(repeated / "01", tmp_path / "runs" / "2025-01-01_line")
+    answer = cli("report", tmp_path / "runs")
+    assert answer.status == 2 and "settings.toml: it is not there" in answer.message
+    assert not (tmp_path / "runs" / "report.html").exists()
+
+
+def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_terminal(cli, line, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
+    assert answer.status == 1
+    assert "ran line 2 of 2 times" in answer.out and "Beyond the tolerance" in answer.out
+    assert "ISO 9283-style figures, self-reported" in answer.out and "asked" in answer.out
+    where = str(tmp_path)
+    assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
+
+
+def test_interrupted_repeats_keep_what_there_is(cli, line, tmp_path, monkeypatch):
+    whole, streamed = PyBulletBackend.stream, []
+
+    def interrupted_in_the_second(self, setpoints):
+        streamed.append(0)
+        for state in whole(self, setpoints):
+            yield state
+            streamed[-1] += 1
+            if len(streamed) == 2 and streamed[-1] == 20:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    assert answer.status == 130 and str(out) in answer.err
+    first, second = runs_in(out)
+    assert (first.summary()["outcome"], second.summary()["outcome"]) == ("completed", "interrupted")
+    assert len(second.log().stamp) == 20
+    summary = RunDirectory(out).summary()
+    assert (summary["outcome"], summary["repeats"], summary["completed"]) == ("interrupted", 3, 1)
+    assert summary["passed"] is False
+    assert {figure["cycles"] for figure in summary["iso_9283_style"]["figures"]} == {1}
+
+
+@pytest.mark.parametrize("count", [0, -2])
+def test_no_repeats_are_refused_before_anything_is_written(cli, line, tmp_path, count):
+    answer = cli("run", line, "--repeat", count, "--out", tmp_path / "out")
+    assert answer.status == 2 and "at least 1" in answer.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, through):
+    here = [[0.7, 0.164, 0.3]] * 3
+    still = tum(tmp_path / "still.tum", through(here, [0.0, 0.1, 0.2]))
+    answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
+    iso = json.loads(answer.out)["iso_9283_style"]
+    figures = {figure["symbol"] for figure in iso["figures"]}
+    assert answer.status == 0 and figures == set()
+    assert any("it has no length" in sentence for sentence in iso["missing"])
+
+
+def test_repeats_on_a_controller_come_back_to_the_start_each_time(cli, line, tmp_path):
+    out = tmp_path / "out"
+    with Emulator("ur10e", polyscope="5.12", host=HOST):
+        answer = cli(
+            "run", line, "--repeat", 2, "--out", out, "--backend", "ursim", "--robot", "ur10e", "--host", HOST, "--json"
+        )
+    assert answer.status == 0, answer.err
+    for run in runs_in(out):
+        log, summary = run.log(), run.summary()
+        assert summary["outcome"] == "completed" and summary["loop"]["period_mean_s"] > 0.0
+        assert np.abs(log.position[0] - log.setpoint[0]).max() < 0.02
+    assert RunDirectory(out).summary()["completed"] == 2
+
+
+def test_on_a_real_arm_a_person_is_asked_once_and_told_of_the_way_back(line, tmp_path):
+    asked = []
+
+    def person(shown, question):
+        asked.append(dict(shown))
+        return True
+
+    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION) as controller:
+        prepared = prepare(line, robot="ur10e", options=Options(host=HOST), backend="real")
+        # Far approaches are asked for on their own.
+        move(controller, prepared.plan.setpoints[0])
+        finished = repeat(prepared, 2, out=tmp_path / "out", ask=person)
+    assert finished.summary["completed"] == 2
+    (shown,) = asked
+    assert shown["runs"] == "2" and shown["between them"].startswith("straight back to the start, once")

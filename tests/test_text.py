@@ -1,0 +1,64 @@
+"""Numbers as the page writes them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.text import degrees, listed, millimetres, milliseconds, significant
+
+
+@given(st.floats(min_value=1e-3, max_value=1e7))
+def test_three_digits_are_right_to_half_a_percent_and_have_no_exponent(value: float) -> None:
+    text = significant(value)
+    assert "e" not in text
+    assert float(text) == pytest.approx(value, rel=5e-3)
+
+
+@given(st.floats(min_value=1e-3, max_value=1e7))
+def test_no_more_digits_than_asked_for_stand_behind_the_point(value: float) -> None:
+    whole, _, behind = significant(value).partition(".")
+    digits = (whole + behind).lstrip("0")
+    assert len(digits) <= 3 or not behind
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, max_value=1e9, min_value=-1e9))
+def test_a_negative_number_is_the_positive_one_with_a_minus(value: float) -> None:
+    if abs(value) > 1e-3:
+        assert significant(-abs(value)) == f"\u2212{significant(abs(value))}"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1.00"),
+        (0.9996, "1.00"),
+        (99.96, "100"),
+        (1234.5, "1234"),
+        (0.0000309, "0.000031"),
+        (4e-7, "<0.000001"),
+        (3e-17, "0"),
+        (None, "–"),
+        (math.nan, "–"),
+        (math.inf, "–"),
+    ],
+)
+def test_these_are_written_so(value: float | None, text: str) -> None:
+    assert significant(value) == text
+
+
+def test_units_are_those_of_people() -> None:
+    assert millimetres(0.00012534) == "0.125"
+    assert degrees(math.radians(2.5)) == "2.50"
+    assert milliseconds(0.08063) == "80.6"
+    assert milliseconds(8.35e-5) == "0.08"
+    assert [convert(None) for convert in (millimetres, degrees, milliseconds)] == ["–"] * 3
+
+
+def test_lists_read_as_sentences() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
