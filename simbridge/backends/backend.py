@@ -8,10 +8,7 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from types import TracebackType
 
-import numpy as np
-from numpy.typing import NDArray
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 @dataclass(frozen=True)

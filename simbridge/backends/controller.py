@@ -17,20 +17,21 @@ from types import TracebackType
 import numpy as np
 
 from simbridge.backends import preflight
-from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
+from simbridge.backends.backend import ArmState, Backend, Capabilities
 from simbridge.backends.loop_timing import LoopTiming
 from simbridge.backends.operator_confirmation import Ask, agree
 from simbridge.backends.power_control import power_up, stop_paused_program, unlock
-from simbridge.backends.profiles import PROFILES, Profile, Wishes
+from simbridge.backends.profiles import PROFILES, ControllerSettings, Profile
 from simbridge.backends.servo_client import ServoProcess
-from simbridge.backends.servo_config import Orders
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import ArmLimits
-from simbridge.robot import Robot
 from simbridge.robot.cell import Cell
-from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import (
     ArmStopped,
@@ -44,7 +45,7 @@ from simbridge.ur.errors import (
 from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.rtde import RtdeReader
 
-__all__ = ["PROFILES", "Profile", "RtdeBackend", "Wishes"]
+__all__ = ["PROFILES", "ControllerSettings", "Profile", "RtdeBackend"]
 
 STATE = ("timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "speed_scaling", "target_speed_fraction",
          "robot_mode", "safety_mode", "runtime_state")  # fmt: skip
@@ -83,15 +84,15 @@ class RtdeBackend(Backend):
         profile: Profile,
         *,
         period: float | None = None,
-        wishes: Wishes | None = None,
+        wishes: ControllerSettings | None = None,
         cell: Cell | None = None,
-        surroundings: Surroundings = BARE_FLOOR,
+        collision_scene: CollisionScene = BARE_FLOOR,
         plan_facts: Iterable[tuple[str, str]] = (),
         ask: Ask | None = None,
     ) -> None:
         self.robot, self.host, self.profile = robot, host, profile
         self.period = robot.period if period is None else period
-        self._wishes, self._cell, self._surroundings = wishes or Wishes(), cell, surroundings
+        self._wishes, self._cell, self._surroundings = wishes or ControllerSettings(), cell, collision_scene
         self._plan_facts, self._ask = tuple(plan_facts), ask
         self._process: ServoProcess | None = None
         self._stopped_by: SimbridgeError | None = None
@@ -174,7 +175,7 @@ class RtdeBackend(Backend):
             self.period,
             max_joint_speed=self.profile.approach_joint_speed,
             max_tool_speed=self.profile.approach_tool_speed,
-            surroundings=self._surroundings,
+            collision_scene=self._surroundings,
         )
         travel = np.abs(goal - begin)
         if not self.profile.ursim and travel.max() > FAR:
@@ -222,7 +223,7 @@ class RtdeBackend(Backend):
         if self._process is not None:
             return self._process
         wishes = self._wishes
-        orders = Orders(
+        orders = ServoConfig(
             host=self.host,
             period=self.period,
             limits=ArmLimits.told(self.robot),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.backends.backend import Array
+from simbridge.robot.pose import Array
 from simbridge.ur.rtde import Package
 from simbridge.ur.stops import stop_of
 

@@ -8,8 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from simbridge.backends.backend import Array
 from simbridge.backends.state_ring import StateRing
+from simbridge.robot.pose import Array
 from simbridge.ur.errors import TargetsStopped
 
 # A live setpoint older than this is no longer what its source wants.

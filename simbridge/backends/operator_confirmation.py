@@ -6,8 +6,8 @@ import warnings
 from collections.abc import Callable, Iterable
 
 from simbridge.backends import preflight
-from simbridge.robot import Robot
 from simbridge.robot.cell import Cell
+from simbridge.robot.robot import Robot
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from simbridge.ur.facts import ControllerFacts, successors
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError
 from simbridge.ur.facts import ControllerFacts

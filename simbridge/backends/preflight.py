@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.robot import Robot
 from simbridge.robot.cell import Cell
-from simbridge.robot.robot import Array
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.ur.errors import (
     ArmNotReady,
     ModelMismatch,

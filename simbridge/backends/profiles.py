@@ -31,7 +31,7 @@ PROFILES = {
 
 
 @dataclass(frozen=True)
-class Wishes:
+class ControllerSettings:
     """How the controller is to be used.
 
     Attributes:

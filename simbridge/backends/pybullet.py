@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.backend import ArmState, Array, Backend, Capabilities
+from simbridge.backends.backend import ArmState, Backend, Capabilities
 from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
-from simbridge.robot import Robot
-from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.servo.servoj import LOOKAHEAD, ServojModel
 
 PHYSICS_STEP = 0.001  # s
@@ -88,7 +89,7 @@ class PyBulletBackend(Backend):
         unmodelled_payload: float = 0.0,
         realtime: bool = False,
         gui: bool = False,
-        surroundings: Surroundings = BARE_FLOOR,
+        collision_scene: CollisionScene = BARE_FLOOR,
         servo: tuple[float, float] | None = None,
     ) -> None:
         self.robot = robot
@@ -100,7 +101,7 @@ class PyBulletBackend(Backend):
             # PyBullet itself would end the whole process.
             raise NoDisplay("PyBullet's window (--gui)")
         self._real = _loaded(robot, unmodelled_payload)
-        self._realtime, self._gui, self._surroundings = realtime, gui, surroundings
+        self._realtime, self._gui, self._surroundings = realtime, gui, collision_scene
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
         self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
         self._model, self._data = robot.model, robot.model.createData()
@@ -211,7 +212,7 @@ class PyBulletBackend(Backend):
             self.period,
             max_joint_speed=APPROACH_JOINT_SPEED,
             max_tool_speed=APPROACH_TOOL_SPEED,
-            surroundings=self._surroundings,
+            collision_scene=self._surroundings,
         )
         self._guard.expect(self._q)
         for setpoint in way:

@@ -20,9 +20,9 @@ import numpy as np
 
 import simbridge
 from simbridge import errors
-from simbridge.backends.backend import Array
-from simbridge.backends.servo_config import Orders
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.state_ring import StateRing
+from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
 from simbridge.ur.errors import ConnectionLost, RegistersInUse
@@ -40,7 +40,7 @@ class ServoProcess:
         orders: What it is told as it starts.
     """
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: ServoConfig) -> None:
         self._orders = orders
         self._buffer = b""
         self._shared: list[int] = []

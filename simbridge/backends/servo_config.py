@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 
-class Orders(msgspec.Struct):
+class ServoConfig(msgspec.Struct):
     """The first line on the servo process's standard input; SI units.
 
     Attributes:

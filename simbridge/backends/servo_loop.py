@@ -21,9 +21,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simbridge.backends.backend import Array
 from simbridge.backends.motions import Motion
 from simbridge.planning.guard import Guard
+from simbridge.robot.pose import Array
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.rtde import Package
 from simbridge.ur.stops import FULL_SPEED, scaling_of, stop_of

@@ -25,14 +25,14 @@ from typing import Any, TextIO
 import msgspec
 import numpy as np
 
-from simbridge.backends.backend import Array
 from simbridge.backends.motions import Live, Replay
 from simbridge.backends.no_reconnect import forbid_new_files, new_files_allowed
-from simbridge.backends.servo_config import Orders
+from simbridge.backends.servo_config import ServoConfig
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.state_ring import StateRing
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import ArmLimits, Guard
+from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
@@ -91,7 +91,7 @@ class RtdeLink:
         ConnectionLost: The controller does not answer, or took no control script.
     """
 
-    def __init__(self, orders: Orders) -> None:
+    def __init__(self, orders: ServoConfig) -> None:
         from rtde_control import RTDEControlInterface
 
         self._orders = orders
@@ -159,7 +159,7 @@ class RtdeLink:
 class Session:
     """One connection, from the first order to the stop."""
 
-    def __init__(self, orders: Orders, parent: Parent) -> None:
+    def __init__(self, orders: ServoConfig, parent: Parent) -> None:
         self._orders, self._parent = orders, parent
         self._link: RtdeLink | None = None
         self._watched = False
@@ -249,7 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
     parent = Parent(reports)
-    session = Session(msgspec.json.decode(sys.stdin.buffer.raw.readline(), type=Orders), parent)  # type: ignore[union-attr]
+    session = Session(msgspec.json.decode(sys.stdin.buffer.raw.readline(), type=ServoConfig), parent)  # type: ignore[union-attr]
     failure: BaseException | None = None
     try:
         session.run()

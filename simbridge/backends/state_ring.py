@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.backends.backend import ArmState, Array
+from simbridge.backends.backend import ArmState
 from simbridge.errors import GuardViolation
+from simbridge.robot.pose import Array
 
 # A ring of two minutes at 500 Hz: a parent that is held up for less misses nothing.
 ROWS = 65_536

@@ -20,8 +20,8 @@ def measure() -> list[tuple[str, str, str, str]]:
     """Rows of figure, median, what it is compared to, and that: each solver tracks one lap of the square on a UR10."""
     from simbridge.ik.selectively_damped import SelectivelyDamped
     from simbridge.ik.settings import SOLVERS
-    from simbridge.robot import load_robot
-    from simbridge.trajectory import square
+    from simbridge.robot.load import load_robot
+    from simbridge.trajectory.shapes import square
 
     robot, poses = load_robot("ur10"), square(laps=1).poses
     start = SelectivelyDamped(robot).solve(poses[0]).q

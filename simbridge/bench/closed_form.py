@@ -17,8 +17,8 @@ def branches_time(robot_name: str = "ur10") -> tuple[float, int]:
     The target is where the robot's home is, which on UR arms all eight branches attain.
     """
     from simbridge.ik.closed_form import ClosedForm
-    from simbridge.robot import load_robot
     from simbridge.robot.kinematics import tool_path
+    from simbridge.robot.load import load_robot
 
     robot = load_robot(robot_name)
     solver = ClosedForm(robot)

@@ -19,14 +19,14 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.backends import ArmState
+from simbridge.backends.backend import ArmState
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running.runner import open_backend, prepare
 from simbridge.running.samples import Samples
 from simbridge.running.settings import resolved_settings
-from simbridge.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 HOUR = 3600.0  # s
 # The servo's lateness, and the noise of what an arm measures.

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simbridge.backends.controller import PROFILES, RtdeBackend, Wishes
+from simbridge.backends.controller import PROFILES, ControllerSettings, RtdeBackend
 from simbridge.emulator.handle import Emulator
-from simbridge.robot import load_robot
+from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
 
 HOST = "127.0.0.42"
@@ -65,7 +65,7 @@ def measure(seconds: float = SECONDS) -> list[Row]:
 def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | int], bool]:
     """Our loop's figures, and whether the system refused the priority."""
     robot = load_robot("ur10e")
-    backend = RtdeBackend(robot, HOST, PROFILES["ursim"], wishes=Wishes(priority=priority))
+    backend = RtdeBackend(robot, HOST, PROFILES["ursim"], wishes=ControllerSettings(priority=priority))
     ended = threading.Event()
     with warnings.catch_warnings(record=True) as notes, backend as arm:
         begin = arm.read().q

@@ -13,17 +13,17 @@ from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from simbridge.bench import baselines, closed_form
 from simbridge.bench.medians import medians
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.kernel import conditioning
-from simbridge.robot import Robot, load_robot
-from simbridge.trajectory import square
+from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.shapes import square
 
 Row = tuple[str, str, str, str]
-Array = NDArray[np.float64]
 
 _MANY = 100_000
 _CALLS = 500
@@ -33,7 +33,7 @@ _STARTED = ("forward-dynamics", "damped-least-squares", "closed-form", "constrai
 _START = """
 import sys
 from simbridge.ik.settings import SOLVERS
-from simbridge.robot import load_robot
+from simbridge.robot.load import load_robot
 SOLVERS[sys.argv[1]]().build(load_robot("ur10")).step([0.6, 0.2, 0.4, 0.0, 1.0, 0.0, 0.0])
 """
 

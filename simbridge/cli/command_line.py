@@ -15,7 +15,7 @@ from pathlib import Path
 
 import tyro
 
-from simbridge.cli.error_reporting import INTERRUPTED, say, tell_error, tell_mistake, tell_note
+from simbridge.cli.error_reporting import INTERRUPTED, report_bug, report_error, report_note, say
 from simbridge.cli.flags.commands import commands_with
 from simbridge.cli.flags.inputs import Inspect, Robots, Scenarios
 from simbridge.cli.flags.results import Compare, Evaluate, Export, Report
@@ -53,10 +53,10 @@ def main(arguments: list[str] | None = None) -> int:
             config=(tyro.conf.FlagCreatePairsOff,),
         )
         with warnings.catch_warnings():
-            warnings.showwarning = tell_note
+            warnings.showwarning = report_note
             return _dispatch(command, given)
     except SimbridgeError as error:
-        return tell_error(error)
+        return report_error(error)
     except KeyboardInterrupt:
         say(INTERRUPTED)
         return 130
@@ -65,7 +65,7 @@ def main(arguments: list[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except Exception as error:
-        return tell_mistake(error, "".join(traceback.format_exception(error)))
+        return report_bug(error, "".join(traceback.format_exception(error)))
 
 
 def _end_runs_on_sigterm() -> None:

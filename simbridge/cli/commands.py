@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _prepared(command: Planned, solver_changes: dict[str, Any], backend: str = "pybullet") -> Prepared:
-    from simbridge.robot import load_robot
+    from simbridge.robot.load import load_robot
     from simbridge.running.runner import prepare
 
     command.topic = _topic(command.scenario, command.topic)
@@ -82,13 +82,13 @@ def inspect(command: Inspect) -> int:
     """Measure a trajectory, show what it is like, and draw it if asked."""
     from simbridge.planning.inspection import inspect as measured
     from simbridge.planning.scenario import load_scenario
-    from simbridge.robot import load_robot
+    from simbridge.robot.load import load_robot
     from simbridge.running.run_setup import chosen_solver
-    from simbridge.trajectory.files import Reading
+    from simbridge.trajectory.files import ReadOptions
 
     robot = load_robot(command.robot)
     topic = _topic(command.file, command.topic)
-    reading = Reading(command.frame, command.transform or (), command.anchor, topic)
+    reading = ReadOptions(command.frame, command.transform or (), command.anchor, topic)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(command.file, robot, reading, any_frame=True)
     facts, attained = measured(scenario.trajectory, chosen_solver(scenario, robot))
@@ -119,7 +119,7 @@ def _topic(given: str, topic: str | None) -> str | None:
 
 def robots(*, as_json: bool = False) -> int:
     """List the robots."""
-    from simbridge.robot import load_robot
+    from simbridge.robot.load import load_robot
 
     found = [load_robot(name) for name in robot_files()]
     if as_json:

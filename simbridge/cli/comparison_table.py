@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.evaluation.comparison import Comparison
-from simbridge.evaluation.metrics import statistics
+from simbridge.evaluation.metrics.budget import statistics
 from simbridge.text import degrees, millimetres, milliseconds
 
 PARTS = ("sampling", "solver", "limiter", "plant")

@@ -22,15 +22,15 @@ def say(text: str) -> None:
     print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
 
 
-def tell_note(message: Warning | str, *_where: object, **_more: object) -> None:
+def report_note(message: Warning | str, *_where: object, **_more: object) -> None:
     """In place of `warnings.showwarning`."""
     say(f"Note: {message}")
 
 
-def tell_error(error: SimbridgeError) -> int:
+def report_error(error: SimbridgeError) -> int:
     """Tell of an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
-        return tell_mistake(error, error.trace)
+        return report_bug(error, error.trace)
     kept = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
@@ -38,7 +38,7 @@ def tell_error(error: SimbridgeError) -> int:
     return 130 if isinstance(error, KeyboardInterrupt) else 1 if isinstance(error, EmulatorBroken) else 2
 
 
-def tell_mistake(error: Exception, trace: str) -> int:
+def report_bug(error: Exception, trace: str) -> int:
     """Tell of an error that nobody foresaw, and keep its traceback for whoever mends it; returns the exit status.
 
     Args:

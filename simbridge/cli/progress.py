@@ -18,7 +18,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.text import millimetres
 
 if TYPE_CHECKING:
-    from simbridge.backends import ArmState
+    from simbridge.backends.backend import ArmState
     from simbridge.running.runner import Prepared
 
 # How many of the last errors are shown, and how far apart they are at least, s.

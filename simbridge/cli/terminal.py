@@ -15,7 +15,7 @@ from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
 from simbridge.text import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
-    from simbridge.robot import Robot
+    from simbridge.robot.robot import Robot
     from simbridge.running.runner import Prepared, Run
 
 _LINES = {

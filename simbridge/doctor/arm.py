@@ -13,9 +13,9 @@ from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, shown_tc
 from simbridge.doctor.finding import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
-from simbridge.robot import Robot
 from simbridge.robot.calibrated import calibrated, deviations
 from simbridge.robot.cell import Cell
+from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey, is_model, model_name, successors
 from simbridge.ur.primary import is_ursim

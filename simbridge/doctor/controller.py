@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simbridge.backends.preflight import docker_command
 from simbridge.doctor.finding import Finding, failed, passed, unread, warned
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 from simbridge.ur.errors import PORTS, ArmNotReady, ConnectionLost
 from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey
 from simbridge.ur.primary import is_ursim

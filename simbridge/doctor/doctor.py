@@ -9,10 +9,11 @@ from simbridge.doctor.finding import Finding
 from simbridge.doctor.start_cell import start_cell
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.kernels.cache import cache_directory
-from simbridge.robot import Robot, load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_reader import load_cell
+from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
 from simbridge.ur.controller import registers_taken, survey
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.facts import PORTS, Survey

@@ -75,7 +75,7 @@ def check_kernel_cache(directory: Path) -> Finding:
 def check_simulation(robot: str) -> Finding:
     """Whether PyBullet loads, and moves the robot through one period."""
     from simbridge.backends.pybullet import PyBulletBackend
-    from simbridge.robot import load_robot
+    from simbridge.robot.load import load_robot
 
     try:
         arm = load_robot(robot)

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.doctor.finding import MEND_PORTS, Finding, failed, passed, warned
+from simbridge.robot.pose import Array
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
-
-Array = NDArray[np.float64]
 
 SECONDS = 2.0
 _ASKED = 25

@@ -7,11 +7,11 @@ import copy
 import numpy as np
 import pinocchio as pin
 
-from simbridge.emulator.state import Array
 from simbridge.errors import SimbridgeError
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels import kernel
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.
 _TURN = np.diag([-1.0, -1.0, 1.0])

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from simbridge.emulator.profile import Profile
 from simbridge.emulator.state import ControllerState
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 
 
 class Machine(Protocol):

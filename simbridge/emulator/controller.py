@@ -15,10 +15,11 @@ from simbridge.emulator.power import Power
 from simbridge.emulator.profile import Profile
 from simbridge.emulator.script_buffer import is_secondary
 from simbridge.emulator.secondary import SecondaryPrograms
-from simbridge.emulator.state import Array, ControllerState, RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.state import ControllerState, RobotMode, RuntimeState, SafetyMode
 from simbridge.errors import SimbridgeError
-from simbridge.robot import Robot
 from simbridge.robot.dh import DhTable, nominal_dh, with_dh
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 UNLOCK_DELAY = 5.0  # s after a protective stop before it can be unlocked
 SLIDER_RATE = 2.0  # the speed scaling follows the slider by at most this much a second

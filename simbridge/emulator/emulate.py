@@ -15,9 +15,10 @@ from simbridge.emulator.program import compile_program, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import RobotMode
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot import Robot, load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.dh import DhTable
+from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
 from simbridge.scheduling import ask_for_priority
 
 

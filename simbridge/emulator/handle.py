@@ -19,7 +19,7 @@ import numpy as np
 
 from simbridge.emulator.control import CONTROL_PORT
 from simbridge.emulator.errors import EmulatorError
-from simbridge.emulator.state import Array
+from simbridge.robot.pose import Array
 
 READY = "Ctrl-C ends it"  # ends what `simbridge emulate` prints when it serves
 START_TIMEOUT = 60.0  # s; the first start on a machine compiles kernels

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Arm, Unreachable, pose_of
-from simbridge.emulator.state import Array
+from simbridge.robot.pose import Array
 from simbridge.servo.servoj import ServojModel
 
 

@@ -15,7 +15,7 @@ from simbridge.emulator import primary_messages
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
-from simbridge.emulator.state import Array
+from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
 # A machine that was busy longer than this is not made up for: the controller's clock has then stood still.

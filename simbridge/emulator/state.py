@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 class RobotMode(IntEnum):

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from simbridge.errors import InvalidParameter, OutputDirectoryError, SimbridgeError, UnusableSamples
-from simbridge.evaluation.evaluation import Array, Evaluation
-from simbridge.evaluation.metrics import PoseError, delay, sampled, statistics
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.budget import PoseError, statistics
+from simbridge.evaluation.metrics.delays import delay, sampled
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.text import millimetres, plain
 
 if TYPE_CHECKING:

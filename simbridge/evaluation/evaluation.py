@@ -10,27 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.evaluation.metrics import (
-    ContourError,
-    ErrorBudget,
-    contour_error,
-    error_budget,
-    joint_effort,
-    near_limits,
-    near_singularity,
-    path_summary,
-    pose_error_summary,
-    sampled,
-    smoothness_summary,
-    tracking_summary,
-)
+from simbridge.evaluation.metrics.budget import ErrorBudget, error_budget
+from simbridge.evaluation.metrics.delays import sampled
+from simbridge.evaluation.metrics.dexterity import near_limits, near_singularity
+from simbridge.evaluation.metrics.effort import joint_effort
+from simbridge.evaluation.metrics.path import ContourError, contour_error
+from simbridge.evaluation.metrics.summary import path_summary, pose_error_summary, smoothness_summary, tracking_summary
 from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import joint_origins, movable_directions, task_jacobians, tool_poses
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 @dataclass(frozen=True)

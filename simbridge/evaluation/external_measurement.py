@@ -19,16 +19,18 @@ from rich.console import Console
 from rich.table import Table
 
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.evaluation.evaluation import Array, Evaluation
-from simbridge.evaluation.metrics import Alignment, PoseError, align, delay_compensated, path_summary
-from simbridge.evaluation.metrics.budget import Statistics
-from simbridge.evaluation.metrics.summary import POSE_PARTS, compensated_statistics, part_delays
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.alignment import Alignment, align
+from simbridge.evaluation.metrics.budget import PoseError, Statistics
+from simbridge.evaluation.metrics.delays import delay_compensated
+from simbridge.evaluation.metrics.summary import POSE_PARTS, compensated_statistics, part_delays, path_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 from simbridge.text import counted, degrees, millimetres
 
 if TYPE_CHECKING:
-    from simbridge.trajectory import Trajectory
+    from simbridge.trajectory.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ def evaluate(
         InvalidParameter: Another number of recordings than one is given, and it is no directory of repeats.
     """
     from simbridge.evaluation.external_repeats import evaluate_repeats
-    from simbridge.trajectory import read_trajectory
+    from simbridge.trajectory.files import read_trajectory
 
     if is_of_repeats(Path(run)):
         return evaluate_repeats(run, attained, topic=topic, find_marker=find_marker, as_json=as_json)

@@ -18,22 +18,23 @@ from rich.table import Table
 
 from simbridge.cli.repeats_table import show_iso
 from simbridge.errors import InvalidParameter, NotARun, UnusableSamples
-from simbridge.evaluation.evaluation import Array, Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.external_measurement import Witness, brought_on, clock_ahead, comparison, show_frame
-from simbridge.evaluation.metrics import align
-from simbridge.evaluation.metrics.alignment import Alignment, rigid_fit
+from simbridge.evaluation.metrics.alignment import Alignment, align, rigid_fit
 from simbridge.evaluation.metrics.cycles import occurrences
 from simbridge.evaluation.repeats import iso_figures
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
+from simbridge.robot.pose import Array
 from simbridge.running.repeating import common_summary
 from simbridge.text import counted, millimetres
-from simbridge.trajectory import Trajectory, read_trajectory
+from simbridge.trajectory.files import read_trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 MARGIN = 1.0
 """Seconds before and after a run that are cut out of a long recording with it."""
 
-MOST_MISSING = 0.05
+MAX_MISSING = 0.05
 """Seconds at a run's ends, and between two samples, that a recording may miss."""
 
 
@@ -85,10 +86,10 @@ def _aligned(run: Evaluation, recording: Trajectory, find_marker: bool) -> Align
     at = recording.times - found.offset
     kept = np.concatenate([[stamp[0]], at[(at > stamp[0]) & (at < stamp[-1])], [stamp[-1]]])
     gap = int(np.argmax(np.diff(kept)))
-    if kept[gap + 1] - kept[gap] > MOST_MISSING:
+    if kept[gap + 1] - kept[gap] > MAX_MISSING:
         raise UnusableSamples(
             f"recording of run {name}",
-            f"it has no sample from {kept[gap]:.3f} to {kept[gap + 1]:.3f} s of the run; no more than {MOST_MISSING:g} "
+            f"it has no sample from {kept[gap]:.3f} to {kept[gap + 1]:.3f} s of the run; no more than {MAX_MISSING:g} "
             "s may be missing.",
         )
     return found

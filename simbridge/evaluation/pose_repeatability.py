@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.evaluation.metrics.iso9283 import Figure, pose_figures, settling_figures
 from simbridge.evaluation.metrics.stops import Stop, Visit
+from simbridge.robot.pose import Array
 from simbridge.text import counted
-
-Array = NDArray[np.float64]
 
 HELD = 0.1
 """Seconds before the target departs again, over which the attained pose is the mean."""

@@ -13,25 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.evaluation import Array, Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.corners import corners, unclear_turns
 from simbridge.evaluation.metrics.effort import derivatives, evenly
 from simbridge.evaluation.metrics.iso9283 import Figure, corner_figures, path_figures, plane_crossings, velocity_figures
-from simbridge.evaluation.metrics.stops import LEAST_REST, jumps, rests, stops
+from simbridge.evaluation.metrics.stops import MIN_REST, jumps, rests, stops
 from simbridge.evaluation.pose_repeatability import Cycle, stop_figures
+from simbridge.robot.pose import Array
 from simbridge.text import counted
-from simbridge.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 POINTS = 100
 """Planes across the path in which AT and RT are measured, evenly spread over its length."""
 
-LEAST_CROSSED = 0.9
+MIN_CROSSED = 0.9
 """Part of the planes that every cycle must cross, or there is no AT or RT."""
 
 STEADY = 0.1
 """Seconds on either side of an instant over which the commanded velocity must not change for the speed to be judged."""
 
-LEAST_STEADY = 0.1
+MIN_STEADY = 0.1
 """Part of the motion that must be at one speed, or no velocity figure is made."""
 
 
@@ -104,7 +105,7 @@ def _figures(
         # A rest that is no stop is the one at the start: the arm comes there by its approach.
         besides = " but at its start" if resting else ""
         missing.append(
-            f"No AP, RP, stabilisation time or OV: the path comes nowhere to a rest of {LEAST_REST:g} s{besides}, and "
+            f"No AP, RP, stabilisation time or OV: the path comes nowhere to a rest of {MIN_REST:g} s{besides}, and "
             "where the target moves a pose error is mostly delay."
         )
     if jumps(path, hold):
@@ -134,7 +135,7 @@ def _path(path: Trajectory, runs: Sequence[Cycle]) -> _Found:
     )
     through = int(np.isfinite(crossed).all(axis=(0, 2)).sum())
     planes = f"{through} of {POINTS} planes across the path are crossed by every run near the time when it is due"
-    if through < LEAST_CROSSED * POINTS:
+    if through < MIN_CROSSED * POINTS:
         return (), [f"No AT or RT: only {planes}."]
     return path_figures(points, crossed), [] if through == POINTS else [f"AT and RT leave places out: {planes}."]
 
@@ -186,7 +187,7 @@ def _velocity(path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[f
         at = run.stamp[0] + period * (first + np.arange(len(velocity)))
         due = np.interp(at - run.delay, run.stamp, run.plan_time)
         steady = _steady(path, due, commanded) & ~_within(due, resting)
-        if steady.sum() < LEAST_STEADY * moving.mean() * len(run.stamp):
+        if steady.sum() < MIN_STEADY * moving.mean() * len(run.stamp):
             return (), none
         found.append(np.linalg.norm(velocity[steady], axis=1))
     return velocity_figures(commanded, found), []

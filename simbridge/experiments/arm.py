@@ -13,7 +13,8 @@ from simbridge.experiments.layout import directions
 from simbridge.experiments.parameters import Experiment, FromHome, Task
 from simbridge.experiments.start import SINGULAR, dexterity, start
 from simbridge.planning.options import Options
-from simbridge.robot import Robot, load_robot
+from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
 from simbridge.text import counted
 
 _WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}

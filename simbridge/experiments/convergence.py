@@ -19,9 +19,10 @@ from simbridge.experiments.layout import step_target
 from simbridge.experiments.outcome import Outcome, Table, compared, near, written
 from simbridge.experiments.parameters import ConvergenceParameters
 from simbridge.experiments.setting import distinct, errors, is_the_papers, solver_named
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.report.palette import GRID
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
 CLOSE = 0.01

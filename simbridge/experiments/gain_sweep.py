@@ -20,10 +20,12 @@ from simbridge.experiments.drawing import WANTED, Picture, colour_of
 from simbridge.experiments.layout import posture_at
 from simbridge.experiments.outcome import Table, written
 from simbridge.experiments.setting import DT, RATE, MovingSquare, has_gain, rms, solver_named
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.report.palette import INK
-from simbridge.robot import Robot, pose
+from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
 DIAL = "forward-dynamics"

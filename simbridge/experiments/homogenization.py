@@ -23,11 +23,13 @@ from simbridge.experiments.outcome import Expected, Outcome, Table, about, compa
 from simbridge.experiments.parameters import HomogenizationParameters
 from simbridge.experiments.setting import is_the_papers, solver_named
 from simbridge.ik.kernels.kernel import conditioning
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
 from simbridge.report.palette import INK
-from simbridge.robot import Robot, pose
+from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"
@@ -37,7 +39,7 @@ PAPERS_ALPHA = 0.7885
 
 _LETTERS = {TRANSPOSE: r"$J\,J^T$", NAIVE: r"$J\,H^{-1}J^T$, naive", CONDITIONED: r"$J\,H^{-1}J^T$, conditioned"}
 # A solver's matrix takes six calls a sample, and a thousand samples tell its mean to some per cent.
-_MOST_FOR_SOLVERS = 1000
+_MAX_FOR_SOLVERS = 1000
 # Small enough for the response to be linear, large enough for rounding not to matter: m and rad.
 _SMALL = 1e-5
 
@@ -132,7 +134,7 @@ def run(parameters: HomogenizationParameters) -> Outcome:
     solvers = {name: solver_named(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)}
     measured = measure(robot, parameters.samples, parameters.seed)
     spreads = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
-    few = min(parameters.samples, _MOST_FOR_SOLVERS)
+    few = min(parameters.samples, _MAX_FOR_SOLVERS)
     spreads |= {name: response(robot, solver, few, parameters.seed) for name, solver in solvers.items()}
     found = figures(spreads)
     rows = [

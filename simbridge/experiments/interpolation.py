@@ -18,11 +18,12 @@ from simbridge.experiments.layout import Layout, layout, posture_at
 from simbridge.experiments.outcome import Outcome, Table, between, compared, near, written
 from simbridge.experiments.parameters import InterpolationParameters
 from simbridge.experiments.setting import DT, distinct, is_the_papers, solver_named
-from simbridge.ik.solver import Array, Solver
-from simbridge.robot import Robot
+from simbridge.ik.solver import Solver
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import plain
-from simbridge.trajectory import corners
+from simbridge.trajectory.shapes import corners
 
 CLOSE = 0.001
 """What counts as arrived, m."""

@@ -15,13 +15,15 @@ import numpy as np
 
 from simbridge.errors import TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
-from simbridge.ik.solver import Array
 from simbridge.ik.task import TASKS, freed
-from simbridge.robot import Robot, pose
+from simbridge.robot import pose
 from simbridge.robot.kinematics import task_jacobians, tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import away, significant
-from simbridge.trajectory import TOOL_DOWN, paper_size, square
-from simbridge.trajectory.shapes import CORNERS
+from simbridge.trajectory.orientation import TOOL_DOWN
+from simbridge.trajectory.paper import paper_size
+from simbridge.trajectory.shapes import CORNERS, square
 
 # Where a UR10 is asked to go in experiment B, m.
 _OFFSET = np.array([-0.25, -0.75, 0.35])

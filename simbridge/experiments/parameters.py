@@ -20,8 +20,8 @@ Task: TypeAlias = Literal["pose", "axis", "position"]
 """What of a target is asked for, the most first."""
 
 # Short of what memory and patience can bear.
-_MOST_SAMPLES = 10_000_000
-_MOST_ITERATIONS = 1_000_000
+_MAX_SAMPLES = 10_000_000
+_MAX_ITERATIONS = 1_000_000
 
 _Out = Annotated[str | None, given("DIR", "one under runs/")]
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
@@ -84,7 +84,7 @@ class HomogenizationParameters(Experiment):
     """Of the random joint positions."""
 
     def __post_init__(self) -> None:
-        check_count("samples", self.samples, 2, _MOST_SAMPLES)
+        check_count("samples", self.samples, 2, _MAX_SAMPLES)
         check_count("seed", self.seed, 0, 2**32 - 1)
 
 
@@ -98,7 +98,7 @@ class ConvergenceParameters(FromHome):
     """Stiffness of the translation; the rotation gets a tenth."""
 
     def __post_init__(self) -> None:
-        check_count("iterations", self.iterations, 1, _MOST_ITERATIONS)
+        check_count("iterations", self.iterations, 1, _MAX_ITERATIONS)
         check_gains("kp", [self.kp])
 
 

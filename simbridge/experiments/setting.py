@@ -12,12 +12,14 @@ import numpy as np
 from simbridge.errors import InvalidParameter
 from simbridge.experiments.layout import Layout
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import solver_of_function
 from simbridge.ik.task import freed
-from simbridge.robot import Robot, pose
+from simbridge.robot import pose
 from simbridge.robot.kinematics import tool_path
-from simbridge.trajectory import square
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.shapes import square
 
 RATE = 100.0
 """How often the paper's experiments step the solver, Hz."""

@@ -23,12 +23,13 @@ from simbridge.experiments.outcome import Outcome, Table, written
 from simbridge.experiments.parameters import SQUARE, SolversParameters
 from simbridge.experiments.setting import MovingSquare, errors, rms, solver_named
 from simbridge.ik.settings import SOLVERS
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.trajectory import Hold, Trajectory
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.trajectory import Hold, Trajectory
 
 CLOSE = (1e-3, math.radians(0.1))
 """A pose within these, m and rad, and joints within their limits, is a success."""

@@ -14,11 +14,11 @@ import numpy as np
 from simbridge.errors import TargetOutOfReach
 from simbridge.experiments.layout import START, Layout, layout, within
 from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
-from simbridge.ik.solver import Array
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import movable_directions, task_jacobians
-from simbridge.trajectory import TOOL_DOWN, paper_size
-from simbridge.trajectory.paper import span
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.orientation import TOOL_DOWN
+from simbridge.trajectory.paper import paper_size, span
 
 SINGULAR = 0.02
 """Least over largest singular value, below which a posture is no place to begin. At home a UR arm has 0.14 to 0.2."""

@@ -32,10 +32,11 @@ from simbridge.experiments.setting import (
     rms,
     solver_named,
 )
-from simbridge.ik.solver import Array, Solver
+from simbridge.ik.solver import Solver
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
 _KDL = "an independent C++ implementation on Orocos KDL"

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Counts, Flags
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.kernels.routine import Routine, own_source
-from simbridge.ik.linearization import Chain, Sight, aim, look
+from simbridge.ik.linearization import Chain, Linearization, aim, look
 from simbridge.ik.workspace_boundary import (
     FOLD,
     FREE,
@@ -28,6 +27,7 @@ from simbridge.ik.workspace_boundary import (
     reachable_turn,
     turn_within_rounding,
 )
+from simbridge.robot.pose import Array, Counts, Flags
 
 WRIST, SHOULDER = 1, 4
 MOST = 8
@@ -290,7 +290,7 @@ def follow(
             path[t, i] = q[i]
 
 
-def residuals(chain: Chain, targets: Array, path: Array, sight: Sight, out: Array) -> None:
+def residuals(chain: Chain, targets: Array, path: Array, sight: Linearization, out: Array) -> None:
     """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n); out (T, 2)."""
     e = sight.error
     for t in range(path.shape[0]):

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
 from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
-from simbridge.ik.iterative import dependable_solver
+from simbridge.ik.iterative import fallback_solver
 from simbridge.ik.joint_wrapping import wind_into_limits
-from simbridge.ik.solver import Array, Solution, Solver
+from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.task import residual, task_of
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 
@@ -63,7 +64,7 @@ class CallableSolver(Solver):
 
     @property
     def reaching(self) -> Solver:
-        return dependable_solver(self.robot, self.task)
+        return fallback_solver(self.robot, self.task)
 
     def _call(self, q: Array, target: pin.SE3) -> Array:
         try:

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.arrays import Counts
 from simbridge.ik.branches import Arm, branches, follow, residuals, room_for, routine
-from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
+from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
 from simbridge.ik.kernels.routine import Call
 from simbridge.ik.linearization import chain_of, sight_for
 from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.structures import structure_of
 from simbridge.ik.workspace_boundary import SLACK
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array, Counts
+from simbridge.robot.robot import Robot
 
 _NAMES = ("wrist", "elbow", "shoulder")
 

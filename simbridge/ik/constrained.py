@@ -19,7 +19,6 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.ik.arrays import Array
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.iteration import routine, track
 from simbridge.ik.iterative import IterativeSolver
@@ -30,10 +29,11 @@ from simbridge.ik.solver import Solution, Solver, Target
 from simbridge.ik.stepping import state_for, step_for
 from simbridge.ik.steps.constrained import along, independent_rows, step
 from simbridge.ik.steps.work import Work, work_for
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 # With the task's six, as many rows as the decomposition takes.
-_MOST_STRICT = 6
+_MAX_STRICT = 6
 
 
 class ConstrainedSettings(NamedTuple):
@@ -181,8 +181,8 @@ class Constrained(IterativeSolver):
         if self._strict is None:
             return others
         strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
-        if len(strict) > _MOST_STRICT:
-            raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MOST_STRICT}")
+        if len(strict) > _MAX_STRICT:
+            raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MAX_STRICT}")
         return OwnRowsSettings(strict, values, others)
 
     def _work(self) -> Work:

@@ -22,9 +22,9 @@ import numpy as np
 
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_settings import DampedLeastSquaresParameters
-from simbridge.ik.solver import Array
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.damped_least_squares import ease, step
+from simbridge.robot.pose import Array
 
 
 class DampedSettings(NamedTuple):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.arrays import Array, Counts
 from simbridge.ik.kernels.lazy import compiled
+from simbridge.robot.pose import Array, Counts
 
 EPSILON = 2.0**-52
-MOST_SWEEPS = 30
+MAX_SWEEPS = 30
 ORTHOGONAL = 1e-15
 """Cosine of two vectors, off a right angle, that the decomposition leaves."""
 NEGLIGIBLE = 1e-60
@@ -132,7 +132,7 @@ def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> No
 
     Hestenes' one-sided Jacobi method, pairs in row order, the longer vector of a pair first (de Rijk 1989).
     """
-    for _ in range(MOST_SWEEPS):
+    for _ in range(MAX_SWEEPS):
         settled = True
         for i in range(count - 1):
             for j in range(i + 1, count):

@@ -14,9 +14,9 @@ import numpy as np
 
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_settings import FeedbackParameters
-from simbridge.ik.solver import Array
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.feedback import step
+from simbridge.robot.pose import Array
 
 
 class FeedbackSettings(NamedTuple):

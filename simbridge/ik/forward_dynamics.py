@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
-from simbridge.ik.inputs import Array, Target, as_joints, as_pose
+from simbridge.ik.inputs import Target, as_joints, as_pose
 from simbridge.ik.joint_wrapping import wind_into_limits
 from simbridge.ik.kernels.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
 from simbridge.ik.kernels.routine import Call
@@ -31,7 +31,8 @@ from simbridge.ik.settings import PRESETS
 from simbridge.ik.solver import Solution
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 __all__ = ["TOLERANCE", "ForwardDynamics", "Twin", "restart_postures"]
 

@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Counts, Flags
 from simbridge.ik.joint_wrapping import wind_into_limits
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.kernels.routine import Routine, own_source
 from simbridge.ik.linearization import Chain, aim
 from simbridge.ik.stepping import Rules, State, copy, cost_of, drift_on, largest, limit_step, looked, norm, take_step
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array, Counts, Flags
 
 # Parts of a motion: below the first another direction is better, below the second it is as good as none.
 _SHORT, _SHORTEST = 2.0**-4, 2.0**-12

@@ -16,11 +16,12 @@ from simbridge.ik.kernels.routine import Call
 from simbridge.ik.linearization import chain_of
 from simbridge.ik.routine_solver import RoutineSolver
 from simbridge.ik.setting_checks import Numbers, numbers
-from simbridge.ik.solver import Array, Solution, Solver
+from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.stepping import Rules, state_for
 from simbridge.ik.steps.work import Work, work_for
 from simbridge.ik.task import TASKS, task_of
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 _START_TOLERANCE = (1e-10, 1e-10)
 _TRIES = 20
@@ -107,7 +108,7 @@ class IterativeSolver(RoutineSolver):
 
     @property
     def reaching(self) -> Solver:
-        return self if self.dependable else dependable_solver(self.robot, self.task)
+        return self if self.dependable else fallback_solver(self.robot, self.task)
 
     def _bound(self, poses: Array, memory: Array, out: Array) -> Call:
         """The call that goes on from `memory`, joint positions (n,), which go along."""
@@ -144,7 +145,7 @@ class IterativeSolver(RoutineSolver):
         return found
 
 
-def dependable_solver(robot: Robot, task: str) -> Solver:
+def fallback_solver(robot: Robot, task: str) -> Solver:
     """A solver that reaches what can be reached: selectively damped, which needs no tuning."""
     from simbridge.ik.selectively_damped import SelectivelyDamped
 

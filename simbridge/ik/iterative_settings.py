@@ -21,7 +21,7 @@ from simbridge.ik.setting_checks import (
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
-    from simbridge.robot import Robot
+    from simbridge.robot.robot import Robot
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.iterative import IterativeSolver
 from simbridge.ik.iterative_settings import JacobianTransposeParameters
 from simbridge.ik.kernels.kernel import mobility
@@ -28,7 +27,8 @@ from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.stepping import step_for
 from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length
 from simbridge.ik.twin import Twin
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 _SAMPLES = 20_000
 

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Flags
 from simbridge.ik.kernels.lazy import compiled
+from simbridge.robot.pose import Array, Flags
 
 
 @compiled

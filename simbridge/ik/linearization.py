@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Flags
 from simbridge.ik.kernels import kernel, loops
 from simbridge.ik.kernels.lazy import Choice, compiled
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array, Flags
+from simbridge.robot.robot import Robot
 
 
 class Chain(NamedTuple):
@@ -26,7 +26,7 @@ class Chain(NamedTuple):
     high: Array
 
 
-class Sight(NamedTuple):
+class Linearization(NamedTuple):
     """Room for a look.
 
     Attributes:
@@ -47,12 +47,12 @@ aim = compiled(loops.aim)
 """aim(pose, target): a pose [x y z qx qy qz qw] as position (3) and rotation matrix (9)."""
 
 look = Choice("look")
-"""look(chain, q, target, translation_clamp, rotation_clamp, error, pull, jacobian): see `Sight`; clamps m and rad."""
+"""look(chain, q, target, translation_clamp, rotation_clamp, error, pull, jacobian): see `Linearization`; clamps m and rad."""
 
 
-def sight_for(n: int) -> Sight:
+def sight_for(n: int) -> Linearization:
     """Room for a look at a chain of n joints."""
-    return Sight(np.zeros(12), np.zeros(6), np.zeros(6), np.zeros((n, 6)))
+    return Linearization(np.zeros(12), np.zeros(6), np.zeros(6), np.zeros((n, 6)))
 
 
 def chain_of(robot: Robot, task: str) -> tuple[Chain, str]:

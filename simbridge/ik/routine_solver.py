@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.ik.inputs import Array, Target, as_pose
+from simbridge.ik.inputs import Target, as_pose
 from simbridge.ik.kernels.routine import Call
 from simbridge.ik.solver import Solver
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 
 class RoutineSolver(Solver):

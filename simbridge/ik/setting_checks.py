@@ -17,7 +17,7 @@ Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
 
 Gain = tuple[float, float, float, float, float, float]
 # Short of what patience can bear.
-MOST_ITERATIONS = 100_000
+MAX_ITERATIONS = 100_000
 # Beyond it a force would overflow.
 _LARGEST_GAIN = 1e100
 
@@ -61,7 +61,7 @@ def positive(name: str, value: float) -> float:
     return checked
 
 
-def whole(name: str, value: float, most: int = MOST_ITERATIONS) -> int:
+def whole(name: str, value: float, most: int = MAX_ITERATIONS) -> int:
     """Refuses what is not a whole number from 1 to `most`."""
     checked = number(name, value)
     if not (1.0 <= checked <= most and checked.is_integer()):

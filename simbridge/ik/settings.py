@@ -20,7 +20,7 @@ from simbridge.ik.setting_checks import error_clamps_of, keep, numbers
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
-    from simbridge.robot import Robot
+    from simbridge.robot.robot import Robot
 
 PRESETS: dict[str, dict[str, Any]] = {
     "accurate": {"kp": (50.0,)},

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.inputs import Array, Target, as_joints, as_pose, as_poses
-from simbridge.robot import Robot
+from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
 from simbridge.robot.kinematics import movable_directions, task_jacobian, tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 CUTOFF = 1e-6
 """Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""

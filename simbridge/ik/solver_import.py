@@ -16,7 +16,7 @@ from typing import Any, cast
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.settings import is_function
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 
 
 def solver_of_function(robot: Robot, name: str) -> CallableSolver:

@@ -31,16 +31,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.kernels.lazy import Choice, compiled
-from simbridge.ik.linearization import Chain, Sight, look, sight_for
+from simbridge.ik.linearization import Chain, Linearization, look, sight_for
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 # The cost (half a squared error, m and rad) of a micrometre: what a drift may use up for good.
 _FREE = 5e-13
 # The least part of a drift that is tried, and that its mending must leave: more than the half that a single step leaves
 # of the bend of a stretched arm, since there Newton's method only halves what is left.
-_LEAST_DRIFT, _OUTLIVES = 2.0**-8, 0.75
+_MIN_DRIFT, _OUTLIVES = 2.0**-8, 0.75
 
 
 class Rules(NamedTuple):
@@ -63,7 +63,7 @@ class Rules(NamedTuple):
 class State(NamedTuple):
     """Where the loops are: arrays that are made before the loops."""
 
-    sight: Sight
+    sight: Linearization
     jacobian: Array
     pull: Array
     dq: Array
@@ -147,7 +147,7 @@ def limit_step(step: Array, clamp: float) -> float:
 
 
 @compiled
-def looked(chain: Chain, rules: Rules, q: Array, sight: Sight, pull: Array, jacobian: Array) -> float:
+def looked(chain: Chain, rules: Rules, q: Array, sight: Linearization, pull: Array, jacobian: Array) -> float:
     """Look at q (n,): the error goes into `sight`; returns its cost."""
     look(chain, q, sight.target, rules.translation_clamp, rules.rotation_clamp, sight.error, pull, jacobian)
     return cost_of(sight.error, rules)
@@ -200,7 +200,7 @@ def _drift(
     size *= limit_step(drift, room) ** 2
     copy(q, home)
     scale = 1.0
-    while scale >= _LEAST_DRIFT:
+    while scale >= _MIN_DRIFT:
         for i in range(n):
             q[i] = home[i] + scale * drift[i]
         if looked(chain, rules, q, state.sight, pull, jacobian) <= found or not guarded:

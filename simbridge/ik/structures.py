@@ -11,12 +11,10 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.errors import NoClosedForm
-from simbridge.robot import Robot
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 # URDF files give right angles with nine or ten digits; the axes of real arms are off by far more than that.
 PARALLEL = 1e-8

@@ -18,7 +18,7 @@ from simbridge.errors import UnknownName
 from simbridge.robot import pose
 
 if TYPE_CHECKING:
-    from simbridge.robot import Robot
+    from simbridge.robot.robot import Robot
 
 TASKS = {"pose": 6, "axis": 5, "position": 3}
 """Every task by its name, with the number of its rows."""

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.kernels.lazy import compiled
+from simbridge.robot.pose import Array
 
 # Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
 FREE = 1e-11

@@ -6,10 +6,10 @@ import numpy as np
 
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.limiter import tool_speeds
-from simbridge.robot import Robot
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
-from simbridge.robot.robot import Array
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 
 def plan_approach(
@@ -20,7 +20,7 @@ def plan_approach(
     *,
     max_joint_speed: float,
     max_tool_speed: float,
-    surroundings: Surroundings = BARE_FLOOR,
+    collision_scene: CollisionScene = BARE_FLOOR,
 ) -> Array:
     """Joint positions (T, n) from start to goal (n,), straight in joint space, with a minimum-jerk profile.
 
@@ -43,7 +43,7 @@ def plan_approach(
     while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
         duration = max(duration * fastest / max_tool_speed, duration + period)
         setpoints = _profile(start, goal, duration, period)
-    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
+    check_setpoints(robot, setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene))
     return setpoints
 
 

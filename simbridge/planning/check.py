@@ -18,12 +18,11 @@ from simbridge.errors import (
 )
 from simbridge.ik.solver import Solver
 from simbridge.planning.limiter import tool_speeds
-from simbridge.robot import Robot
 from simbridge.robot.collision import Clearance, CollisionModel
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import away
-from simbridge.trajectory import Trajectory
-
-Array = NDArray[np.float64]
+from simbridge.trajectory.trajectory import Trajectory
 
 # Values planned to a limit may pass it by rounding.
 _SLACK = 1.0 + 1e-6

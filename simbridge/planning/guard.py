@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.errors import GuardViolation
+from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:
-    from simbridge.robot import Robot
+    from simbridge.robot.robot import Robot
 
-Array = NDArray[np.float64]
 
 # Setpoints planned to a limit may pass it by rounding.
 _SLACK = 1.0 + 1e-5

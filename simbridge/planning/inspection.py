@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from simbridge.ik.solver import Solver
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 # A gap is longer than this many times the usual step between two samples.
 GAP = 1.5
 # As many targets as are solved: a target out of reach costs a hundred that are not.
-MOST_SOLVED = 400
+MAX_SOLVED = 400
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _spread(travelled: Array, steps: Array) -> Spread | None:
 
 def _reach(trajectory: Trajectory, solver: Solver) -> tuple[Reach, NDArray[np.bool_]]:
     count = len(trajectory.times)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_SOLVED)).round().astype(int))
+    chosen = np.unique(np.linspace(0, count - 1, min(count, MAX_SOLVED)).round().astype(int))
     _, _, converged = solver.reaching.solve_each(trajectory.poses[chosen], solver.robot.home)
     missed = chosen[~converged]
     first = int(missed[0]) if len(missed) else None

@@ -6,9 +6,9 @@ import numpy as np
 import ruckig
 from numpy.typing import NDArray
 
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.robot import Array
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 # Just inside, so that rounding does not carry a setpoint over the limit it was planned for.
 _INSIDE = 1.0 - 1e-6

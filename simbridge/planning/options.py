@@ -14,14 +14,15 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.scenario import OnLimits
-from simbridge.robot import Robot
 from simbridge.robot.calibration import kinematics_of
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_validation import floor_needs, tcp_needs
-from simbridge.robot.obstacles import Floor, Surroundings
+from simbridge.robot.obstacles import CollisionScene, Floor
+from simbridge.robot.robot import Robot
 from simbridge.servo import servoj
-from simbridge.trajectory import Hold, Sampling
-from simbridge.trajectory.files import Anchor, Frame, Reading
+from simbridge.trajectory.files import Anchor, Frame, ReadOptions
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold
 
 Servo = Literal["stiff", "servoj"]
 OnScaling = Literal["follow", "stop"]
@@ -126,15 +127,15 @@ class Options:
         return None if self.cell is None else self.cell.calibration
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> ReadOptions:
         """How a file of poses is read, and where they belong."""
-        return Reading(self.frame, self.transform, self.anchor, self.topic)
+        return ReadOptions(self.frame, self.transform, self.anchor, self.topic)
 
     @property
-    def surroundings(self) -> Surroundings:
+    def collision_scene(self) -> CollisionScene:
         """What the arm must not touch."""
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
-        return Surroundings(floor) if self.cell is None else replace(self.cell.surroundings, floor=floor)
+        return CollisionScene(floor) if self.cell is None else replace(self.cell.collision_scene, floor=floor)
 
     def equipped(self, robot: Robot) -> Robot:
         """The arm with the chosen kinematics, the TCP and the known payload, mounted as in the cell.

@@ -15,16 +15,16 @@ from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks, check_reach, check_setpoints
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.scenario import OnLimits, Scenario
-from simbridge.robot import Robot
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.text import away, degrees, listed
-from simbridge.trajectory import Hold, Sampling, Trajectory
-
-Array = NDArray[np.float64]
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold, Trajectory
 
 # Most control periods in a plan: hours, and a few GB of memory.
-_MOST_SAMPLES = 10_000_000
+_MAX_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def make_plan(
     on_limits: OnLimits | None = None,
     sampling: Sampling | None = None,
     max_tool_speed: float | None = None,
-    surroundings: Surroundings = BARE_FLOOR,
+    collision_scene: CollisionScene = BARE_FLOOR,
     replay: Plan | None = None,
 ) -> tuple[Plan, Peaks]:
     """Solve and check a scenario.
@@ -130,7 +130,7 @@ def make_plan(
     if sampling is not None:
         scenario = replace(scenario, sampling=sampling, hold="zero-order")
     plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
-    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, surroundings))
+    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene))
     return plan, peaks
 
 
@@ -144,7 +144,7 @@ def _solved(
     on_limits: OnLimits | None,
     max_tool_speed: float,
 ) -> Plan:
-    trajectory = scenario.trajectory.slowed(speed_scale)
+    trajectory = scenario.trajectory.time_scaled(speed_scale)
     hold = hold or scenario.hold
     count = _samples(trajectory, period)
     given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
@@ -170,10 +170,10 @@ def _samples(trajectory: Trajectory, period: float) -> int:
     if not (math.isfinite(period) and period > 0.0):
         raise InvalidParameter("period", period, "a positive number of seconds")
     periods = trajectory.duration / period
-    if periods > _MOST_SAMPLES:
+    if periods > _MAX_SAMPLES:
         raise InvalidTrajectory(
             f"it lasts {trajectory.duration:.4g} s, which is {periods:.3g} control periods of {period:g} s; at most "
-            f"{_MOST_SAMPLES:.0e} can be planned. Are its times in seconds, and is the speed scale as meant?",
+            f"{_MAX_SAMPLES:.0e} can be planned. Are its times in seconds, and is the speed scale as meant?",
             field="time",
             source=trajectory.source,
         )

@@ -16,10 +16,11 @@ from typing import Any, Literal, get_args
 from simbridge.errors import InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.resources import scenario_files
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.trajectory import Hold, Sampling, Trajectory
-from simbridge.trajectory.files import Reading, check_frame, read_recording
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.files import ReadOptions, check_frame, read_recording
+from simbridge.trajectory.sampling import Sampling
+from simbridge.trajectory.trajectory import Hold, Trajectory
 
 OnLimits = Literal["refuse", "limit"]
 
@@ -76,7 +77,7 @@ def _is_function(value: object) -> bool:
 
 
 def load_scenario(
-    given: str | os.PathLike[str], robot: Robot, reading: Reading | None = None, *, any_frame: bool = False
+    given: str | os.PathLike[str], robot: Robot, reading: ReadOptions | None = None, *, any_frame: bool = False
 ) -> Scenario:
     """Find a scenario by its name, or make it from a script or from a file of samples.
 
@@ -93,7 +94,7 @@ def load_scenario(
         InputFileError: The file cannot be read, or its poses are in a frame that nothing relates to base_link.
         InvalidParameter: The reading holds what only a file can have, and there is none.
     """
-    reading = reading or Reading()
+    reading = reading or ReadOptions()
     files = scenario_files()
     text = os.fspath(given)
     path = files.get(text) or Path(text)

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.errors import OutputDirectoryError
-from simbridge.evaluation.evaluation import Array, Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.export_ros import export_bag, export_mcap
-from simbridge.trajectory import write_tum
+from simbridge.robot.pose import Array
+from simbridge.trajectory.text import write_tum
 
 # Rows that are Python numbers at one time.
 BLOCK = 10_000

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from simbridge.errors import OutputDirectoryError
-from simbridge.evaluation.evaluation import Array, Evaluation
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording import cdr
+from simbridge.robot.pose import Array
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""

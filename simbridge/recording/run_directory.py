@@ -17,7 +17,7 @@ import tomli_w
 from simbridge.errors import InvalidParameter, NotARun, OutputDirectoryError
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns, read_log
-from simbridge.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 # What every settings.toml holds.
 _TABLES = ("scenario", "robot", "kinematics", "solver", "backend")

@@ -13,11 +13,9 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.report.timeline import thinned
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 # A long curve is given by the lowest and the highest sample of so many columns: enough to zoom in twice or thrice.
 COLUMNS = 2000

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.evaluation.comparison import Compared, Comparison
-from simbridge.evaluation.metrics import statistics
+from simbridge.evaluation.metrics.budget import statistics
 from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
 from simbridge.evaluation.repeats import IsoFigures
 from simbridge.report.charts import Line, Panel, map_of
@@ -23,9 +22,8 @@ from simbridge.report.tables import swatch
 from simbridge.report.timeline import thinned_path
 from simbridge.report.two_panels import two_panels
 from simbridge.report.views import PIECES, VIEWS, framed, prepare_axes
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, degrees, millimetres, milliseconds
-
-Array = NDArray[np.float64]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a")
 ALONG = "Time on the trajectory (s)"

@@ -6,15 +6,13 @@ import math
 
 import matplotlib
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.report.charts import map_of
 from simbridge.report.drawing import Drawing, as_written, dots, mark
 from simbridge.report.timeline import thinned_path
 from simbridge.report.views import PIECES, VIEWS, Paths, View, framed, prepare_axes
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
-
-Array = NDArray[np.float64]
 
 # At most so many colours: more cannot be told apart.
 LEVELS = 8

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from simbridge.errors import OutputFileError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
-from simbridge.trajectory import Trajectory
+from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")
 # As many points as a picture of this width can show.
-_MOST_POINTS = 20_000
+_MAX_POINTS = 20_000
 
 
 def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] | None, title: str) -> None:
@@ -38,7 +38,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11)
     above, side, speed = (figure.add_subplot(*at) for at in ((2, 2, 1), (2, 2, 2), (2, 1, 2)))
-    shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MOST_POINTS).astype(int))
+    shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MAX_POINTS).astype(int))
     points = trajectory.poses[shown, :3]
     missed = np.zeros(len(shown), dtype=bool) if attained is None else ~attained[shown]
     # A motion along y alone would be a line, seen along y.
@@ -57,7 +57,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
     steps = np.diff(trajectory.elapsed)
     if len(steps):
         speeds = np.linalg.norm(np.diff(trajectory.poses[:, :3], axis=0), axis=1) / steps
-        chosen = np.unique(np.linspace(0, len(steps) - 1, _MOST_POINTS).astype(int))
+        chosen = np.unique(np.linspace(0, len(steps) - 1, _MAX_POINTS).astype(int))
         speed.step(trajectory.elapsed[chosen], speeds[chosen], where="post", color=SETPOINT, linewidth=1.0)
         speed.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
     speed.set(xlabel="time / s", ylabel="speed / (m/s)")

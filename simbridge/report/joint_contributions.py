@@ -7,17 +7,16 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simbridge.evaluation.metrics import statistics
+from simbridge.evaluation.metrics.budget import statistics
 from simbridge.report.palette import PLANT
 from simbridge.robot.kinematics import task_jacobians
+from simbridge.robot.pose import Array
 from simbridge.text import degrees, millimetres
 
 if TYPE_CHECKING:
     from simbridge.evaluation.evaluation import Evaluation
 
-Array = NDArray[np.float64]
 
 # Of a longer run, evenly spaced samples: Jacobians take time, and a mean does not need more.
 MOST = 5000
@@ -37,10 +36,10 @@ def shares_of_joints(evaluation: Evaluation) -> tuple[Array, Array]:
     return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
 
 
-def culprits(evaluation: Evaluation) -> str:
+def joint_contributions(evaluation: Evaluation) -> str:
     """The answer in a sentence; then a row a joint, with a bar as long as what it does to the tool."""
     positions, rotations = shares_of_joints(evaluation)
-    answer = escape(most_to_blame(evaluation.log.joint_names, positions))
+    answer = escape(largest_contributor(evaluation.log.joint_names, positions))
     return f'<p>{answer}</p>\n<div class="scroll">{_table(evaluation, positions, rotations)}</div>'
 
 
@@ -74,7 +73,7 @@ def _table(evaluation: Evaluation, positions: Array, rotations: Array) -> str:
     )
 
 
-def most_to_blame(names: Sequence[str], positions: Array) -> str:
+def largest_contributor(names: Sequence[str], positions: Array) -> str:
     """Which joint moves the tool most, from what each does to it (K, n) in m, in a sentence."""
     rms = np.sqrt(np.mean(positions**2, axis=0))
     worst = int(np.argmax(rms))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.report.charts import Line, Panel, chart
 from simbridge.report.drawing import Drawing, dots, few_ticks, plain_numbers
@@ -13,12 +12,12 @@ from simbridge.report.joints import Joint, Quantity
 from simbridge.report.over_time import prepare_time_axis
 from simbridge.report.palette import ATTAINED, LIMIT, SETPOINT
 from simbridge.report.timeline import thinned
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, plain, significant, with_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 348, 380
 # Many small charts: each in fewer columns than the large ones.

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 # A robot's own number for "no limit".
 NO_LIMIT = 1e6

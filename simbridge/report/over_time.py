@@ -11,12 +11,13 @@ import numpy as np
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from simbridge.evaluation.metrics import delay_compensated
+from simbridge.evaluation.metrics.delays import delay_compensated
 from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
 from simbridge.report.charts import Line, Panel
 from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
 from simbridge.report.palette import GRID, LIMITER, PARTS, TRACKING, WHOLE
 from simbridge.report.timeline import stretches, thinned
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from simbridge.evaluation.evaluation import Evaluation
 
-Array = NDArray[np.float64]
 
 # Smaller values, in mm or degrees, are rounding.
 ROUNDING = 1e-9

@@ -15,7 +15,7 @@ from simbridge.report.charts import chart
 from simbridge.report.document import document, figure, legend, section
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import coloured_path
-from simbridge.report.joint_contributions import culprits
+from simbridge.report.joint_contributions import joint_contributions
 from simbridge.report.joint_curves import joint_figure
 from simbridge.report.joints import joints
 from simbridge.report.loop import loop_figure
@@ -150,7 +150,7 @@ def _along(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:
 
 
 def _culprits(evaluation: Evaluation) -> str:
-    return section("culprits", "Which joint?", culprits(evaluation))
+    return section("culprits", "Which joint?", joint_contributions(evaluation))
 
 
 def _motion(evaluation: Evaluation, summary: Mapping[str, Any]) -> str:

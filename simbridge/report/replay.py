@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from simbridge.report.drawing import as_written
 from simbridge.report.error_map import colour_steps
 from simbridge.report.timeline import thinned_path
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, degrees, millimetres
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
 
     from simbridge.evaluation.evaluation import Evaluation
 
-Array = NDArray[np.float64]
 
 # Pictures a second; a long run has fewer, for the page grows by 0.4 MB with every thousand.
 RATE = 25.0
-MOST_PICTURES = 3000
+MAX_PICTURES = 3000
 # Pieces into which a long path is cut.
 PIECES = 800
 # Links of an arm whose shapes nobody knows are drawn as sticks, m.
@@ -179,7 +179,7 @@ def _look(server: viser.ViserServer, evaluation: Evaluation) -> None:
 def _play(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, joints: list[Any]) -> None:
     """Moves the arm through the run, in the time that it took."""
     log, tracking = evaluation.log, evaluation.budget.tracking
-    count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * RATE), MOST_PICTURES))
+    count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * RATE), MAX_PICTURES))
     pictures = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
     pictures = np.minimum(pictures, len(log.stamp) - 1)
     chain = evaluation.settings["kinematics"]

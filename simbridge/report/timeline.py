@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 def thinned(values: Array, columns: int) -> NDArray[np.intp]:

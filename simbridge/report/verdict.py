@@ -29,7 +29,7 @@ NOTHING = 1e-12
 # Stretches of time less than this apart are told as one, s.
 GAP = 0.1
 # More stretches than this are only counted.
-MOST_STRETCHES = 4
+MAX_STRETCHES = 4
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _saturated(evaluation: Evaluation) -> list[Notice]:
 def _when(found: list[tuple[float, float]]) -> str:
     written = [
         f"at {begin:.2f}{NO_BREAK}s" if f"{begin:.2f}" == f"{end:.2f}" else f"from {begin:.2f} to {end:.2f}{NO_BREAK}s"
-        for begin, end in found[:MOST_STRETCHES]
+        for begin, end in found[:MAX_STRETCHES]
     ]
     more = len(found) - len(written)
     return listed([*written, f"{more} times more"] if more else written)

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.report.charts import map_of
 from simbridge.report.drawing import Drawing, dots, few_ticks, mark, plain_numbers
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT
 from simbridge.report.timeline import thinned_path
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, significant
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from simbridge.evaluation.evaluation import Evaluation
 
-Array = NDArray[np.float64]
 
 # A path this much flatter than it is long would be a line: its thin side is magnified.
 FLAT = 20.0

@@ -6,24 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.report.drawing import Drawing
 from simbridge.report.palette import ATTAINED, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.views import VIEWS, Frame, Paths, View, prepare_axes
+from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, millimetres, plain, significant
 
 if TYPE_CHECKING:
     from simbridge.evaluation.evaluation import Evaluation
 
-Array = NDArray[np.float64]
 
 WIDTH, HEIGHT = 531, 410
 MARGINS = (54, 40, 18, 24)
 # The window is so many times as high as the error is long.
 TIMES_THE_ERROR = 4.0
 # More dots than this in the window would be a line again.
-MOST_DOTS = 80
+MAX_DOTS = 80
 _CIRCLES = "Circled: the same instant on each curve; dashed: the error."
 # How many points of the continuous reference are drawn for a sample.
 FINER = 10
@@ -71,7 +70,7 @@ def worst_spot(evaluation: Evaluation, paths: Paths) -> WorstSpot:
     axes = drawing.axes(*MARGINS)
     prepare_axes(axes, view, frame)
     axes.plot(*_continuous(evaluation, span)[:, pick].T - wanted[pick, None], color=REFERENCE, linewidth=8.0)
-    dots = "." if span.stop - span.start <= MOST_DOTS else None
+    dots = "." if span.stop - span.start <= MAX_DOTS else None
     for curve, colour, width in zip(curves, (SETPOINT, ATTAINED), (4.5, 2.0), strict=True):
         axes.plot(*curve[span].T, color=colour, linewidth=width, marker=dots, markersize=6.0 + 1.5 * width)
     axes.plot([0.0, -error[pick[0]]], [0.0, -error[pick[1]]], color=TRACKING, linewidth=1.0, linestyle=(0, (4, 2)))

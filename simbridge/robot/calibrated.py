@@ -13,19 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.dh import DhTable, nominal_dh, with_dh
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-
-Array = NDArray[np.float64]
 
 # URSim tells the nominal table with nine digits.
 _SAME = 1e-9
 # Specimens of a model differ by a few mm and mrad; another model's table is farther off.
 _FARTHEST = 0.03  # m
-_MOST_TURNED = 0.1  # rad
+_MAX_TURNED = 0.1  # rad
 
 
 @dataclass(frozen=True)
@@ -78,8 +76,8 @@ def calibrated(robot: Robot, table: DhTable) -> Robot:
         back = anchor.inverse()
     joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, placements, strict=True))
     arm = replace(robot, joints=joints, tool0=back * told[-1], calibration=table)
-    worst = max(deviations(robot, arm), key=lambda found: max(found.distance / _FARTHEST, found.angle / _MOST_TURNED))
-    if worst.distance > _FARTHEST or worst.angle > _MOST_TURNED:
+    worst = max(deviations(robot, arm), key=lambda found: max(found.distance / _FARTHEST, found.angle / _MAX_TURNED))
+    if worst.distance > _FARTHEST or worst.angle > _MAX_TURNED:
         raise InvalidParameter(
             "kinematic table",
             f"{worst.distance * 1e3:.0f} mm and {np.degrees(worst.angle):.1f} degrees off at {worst.name}",

@@ -14,8 +14,9 @@ import pinocchio as pin
 from simbridge.errors import InvalidParameter
 from simbridge.robot import cell_validation
 from simbridge.robot.checks import snapped
-from simbridge.robot.obstacles import Box, Capsule, Floor, Plane, Surroundings, Vector
-from simbridge.robot.robot import Array, G
+from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane, Vector
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import G
 
 Six = tuple[float, float, float, float, float, float]
 T = TypeVar("T")
@@ -126,10 +127,10 @@ class Cell:
         return gravity
 
     @property
-    def surroundings(self) -> Surroundings:
+    def collision_scene(self) -> CollisionScene:
         """What the arm must not touch, and the shape of its tool."""
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
-        return Surroundings(floor, self.keep_out_boxes, self.keep_out_planes, self.tool_capsules)
+        return CollisionScene(floor, self.keep_out_boxes, self.keep_out_planes, self.tool_capsules)
 
     def agreed(self, name: str, given: T | None) -> T | None:
         """A field's value as the cell says, or what was given beside it where the cell leaves it out.

@@ -14,9 +14,9 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
-from simbridge.robot import Robot, Shape
-from simbridge.robot.obstacles import BARE_FLOOR, Capsule, Surroundings
-from simbridge.robot.robot import Array
+from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot, Shape
 from simbridge.robot.urdf_writer import axis_frame
 
 TOOL = "the tool"
@@ -81,26 +81,28 @@ class CollisionModel:
         surroundings: Floor, boxes, planes and the tool's shape.
     """
 
-    def __init__(self, robot: Robot, surroundings: Surroundings = BARE_FLOOR) -> None:
+    def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
         self.robot = robot
         self._model, self._data = robot.model, robot.model.createData()
         self._geometry = pin.GeometryModel()
         self._bodies: list[_Body] = []
-        self._add_zones(surroundings)
+        self._add_zones(collision_scene)
         self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
         for index, link in enumerate(robot.links):
             self._add_shapes(link.name, index, link.shapes, link.placement)
-        self._add_tool(surroundings.tool)
+        self._add_tool(collision_scene.tool)
         self._pairs = self._find_pairs()
         self._buffers = self._geometry.createData()
 
-    def _add_zones(self, surroundings: Surroundings) -> None:
-        if surroundings.floor is not None:
-            self._add(_Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(surroundings.floor)))
-        for box in surroundings.boxes:
+    def _add_zones(self, collision_scene: CollisionScene) -> None:
+        if collision_scene.floor is not None:
+            self._add(
+                _Body(FLOOR, _FLOOR_OWNER), coal.Halfspace(np.array([0.0, 0.0, 1.0]), float(collision_scene.floor))
+            )
+        for box in collision_scene.boxes:
             at = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
             self._add(_Body(f"the box '{box.name}'", _ZONE_OWNER, zone=box.name), coal.Box(*box.size), at)
-        for plane in surroundings.planes:
+        for plane in collision_scene.planes:
             normal = np.array(plane.normal) / np.linalg.norm(plane.normal)
             behind = coal.Halfspace(normal, float(normal @ np.array(plane.point)))
             self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)

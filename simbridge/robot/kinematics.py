@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 
 
 def tool_path(robot: Robot, joints: ArrayLike) -> NDArray[np.float64]:

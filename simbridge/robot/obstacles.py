@@ -57,7 +57,7 @@ class Capsule:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class CollisionScene:
     """All of that, as the collision check takes it.
 
     Attributes:
@@ -74,4 +74,4 @@ class Surroundings:
 
 
 # The plane of base_link's x and y as the floor, and nothing else.
-BARE_FLOOR = Surroundings()
+BARE_FLOOR = CollisionScene()

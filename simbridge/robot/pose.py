@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 # Long recordings go through so many poses at a time: what is computed on the way stays in the processor's cache.
 BLOCK = 8192

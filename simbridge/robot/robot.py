@@ -18,11 +18,10 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:
     from simbridge.robot.dh import DhTable
-
-Array = NDArray[np.float64]
 
 
 # m/s^2

@@ -7,7 +7,8 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot.robot import Array, Robot, Shape
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot, Shape
 
 # PyBullet takes a link without inertial data for one of 1 kg.
 _MASSLESS = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from simbridge.backends import preflight
-from simbridge.backends.controller import PROFILES, Wishes
+from simbridge.backends.controller import PROFILES, ControllerSettings
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
-from simbridge.robot import Robot
 from simbridge.robot.calibrated import calibrated
 from simbridge.robot.dh import DhTable
 from simbridge.robot.limits import with_limits
+from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import ConnectionLost, ModelMismatch, RegistersInUse
 from simbridge.ur.facts import ControllerFacts
@@ -64,7 +64,7 @@ def meet(backend: str, robot: Robot, options: Options) -> ControllerFacts:
     return facts
 
 
-def as_built(robot: Robot, facts: ControllerFacts, options: Options) -> Robot:
+def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> Robot:
     """The arm with the kinematics and limits that its controller tells; other kinematics only when they were asked for.
 
     Raises:
@@ -118,13 +118,13 @@ def settled(backend: str, facts: ControllerFacts, options: Options) -> Options:
     return replace(options, host=facts.host, period=facts.period, max_tool_speed=speed)
 
 
-def wishes(robot: Robot, options: Options) -> Wishes:
+def wishes(robot: Robot, options: Options) -> ControllerSettings:
     """How the controller is to be used, from the options; TCP and payload are set on it only when they were given."""
     cog = None
     if options.payload is not None:
         at = (robot.tcp.translation if robot.payload_cog is None else robot.payload_cog).tolist()
         cog = tuple(float(v) for v in at)
-    return Wishes(
+    return ControllerSettings(
         lookahead=options.servo_lookahead,
         gain=options.servo_gain,
         follow_scaling=options.on_scaling == "follow",

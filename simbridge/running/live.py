@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends import ArmState, Backend
+from simbridge.backends.backend import ArmState, Backend
 from simbridge.backends.operator_confirmation import Ask
 from simbridge.errors import GuardViolation
-from simbridge.ik.solver import Array, Solver, Target
+from simbridge.ik.solver import Solver, Target
 from simbridge.planning.limiter import Limiter
-from simbridge.robot import Robot
 from simbridge.robot.collision import MARGIN, CollisionModel
-from simbridge.robot.obstacles import BARE_FLOOR, Surroundings
+from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 
 class LiveArm:
@@ -37,14 +38,14 @@ class LiveArm:
         backend: Backend,
         solver: Solver,
         max_tool_speed: float | None = None,
-        surroundings: Surroundings = BARE_FLOOR,
+        collision_scene: CollisionScene = BARE_FLOOR,
     ) -> None:
         self._backend = backend
         self._solver = solver
         robot = solver.robot
         speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
         self._limiter = Limiter(robot, backend.period, speed)
-        self._collisions = CollisionModel(robot, surroundings)
+        self._collisions = CollisionModel(robot, collision_scene)
         self._refused = False
         self._next = robot.home
         self._states: Iterator[ArmState] | None = None
@@ -180,5 +181,5 @@ def connect(
         open_backend(backend, arm, options, ask=ask),
         solver or ForwardDynamics(arm),
         options.max_tool_speed,
-        options.surroundings,
+        options.collision_scene,
     )

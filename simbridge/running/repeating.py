@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends import Backend
+from simbridge.backends.backend import Backend
 from simbridge.backends.operator_confirmation import Ask
 from simbridge.errors import InvalidParameter, LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation, judged
@@ -25,11 +25,11 @@ from simbridge.running.runner import (
     Progress,
     Run,
     begin,
-    conclude,
     drive,
-    early_end_told,
+    finalize,
     open_backend,
     plan_facts,
+    record_early_end,
 )
 from simbridge.text import degrees
 
@@ -84,12 +84,12 @@ def repeat(
     runs: list[Run] = []
     try:
         directories.append(_begun(prepared, arm, whole, 1, count))
-        with early_end_told(prepared, arm, lambda: directories[-1]), arm:
+        with record_early_end(prepared, arm, lambda: directories[-1]), arm:
             for number in range(1, count + 1):
                 if number > 1:
                     directories.append(_begun(prepared, arm, whole, number, count))
                 drive(prepared, arm, directories[-1], progress)
-                summary = conclude(directories[-1], "completed", prepared.options.tolerance, arm.loop)
+                summary = finalize(directories[-1], "completed", prepared.options.tolerance, arm.loop)
                 runs.append(Run(directories[-1].path, summary))
     except BaseException as error:
         # What ended them is the one to tell of, whatever else goes wrong.
@@ -132,7 +132,7 @@ def _way_back(prepared: Prepared, count: int) -> tuple[tuple[str, str], ...]:
         plan.period,
         max_joint_speed=joint_speed,
         max_tool_speed=tool_speed,
-        surroundings=prepared.options.surroundings,
+        collision_scene=prepared.options.collision_scene,
     )
     seconds = (len(way) - 1) * plan.period
     times = "once" if count == 2 else f"{count - 1} times"

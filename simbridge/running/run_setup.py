@@ -20,8 +20,9 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
 from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
-from simbridge.robot import Robot, load_robot
-from simbridge.trajectory import Sampling
+from simbridge.robot.load import load_robot
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.sampling import Sampling
 
 
 def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None) -> Solver:
@@ -89,7 +90,7 @@ def replayed(
     check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
     settings = run.settings()
     made = settings["scenario"]
-    wanted = scenario.trajectory.slowed(made["speed_scale"])
+    wanted = scenario.trajectory.time_scaled(made["speed_scale"])
     if not (_alike(plan.trajectory.poses, wanted.poses) and _alike(plan.trajectory.elapsed, wanted.elapsed)):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")
     if not _alike(np.array(settings["robot"]["home"]), robot.home):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from simbridge.backends import ArmState, Backend
+from simbridge.backends.backend import ArmState, Backend
 from simbridge.backends.operator_confirmation import Ask
 from simbridge.errors import Interrupted, InvalidParameter, UnknownName
 from simbridge.evaluation.evaluation import Evaluation, judged
@@ -24,7 +24,7 @@ from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
-from simbridge.robot import Robot
+from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import chosen_solver, equipped_arm, replayed
 from simbridge.running.samples import Samples, log_facts
 from simbridge.running.settings import resolved_settings
@@ -128,7 +128,7 @@ def prepare(
         on_limits=options.on_limits,
         sampling=options.sampling,
         max_tool_speed=options.max_tool_speed,
-        surroundings=options.surroundings,
+        collision_scene=options.collision_scene,
         replay=earlier,
     )
     return Prepared(arm, scenario, made, plan, peaks, options, backend, controller)
@@ -155,7 +155,7 @@ def met_arm(
     from simbridge.running import controller_setup
 
     controller = controller_setup.meet(backend, arm, options)
-    built = controller_setup.as_built(arm, controller, options)
+    built = controller_setup.with_calibration(arm, controller, options)
     if solver is not None and built.checksum != arm.checksum:
         needed = "made for this very arm: leave the solver out, or run with the nominal kinematics (--kinematics)"
         raise InvalidParameter("solver", solver.name, needed)
@@ -191,7 +191,7 @@ def open_backend(
             unmodelled_payload=options.unmodelled_payload,
             realtime=options.realtime,
             gui=options.gui,
-            surroundings=options.surroundings,
+            collision_scene=options.collision_scene,
             servo=None if options.servo == "stiff" else (options.servo_lookahead, options.servo_gain),
         )
     if name in ("ursim", "real"):
@@ -205,7 +205,7 @@ def open_backend(
             period=options.period,
             wishes=controller_setup.wishes(robot, options),
             cell=options.cell,
-            surroundings=options.surroundings,
+            collision_scene=options.collision_scene,
             plan_facts=plan_facts,
             ask=ask,
         )
@@ -250,10 +250,10 @@ def execute(
     arm = open_backend(prepared.backend, prepared.robot, prepared.options, plan_facts=plan_facts(prepared), ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
     begin(prepared, arm, directory)
-    with early_end_told(prepared, arm, lambda: directory), arm:
+    with record_early_end(prepared, arm, lambda: directory), arm:
         drive(prepared, arm, directory, progress)
     try:
-        return Run(directory.path, conclude(directory, "completed", prepared.options.tolerance, arm.loop))
+        return Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm.loop))
     except Exception as error:
         error.run_directory = directory.path  # type: ignore[attr-defined]
         raise
@@ -283,7 +283,7 @@ def drive(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: P
 
 
 @contextlib.contextmanager
-def early_end_told(prepared: Prepared, arm: Backend, directory: Callable[[], RunDirectory]) -> Iterator[None]:
+def record_early_end(prepared: Prepared, arm: Backend, directory: Callable[[], RunDirectory]) -> Iterator[None]:
     """Whatever ends a run early is told in its summary, and says where the run is.
 
     Args:
@@ -341,10 +341,10 @@ def _conclude_early(
     """Measure what there is of a run that ended early."""
     # What ended the run may also be in the way of measuring it: the first error is the one to tell.
     with contextlib.suppress(Exception):
-        conclude(directory, outcome, tolerance, loop)
+        finalize(directory, outcome, tolerance, loop)
 
 
-def conclude(
+def finalize(
     directory: RunDirectory,
     outcome: str,
     tolerance: tuple[float, float] | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends import ArmState
+from simbridge.backends.backend import ArmState
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import Sample
 

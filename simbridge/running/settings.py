@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends import Backend
-from simbridge.robot import Robot
+from simbridge.backends.backend import Backend
 from simbridge.robot.cell_writer import cell_values
-from simbridge.robot.robot import Shape
+from simbridge.robot.robot import Robot, Shape
 from simbridge.ur.facts import ControllerFacts
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     notes = prepared.solver_notes
     if notes:
         settings["solver"]["notes"] = list(notes)
-    floor = options.surroundings.floor
+    floor = options.collision_scene.floor
     if floor is not None:
         settings["scenario"]["floor"] = floor
     if robot.calibration is not None:

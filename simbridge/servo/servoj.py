@@ -18,11 +18,9 @@ import cmath
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 LOOKAHEAD = 0.03  # s, as UR's own driver
 GAIN = 2000.0  # 1/s^2, likewise

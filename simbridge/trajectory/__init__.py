@@ -2,9 +2,9 @@
 
 from simbridge.trajectory import paths
 from simbridge.trajectory.bags import read_bag, write_bag
-from simbridge.trajectory.files import Frame, Reading, read_trajectory
+from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
 from simbridge.trajectory.iso_cube import IsoCube, largest_cube
-from simbridge.trajectory.orientation import TOOL_DOWN, Fixed, Orientation, Tangent, Towards
+from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation, LookAt, Orientation, PathTangent
 from simbridge.trajectory.paper import paper_size
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.pick_and_place import pick_and_place
@@ -12,31 +12,32 @@ from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import corners, square, step
 from simbridge.trajectory.singular import elbow_line, shoulder_line, wrist_line
 from simbridge.trajectory.text import write_csv, write_tum
-from simbridge.trajectory.timing import ConstantSpeed, Law, MinimumJerk, SlowInSlowOut, Trapezoid
-from simbridge.trajectory.trace import joined, move, still, trace
+from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
+from simbridge.trajectory.trace import concatenate, dwell, move, trace
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 __all__ = [
     "TOOL_DOWN",
+    "ConstantOrientation",
     "ConstantSpeed",
-    "Fixed",
     "Frame",
     "Hold",
     "IsoCube",
-    "Law",
+    "LookAt",
     "MinimumJerk",
+    "MotionLaw",
     "Orientation",
     "Path",
-    "Reading",
+    "PathTangent",
+    "ReadOptions",
     "Sampling",
     "SlowInSlowOut",
-    "Tangent",
-    "Towards",
     "Trajectory",
     "Trapezoid",
+    "concatenate",
     "corners",
+    "dwell",
     "elbow_line",
-    "joined",
     "largest_cube",
     "move",
     "paper_size",
@@ -47,7 +48,6 @@ __all__ = [
     "shoulder_line",
     "square",
     "step",
-    "still",
     "trace",
     "wrist_line",
     "write_bag",

@@ -21,7 +21,7 @@ BAGS = (".bag", ".db3", ".mcap")
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How a file is read and where its poses belong.
 
     Attributes:
@@ -125,7 +125,7 @@ def read_trajectory(path: str | Path, frame: Frame = "base_link", topic: str | N
     return trajectory.from_pendant_base() if frame == "base" else trajectory
 
 
-def check_frame(path: str | Path, said: str, reading: Reading) -> None:
+def check_frame(path: str | Path, said: str, reading: ReadOptions) -> None:
     """Refuse poses that the file says are in a frame which nothing relates to base_link.
 
     Raises:

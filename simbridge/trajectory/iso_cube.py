@@ -15,8 +15,9 @@ from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_positive, vector
 from simbridge.trajectory.orientation import TOOL_DOWN
 from simbridge.trajectory.paths import Path
-from simbridge.trajectory.timing import Law
-from simbridge.trajectory.trace import joined, move, still
+from simbridge.trajectory.timing import MotionLaw
+from simbridge.trajectory.trace import concatenate, move
+from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 
 # In units of half an edge: C1 to C4 are the upper face, C5 to C8 lie below them.
@@ -95,7 +96,7 @@ class IsoCube:
         return paths.circle(0.5 * share * self.edge, self.centre, self.normal)
 
     def cycle(
-        self, law: Law, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
+        self, law: MotionLaw, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
     ) -> Trajectory:
         """P5 to P4 to P3 to P2 to P1, over and over, with a stop at each: the cycle for pose accuracy.
 
@@ -109,10 +110,10 @@ class IsoCube:
             laps: How many cycles.
         """
         poses = self.poses(orientation)
-        parts = [still(poses[0], dwell)]
+        parts = [dwell_at(poses[0], dwell)]
         for begin, end in [(0, 4), (4, 3), (3, 2), (2, 1), (1, 0)] * laps:
-            parts += [move(poses[begin], poses[end], law, rate), still(poses[end], dwell)]
-        return joined(*parts, source="ISO 9283 cycle")
+            parts += [move(poses[begin], poses[end], law, rate), dwell_at(poses[end], dwell)]
+        return concatenate(*parts, source="ISO 9283 cycle")
 
 
 def largest_cube(

@@ -32,7 +32,7 @@ class Orientation(ABC):
 
 
 @dataclass(frozen=True)
-class Fixed(Orientation):
+class ConstantOrientation(Orientation):
     """The same orientation all along.
 
     Attributes:
@@ -47,7 +47,7 @@ class Fixed(Orientation):
 
 
 @dataclass(frozen=True)
-class Tangent(Orientation):
+class PathTangent(Orientation):
     """The tool's x axis along the path, its z axis as near to `approach` as that allows.
 
     Attributes:
@@ -69,7 +69,7 @@ class Tangent(Orientation):
 
 
 @dataclass(frozen=True)
-class Towards(Orientation):
+class LookAt(Orientation):
     """The tool's z axis towards a point, its x axis as near to `upright` as that allows.
 
     Attributes:

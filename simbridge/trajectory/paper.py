@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.trajectory.shapes import CENTRE
 
 # From the vertical through the base to the flange of an arm that is as large as a UR10, at home, m. Chosen so that no

@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.trajectory.checks import check_positive, vector
-from simbridge.trajectory.timing import Law
-from simbridge.trajectory.trace import joined, move, still
+from simbridge.trajectory.timing import MotionLaw
+from simbridge.trajectory.trace import concatenate, move
+from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 
 
 def pick_and_place(
-    pick: ArrayLike, place: ArrayLike, lift: float, law: Law, dwell: float = 0.5, rate: float = 100.0
+    pick: ArrayLike, place: ArrayLike, lift: float, law: MotionLaw, dwell: float = 0.5, rate: float = 100.0
 ) -> Trajectory:
     """One cycle from above the pick pose, to both poses, and back.
 
@@ -31,13 +32,13 @@ def pick_and_place(
     up = np.array([0.0, 0.0, lift, 0.0, 0.0, 0.0, 0.0])
     at_pick, at_place = vector("pick", pick, 7), vector("place", place, 7)
     above_pick, above_place = at_pick + up, at_place + up
-    return joined(
+    return concatenate(
         move(above_pick, at_pick, law, rate),
-        still(at_pick, dwell),
+        dwell_at(at_pick, dwell),
         move(at_pick, above_pick, law, rate),
         move(above_pick, above_place, law, rate),
         move(above_place, at_place, law, rate),
-        still(at_place, dwell),
+        dwell_at(at_place, dwell),
         move(at_place, above_place, law, rate),
         move(above_place, above_pick, law, rate),
         source="pick and place",

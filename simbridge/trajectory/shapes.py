@@ -12,7 +12,7 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
-from simbridge.trajectory.orientation import TOOL_DOWN, Fixed
+from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation
 from simbridge.trajectory.timing import ConstantSpeed
 from simbridge.trajectory.trace import trace
 from simbridge.trajectory.trajectory import Trajectory
@@ -57,7 +57,7 @@ def square(
     check_not_negative(corner_radius=corner_radius)
     if corner_radius > 0.0:
         rounded = paths.rounded_square(side, centre, corner_radius)
-        return trace(rounded, ConstantSpeed(speed), rate, Fixed(orientation), laps, source="square")
+        return trace(rounded, ConstantSpeed(speed), rate, ConstantOrientation(orientation), laps, source="square")
     if speed > rate * side:
         raise InvalidParameter("rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample for every edge")
     last = float(_whole(4 * laps * side * rate / speed))

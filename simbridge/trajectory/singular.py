@@ -13,9 +13,9 @@ import math
 import numpy as np
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot import Robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 from simbridge.trajectory.checks import check_positive
 
 

@@ -31,7 +31,7 @@ class Motion:
     travelled: Callable[[Array], Array]
 
 
-class Law(ABC):
+class MotionLaw(ABC):
     """A way to spread a length over time."""
 
     @abstractmethod
@@ -40,7 +40,7 @@ class Law(ABC):
 
 
 @dataclass(frozen=True)
-class ConstantSpeed(Law):
+class ConstantSpeed(MotionLaw):
     """The same speed all along; starts and stops are jumps.
 
     Attributes:
@@ -60,7 +60,7 @@ class ConstantSpeed(Law):
 
 
 @dataclass(frozen=True)
-class Trapezoid(Law):
+class Trapezoid(MotionLaw):
     """Speeds up, keeps its speed, slows down; over a short length it never reaches the speed (a triangle).
 
     Attributes:
@@ -93,7 +93,7 @@ class Trapezoid(Law):
 
 
 @dataclass(frozen=True)
-class MinimumJerk(Law):
+class MinimumJerk(MotionLaw):
     """10 x^3 - 15 x^4 + 6 x^5: the least jerk from rest to rest (Flash and Hogan 1985).
 
     Attributes:
@@ -119,7 +119,7 @@ class MinimumJerk(Law):
 
 
 @dataclass(frozen=True)
-class SlowInSlowOut(Law):
+class SlowInSlowOut(MotionLaw):
     """An animator's slow-in and slow-out: speed in proportion to the distance from the nearer end, within bounds.
 
     After J. Haynes, "Exploring Inverse Kinematics" (University of Bath, 2017), section 3.5, where the number of

@@ -11,17 +11,17 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_laps, check_positive, vector
-from simbridge.trajectory.orientation import TOOL_DOWN, Fixed, Orientation
+from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation, Orientation
 from simbridge.trajectory.paths import Path, line
-from simbridge.trajectory.timing import Law
+from simbridge.trajectory.timing import MotionLaw
 from simbridge.trajectory.trajectory import Trajectory
 
-_TOOL_DOWN = Fixed(TOOL_DOWN)
+_TOOL_DOWN = ConstantOrientation(TOOL_DOWN)
 
 
 def trace(
     path: Path,
-    law: Law,
+    law: MotionLaw,
     rate: float = 100.0,
     orientation: Orientation = _TOOL_DOWN,
     laps: int = 1,
@@ -62,7 +62,7 @@ def trace(
     return Trajectory(times, np.column_stack([positions, rotations]), source=source)
 
 
-def move(start: ArrayLike, end: ArrayLike, law: Law, rate: float = 100.0, source: str = "move") -> Trajectory:
+def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, source: str = "move") -> Trajectory:
     """Straight from one pose to another; the tool turns in proportion to the way travelled.
 
     Args:
@@ -77,13 +77,13 @@ def move(start: ArrayLike, end: ArrayLike, law: Law, rate: float = 100.0, source
     """
     ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
     way = line(ends.poses[0, :3], ends.poses[1, :3])
-    straight = trace(way, law, rate, Fixed(ends.start[3:]), source=source)
+    straight = trace(way, law, rate, ConstantOrientation(ends.start[3:]), source=source)
     share = np.linalg.norm(straight.poses[:, :3] - ends.start[:3], axis=1) / way.length
     rotations = pose.interpolate(ends.times, ends.poses, share)[:, 3:]
     return Trajectory(straight.times, np.column_stack([straight.poses[:, :3], rotations]), source=source)
 
 
-def still(at: ArrayLike, duration: float) -> Trajectory:
+def dwell(at: ArrayLike, duration: float) -> Trajectory:
     """One pose `at` (7,), held for `duration` s.
 
     Raises:
@@ -94,7 +94,7 @@ def still(at: ArrayLike, duration: float) -> Trajectory:
     return Trajectory(np.array([0.0, duration]), np.tile(vector("pose", at, 7), (2, 1)), source="still")
 
 
-def joined(*parts: Trajectory, source: str = "joined") -> Trajectory:
+def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:
     """Motions one after another, each beginning with the last pose of the one before.
 
     Raises:

@@ -149,7 +149,7 @@ class Trajectory:
         """This trajectory, given in the pendant's "base", in base_link: turned by pi about z (exactly)."""
         return self.transformed(PENDANT_BASE)
 
-    def slowed(self, scale: float) -> Trajectory:
+    def time_scaled(self, scale: float) -> Trajectory:
         """The same path at `scale` times the speed; the first stamp stays.
 
         Args:

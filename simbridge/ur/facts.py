@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from simbridge.robot.pose import Array
 from simbridge.ur.errors import ControllerError, UnsupportedController
 from simbridge.ur.primary import ArmDescription, is_ursim
-
-Array = NDArray[np.float64]
 
 DASHBOARD, PRIMARY, REAL_TIME, RTDE = 29999, 30001, 30003, 30004
 PORTS = (DASHBOARD, PRIMARY, REAL_TIME, RTDE)  # all that the bridge needs

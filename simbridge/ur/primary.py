@@ -12,10 +12,10 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.robot.dh import DhTable
 from simbridge.robot.limits import JointLimits
+from simbridge.robot.pose import Array
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary_packages import (
     ROBOT_MESSAGE,
@@ -24,8 +24,6 @@ from simbridge.ur.primary_packages import (
     PackageReader,
     sub_packages,
 )
-
-Array = NDArray[np.float64]
 
 PRIMARY_PORT = 30001
 

@@ -15,7 +15,7 @@ ROBOT_STATE, ROBOT_MESSAGE = 16, 20
 
 _HEADER = struct.Struct(">iB")
 # A robot state has about 1.5 kB, the largest messages (a program's variables) some ten: more is no such interface.
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 
 
 class MalformedPackage(SimbridgeError, ValueError):
@@ -59,7 +59,7 @@ class PackageReader:
         packages, at = [], 0
         while len(self._pending) - at >= _HEADER.size:
             size, kind = _HEADER.unpack_from(self._pending, at)
-            if not _HEADER.size <= size <= _MOST_BYTES:
+            if not _HEADER.size <= size <= _MAX_BYTES:
                 raise MalformedPackage(f"a package claims to have {size} bytes")
             if len(self._pending) - at < size:
                 break

@@ -63,7 +63,7 @@ def real(real_bench):
 def refused(cli, monkeypatch, tmp_path):
     """Runs `simbridge run`, which must refuse; the error it told, as it told it."""
     errors: list[SimbridgeError] = []
-    told = command_line.tell_error
+    told = command_line.report_error
     monkeypatch.setattr(command_line, "tell_error", lambda error: errors.append(error) or told(error))
 
     def run(*arguments: object) -> SimbridgeError:

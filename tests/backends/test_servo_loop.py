@@ -251,16 +251,16 @@ def test_nothing_is_sent_before_the_first_motion():
 
 def test_at_thirty_percent_the_plan_takes_its_time():
     plan = glide(400)
-    slowed = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(Replay(plan))
-    after = speeds(slowed)[150 : len(slowed.states) - 2]
+    time_scaled = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(Replay(plan))
+    after = speeds(time_scaled)[150 : len(time_scaled.states) - 2]
     assert after == pytest.approx(0.3 * 0.3, rel=1e-6)
     # The samples know where on the plan they are.
-    position = slowed.recorded("position")
+    position = time_scaled.recorded("position")
     assert np.diff(position)[150:-2] == pytest.approx(0.3)
     at = np.array([np.interp(position, np.arange(400), joint) for joint in plan.T]).T
-    assert np.allclose(slowed.recorded("setpoint"), at, atol=1e-12)
-    assert np.array_equal(slowed.wire[len(slowed.states) - 1], plan[-1])
-    assert slowed.recorded("scaling").min() == pytest.approx(0.3)
+    assert np.allclose(time_scaled.recorded("setpoint"), at, atol=1e-12)
+    assert np.array_equal(time_scaled.wire[len(time_scaled.states) - 1], plan[-1])
+    assert time_scaled.recorded("scaling").min() == pytest.approx(0.3)
 
 
 @PERIODS

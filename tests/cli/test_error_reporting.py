@@ -69,7 +69,7 @@ def test_a_mistake_in_the_servo_process_is_told_with_its_own_traceback(capsys, t
     error = _rebuilt({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
     assert type(error) is InternalError
     error.run_directory = tmp_path
-    assert error_reporting.tell_error(error) == 1
+    assert error_reporting.report_error(error) == 1
     assert "IndexError: 7" in capsys.readouterr().err
     assert (tmp_path / "traceback.txt").read_text() == trace
 

@@ -15,7 +15,7 @@ from simbridge.planning.approach import plan_approach
 from simbridge.robot import Joint, Link, Robot, Shape, load_robot
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.obstacles import Box, Capsule, Plane, Surroundings
+from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Plane
 
 UR10 = load_robot("ur10")
 RADIUS = 0.05
@@ -75,7 +75,7 @@ postures = st.tuples(*[st.floats(-1.0, 1.0)] * 3, *[st.floats(-3.0, 3.0)] * 2).m
 @given(q=postures, centre=vectors, size=sizes, rotation=vectors)
 def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, size, rotation):
     box = Box("crate", centre, size, rotation)
-    found = CollisionModel(CAPSULE, Surroundings(None, (box,))).clearance(q)
+    found = CollisionModel(CAPSULE, CollisionScene(None, (box,))).clearance(q)
     assert found.bodies == ("rod", "the box 'crate'") and found.zone == "crate"
     axis = axis_from_box(*ends(CAPSULE, q), box)
     if axis > 1e-3:
@@ -88,7 +88,7 @@ def test_a_capsule_is_as_far_from_a_box_as_its_axis_less_its_radius(q, centre, s
 def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind):
     assume(np.linalg.norm(normal) > 1e-3)
     robot = CAPSULE if kind == "capsule" else CYLINDER
-    found = CollisionModel(robot, Surroundings(None, (), (Plane("wall", point, normal),))).clearance(q)
+    found = CollisionModel(robot, CollisionScene(None, (), (Plane("wall", point, normal),))).clearance(q)
     assert found.bodies == ("rod", "the plane 'wall'") and found.zone == "wall"
     upwards = np.array(normal) / np.linalg.norm(normal)
     start, end = ends(robot, q)
@@ -103,7 +103,7 @@ def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind
 def test_a_cylinder_beside_or_over_a_box_is_as_far_as_the_gap(aside, over):
     """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
-    found = CollisionModel(CYLINDER, Surroundings(None, (box,))).clearance(np.array([0.0, aside, over, 0.0, 0.0]))
+    found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(np.array([0.0, aside, over, 0.0, 0.0]))
     gaps = np.abs([aside, over]) - 0.1
     assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
 
@@ -122,7 +122,7 @@ def any_surroundings(rng):
         for normal in [rng.normal(size=3)]
     )
     tool = tuple(Capsule(three(0.1), three(0.2), rng.uniform(0.01, 0.06)) for _ in range(rng.integers(3)))
-    return Surroundings(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
+    return CollisionScene(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
 
 
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
@@ -162,7 +162,7 @@ def test_the_error_names_link_zone_sample_time_and_depth():
     path[:, 2] = np.linspace(0.5, 0.0, 101)
     first = int(np.argmax(path[:, 2] - RADIUS - 0.198 < MARGIN))
     with pytest.raises(KeepOutViolation) as caught:
-        CollisionModel(CAPSULE, Surroundings(None, (box,))).check(path, 0.008)
+        CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path, 0.008)
     error = caught.value
     assert (error.sample, error.time, error.link, error.zone) == (first, pytest.approx(0.008 * first), "rod", "vice")
     assert error.value == pytest.approx(path[first, 2] - RADIUS - 0.198, abs=1e-6) and error.joint is None
@@ -174,29 +174,29 @@ def test_the_error_names_link_zone_sample_time_and_depth():
     ):
         assert words in str(error)
     with pytest.raises(KeepOutViolation, match="rod would be 28 mm inside the box 'vice'"):
-        CollisionModel(CAPSULE, Surroundings(None, (box,))).check(path[[0]] * 0.44, 0.008)
+        CollisionModel(CAPSULE, CollisionScene(None, (box,))).check(path[[0]] * 0.44, 0.008)
 
 
 def test_the_first_link_keeps_out_of_boxes_and_the_base_need_not():
     shoulder = Box("pillar", (0.0, 0.0, 0.14), (0.3, 0.3, 0.1))
     foot = Box("pedestal", (0.0, 0.0, -0.2), (0.3, 0.3, 0.4))
     with pytest.raises(KeepOutViolation) as caught:
-        CollisionModel(UR10, Surroundings(None, (shoulder,))).check(UR10.home[None], 0.008)
+        CollisionModel(UR10, CollisionScene(None, (shoulder,))).check(UR10.home[None], 0.008)
     assert caught.value.link == "shoulder_link"
-    assert CollisionModel(UR10, Surroundings(0.0, (foot,))).check(UR10.home[None], 0.008).distance > MARGIN
+    assert CollisionModel(UR10, CollisionScene(0.0, (foot,))).check(UR10.home[None], 0.008).distance > MARGIN
 
 
 def test_a_zone_is_tested_even_when_home_is_in_it():
     at_home = tuple(tool_path(UR10, UR10.home[None])[0, :3].tolist())
     with pytest.raises(KeepOutViolation, match="crate"):
-        CollisionModel(UR10, Surroundings(None, (Box("crate", at_home, (0.1, 0.1, 0.1)),))).check(
+        CollisionModel(UR10, CollisionScene(None, (Box("crate", at_home, (0.1, 0.1, 0.1)),))).check(
             UR10.home[None], 0.008
         )
 
 
 def test_a_tool_that_touches_the_arm_at_home_is_not_taken_for_built_that_way():
     """The last links are its own; the forearm is not."""
-    back = Surroundings(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, -0.5), 0.05),))
+    back = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, -0.5), 0.05),))
     with pytest.raises(SelfCollision, match="the tool"):
         CollisionModel(UR10, back).check(UR10.home[None], 0.008)
 
@@ -204,7 +204,7 @@ def test_a_tool_that_touches_the_arm_at_home_is_not_taken_for_built_that_way():
 def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
     height = tool_path(UR10, UR10.home[None])[0, 2]
     long = UR10.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, height + 0.1])))
-    short = Surroundings(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.03),))
+    short = CollisionScene(0.0, tool=(Capsule((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), 0.03),))
     with pytest.raises(FloorCollision, match="the tool"):
         CollisionModel(long).check(UR10.home[None], 0.008)
     # At home the tool points straight down.
@@ -215,9 +215,9 @@ def test_the_tools_shape_stands_in_place_of_the_rod_to_the_tcp():
 def test_the_way_to_a_plans_start_keeps_out_too():
     there = UR10.home + np.array([1.2, 0.0, 0.0, 0.0, 0.0, 0.0])
     between = tool_path(UR10, 0.5 * (UR10.home + there)[None])[0, :3]
-    post = Surroundings(0.0, (Box("post", tuple(between.tolist()), (0.1, 0.1, 0.1)),))
+    post = CollisionScene(0.0, (Box("post", tuple(between.tolist()), (0.1, 0.1, 0.1)),))
     speeds = {"max_joint_speed": 1.0, "max_tool_speed": 1.0}
     assert len(plan_approach(UR10, UR10.home, there, 0.008, **speeds)) > 10
     with pytest.raises(PlanRefused) as caught:
-        plan_approach(UR10, UR10.home, there, 0.008, surroundings=post, **speeds)
+        plan_approach(UR10, UR10.home, there, 0.008, collision_scene=post, **speeds)
     assert isinstance(caught.value, KeepOutViolation) and caught.value.zone == "post"

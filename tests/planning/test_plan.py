@@ -32,7 +32,7 @@ from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.obstacles import Surroundings
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.text import millimetres
 from simbridge.trajectory import Trajectory, square, step
 
@@ -40,7 +40,7 @@ ROBOT = load_robot("ur10")
 SOLVER = ForwardDynamics(ROBOT)
 HOME = ROBOT.home
 PERIOD = ROBOT.period
-NO_FLOOR = CollisionModel(ROBOT, Surroundings(floor=None))
+NO_FLOOR = CollisionModel(ROBOT, CollisionScene(floor=None))
 
 
 def moving(joint, velocities, start=None):
@@ -231,7 +231,7 @@ def standing(q):
 
 def test_a_start_with_a_nearly_stretched_elbow_is_planned():
     target = standing([1.371, -0.638, -0.006, -1.892, 2.699, -1.887])
-    plan = make_plan(ROBOT, Scenario(target), SOLVER, surroundings=Surroundings(floor=None))[0]
+    plan = make_plan(ROBOT, Scenario(target), SOLVER, collision_scene=CollisionScene(floor=None))[0]
     assert np.abs(tool_path(ROBOT, plan.setpoints)[:, :3] - target.poses[0, :3]).max() < 1e-9
 
 
@@ -304,7 +304,7 @@ def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
     with pytest.raises(ToolSpeedExceeded):
         make_plan(ROBOT, scenario, SOLVER, replay=earlier, max_tool_speed=0.1)
     with pytest.raises(FloorCollision):
-        make_plan(ROBOT, scenario, SOLVER, replay=earlier, surroundings=Surroundings(floor=0.4))
+        make_plan(ROBOT, scenario, SOLVER, replay=earlier, collision_scene=CollisionScene(floor=0.4))
 
 
 def far_step():

@@ -13,7 +13,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.scenario import Scenario, describe, load_scenario
 from simbridge.resources import scenario_files
 from simbridge.robot import load_robot
-from simbridge.trajectory import Reading, square
+from simbridge.trajectory import ReadOptions, square
 
 ROBOT = load_robot("ur10")
 GOOD = """\
@@ -69,7 +69,7 @@ def test_a_file_of_samples_is_a_scenario_with_its_very_samples(line):
 def test_poses_in_the_pendants_base_are_turned_by_half_a_turn(kind, script, line):
     given = script(GOOD) if kind == "script" else line
     own = load_scenario(given, ROBOT).trajectory.poses
-    turned = load_scenario(given, ROBOT, Reading(frame="base")).trajectory.poses
+    turned = load_scenario(given, ROBOT, ReadOptions(frame="base")).trajectory.poses
     assert turned[:, :2] == pytest.approx(-own[:, :2], abs=1e-15)
     assert turned[:, 2] == pytest.approx(own[:, 2], abs=1e-15)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.report.joint_contributions import most_to_blame, shares_of_joints
+from simbridge.report.joint_contributions import largest_contributor, shares_of_joints
 from tests.report.conftest import MadeUp
 
 
@@ -16,10 +16,10 @@ def test_one_joint_that_is_off_makes_the_whole_plant_error(tmp_path: Path) -> No
     assert np.allclose(positions[:, 0], evaluation.budget.plant.distance, rtol=1e-3)
     assert np.allclose(rotations[:, 0], 1e-4)
     assert np.allclose(positions[:, 1:], 0.0, atol=1e-15)
-    assert most_to_blame(evaluation.log.joint_names, positions).startswith("joint_1 does most")
+    assert largest_contributor(evaluation.log.joint_names, positions).startswith("joint_1 does most")
 
 
 def test_joints_that_are_where_they_were_sent_are_not_blamed(tmp_path: Path) -> None:
     evaluation = MadeUp().evaluation(tmp_path)
     positions, _ = shares_of_joints(evaluation)
-    assert most_to_blame(evaluation.log.joint_names, positions) == "Every joint was where it was sent."
+    assert largest_contributor(evaluation.log.joint_names, positions) == "Every joint was where it was sent."

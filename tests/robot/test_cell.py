@@ -14,7 +14,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
 from simbridge.robot import load_robot
 from simbridge.robot.cell import Cell
-from simbridge.robot.obstacles import Box, Plane, Surroundings
+from simbridge.robot.obstacles import Box, CollisionScene, Plane
 
 
 @pytest.mark.parametrize(
@@ -51,13 +51,13 @@ def test_seen_from_the_world_gravity_points_straight_down(rotation):
 def test_its_surroundings_are_what_it_says(floor, height):
     box, plane = Box("a", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0)), Plane("b", (2.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
     cell = Cell(floor=floor, keep_out_boxes=(box,), keep_out_planes=(plane,))
-    assert cell.surroundings == Surroundings(height, (box,), (plane,), ())
-    assert Options(cell=cell).surroundings == cell.surroundings
+    assert cell.collision_scene == CollisionScene(height, (box,), (plane,), ())
+    assert Options(cell=cell).collision_scene == cell.collision_scene
 
 
 @pytest.mark.parametrize(("floor", "height"), [(None, 0.0), ("none", None), (0.3, 0.3)])
 def test_without_a_cell_there_is_a_floor_where_it_is_said_to_be(floor, height):
-    assert Options(floor=floor).surroundings == Surroundings(height)
+    assert Options(floor=floor).collision_scene == CollisionScene(height)
 
 
 def test_a_cell_that_makes_no_sense_is_refused_in_python_too():

@@ -13,7 +13,7 @@ from simbridge.errors import FloorCollision, SelfCollision
 from simbridge.robot import Joint, Link, Robot, Shape
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.obstacles import Surroundings
+from simbridge.robot.obstacles import CollisionScene
 
 ARMS = ("ur10", "ur10e")
 LENGTH = 1.0
@@ -83,7 +83,7 @@ angles = st.floats(-3.0, 3.0, allow_nan=False)
 def test_capsules_are_as_far_apart_as_their_axes_less_both_radii(a, b, c):
     points = knees([a, b, c])
     axes = segment_distance(*points[0:2], *points[2:4])
-    found = CollisionModel(planar(3), Surroundings(floor=None)).clearance(np.array([a, b, c]))
+    found = CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array([a, b, c]))
     assert found.bodies == ("link 0", "link 2")
     if axes > 2.0 * RADIUS + 1e-3:
         assert found.distance == pytest.approx(axes - 2.0 * RADIUS, abs=1e-6)
@@ -109,12 +109,12 @@ def test_a_cylinder_is_as_high_over_the_floor_as_the_lower_rim_of_its_lower_end(
 
 @pytest.mark.parametrize("floor", [-0.5, 0.0, 0.7])
 def test_the_floor_is_where_it_is_said_to_be(floor):
-    found = CollisionModel(planar(2, height=1.0), Surroundings(floor=floor)).clearance(np.zeros(2))
+    found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(np.zeros(2))
     assert found.distance == pytest.approx(1.0 - RADIUS - floor)
 
 
 def test_without_a_floor_nothing_is_too_low():
-    model = CollisionModel(planar(2, height=-5.0), Surroundings(floor=None))
+    model = CollisionModel(planar(2, height=-5.0), CollisionScene(floor=None))
     assert model.pairs == 0 and model.clearance(np.zeros(2)) is None
 
 
@@ -125,14 +125,14 @@ def test_the_base_and_the_first_link_may_stand_in_the_floor():
 
 
 def test_neighbouring_links_are_not_tested_against_each_other():
-    assert CollisionModel(planar(2), Surroundings(floor=None)).pairs == 0
-    assert CollisionModel(planar(3), Surroundings(floor=None)).pairs == 1
-    assert CollisionModel(planar(4), Surroundings(floor=None)).pairs == 3
+    assert CollisionModel(planar(2), CollisionScene(floor=None)).pairs == 0
+    assert CollisionModel(planar(3), CollisionScene(floor=None)).pairs == 1
+    assert CollisionModel(planar(4), CollisionScene(floor=None)).pairs == 3
 
 
 def test_two_shapes_of_one_link_are_not_tested_against_each_other():
     robot = planar(1, shapes=[[rod(), rod()]])
-    assert CollisionModel(robot, Surroundings(floor=None)).pairs == 0
+    assert CollisionModel(robot, CollisionScene(floor=None)).pairs == 0
 
 
 def test_a_shape_for_the_eye_only_is_not_tested():
@@ -144,8 +144,8 @@ def test_a_shape_for_the_eye_only_is_not_tested():
 
 def test_a_pair_that_touches_at_home_is_taken_for_built_that_way():
     folded = [0.0, 2.5, 2.5]
-    assert CollisionModel(planar(3), Surroundings(floor=None)).clearance(np.array(folded)).distance < 0.0
-    model = CollisionModel(planar(3, home=folded), Surroundings(floor=None))
+    assert CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array(folded)).distance < 0.0
+    model = CollisionModel(planar(3, home=folded), CollisionScene(floor=None))
     assert model.pairs == 0
     assert model.check(np.array([folded, [0.0, 0.0, 0.0]]), 0.01) is None
 
@@ -262,7 +262,7 @@ def any_arm(rng, n):
 def test_slides_without_end_and_endless_joints_are_checked_exactly_too(seed, n):
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
-    model = CollisionModel(robot, Surroundings(floor=-1.0))
+    model = CollisionModel(robot, CollisionScene(floor=-1.0))
     if model.pairs:
         assert_exact(model, wandering(rng, robot.home, 100, 0.5))
 
@@ -272,7 +272,7 @@ def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed, n):
     """The bound by which postures are skipped, on the clearance of every pair by itself."""
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
-    model = CollisionModel(robot, Surroundings(floor=-1.0))
+    model = CollisionModel(robot, CollisionScene(floor=-1.0))
     before, after = robot.home, robot.home + rng.normal(0.0, 0.3, n)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
     change = np.abs(model._distances(after) - model._distances(before))

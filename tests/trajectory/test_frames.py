@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simbridge import load_robot, load_scenario
 from simbridge.errors import InvalidParameter
 from simbridge.trajectory import Trajectory, square
-from simbridge.trajectory.files import Reading
+from simbridge.trajectory.files import ReadOptions
 
 coordinates = st.floats(-2.0, 2.0)
 
@@ -37,14 +37,14 @@ def same(made, expected):
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
 def test_a_transform_premultiplies_as_pinocchio_does(given_poses, frame):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
-    placed = Reading(transform=tuple(frame)).placed(recorded, recorded.start)
+    placed = ReadOptions(transform=tuple(frame)).placed(recorded, recorded.start)
     same(placed, [se3(frame) * se3(values) for values in given_poses])
 
 
 @given(st.lists(poses(), min_size=1, max_size=4), poses())
 def test_an_anchor_moves_the_first_pose_to_the_start_and_keeps_the_motion_relative_to_it(given_poses, start):
     recorded = Trajectory(np.arange(float(len(given_poses))), np.array(given_poses))
-    placed = Reading(anchor="start").placed(recorded, start)
+    placed = ReadOptions(anchor="start").placed(recorded, start)
     same(placed, [se3(start) * se3(given_poses[0]).inverse() * se3(values) for values in given_poses])
 
 
@@ -52,7 +52,7 @@ def test_an_anchored_file_begins_at_the_tools_pose_at_home(line):
     robot = load_robot("ur10")
     model, data = robot.model, robot.model.createData()
     pin.framesForwardKinematics(model, data, robot.home)
-    start = load_scenario(line, robot, Reading(anchor="start")).trajectory.start
+    start = load_scenario(line, robot, ReadOptions(anchor="start")).trajectory.start
     np.testing.assert_allclose(se3(start).homogeneous, data.oMf[model.getFrameId("tcp")].homogeneous, atol=1e-9)
 
 
@@ -71,10 +71,10 @@ def test_a_transform_on_the_command_line_moves_a_file(cli, tum, tmp_path):
 )
 def test_what_is_no_transform_is_refused(transform):
     with pytest.raises(InvalidParameter, match="transform"):
-        Reading(transform=transform)
+        ReadOptions(transform=transform)
 
 
 @pytest.mark.parametrize("other", [{"frame": "base"}, {"anchor": "start"}])
 def test_a_transform_beside_another_word_on_where_poses_belong_is_refused(other):
     with pytest.raises(InvalidParameter, match="left out with"):
-        Reading(transform=(0.0,) * 6 + (1.0,), **other)
+        ReadOptions(transform=(0.0,) * 6 + (1.0,), **other)

@@ -12,14 +12,14 @@ from simbridge.robot import pose
 from simbridge.trajectory import (
     ConstantSpeed,
     IsoCube,
+    LookAt,
     MinimumJerk,
-    Tangent,
-    Towards,
-    joined,
+    PathTangent,
+    concatenate,
+    dwell,
     move,
     paths,
     square,
-    still,
     trace,
     wrist_line,
 )
@@ -28,7 +28,7 @@ CIRCLE = paths.circle(0.1, (0.7, 0.0, 0.3))
 
 
 def test_a_tangent_tool_looks_along_the_path_and_down() -> None:
-    made = trace(CIRCLE, ConstantSpeed(0.1), orientation=Tangent())
+    made = trace(CIRCLE, ConstantSpeed(0.1), orientation=PathTangent())
     q = made.poses[:, 3:]
     ahead = CIRCLE.tangent(np.clip(0.1 * made.times, 0.0, CIRCLE.length))
     np.testing.assert_allclose(pose.rotate(q, np.tile([1.0, 0, 0], (len(q), 1))), ahead, atol=1e-9)
@@ -38,7 +38,7 @@ def test_a_tangent_tool_looks_along_the_path_and_down() -> None:
 
 def test_a_tool_towards_a_point_has_it_on_its_axis() -> None:
     point = np.array([0.7, 0.0, 0.1])
-    made = trace(CIRCLE, ConstantSpeed(0.1), orientation=Towards(point))
+    made = trace(CIRCLE, ConstantSpeed(0.1), orientation=LookAt(point))
     seen = pose.rotate(pose.conjugate(made.poses[:, 3:]), point - made.poses[:, :3])
     np.testing.assert_allclose(seen[:, :2], 0.0, atol=1e-12)
     assert seen[:, 2].min() > 0.0
@@ -46,15 +46,15 @@ def test_a_tool_towards_a_point_has_it_on_its_axis() -> None:
 
 def test_a_path_along_the_approach_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="approach"):
-        trace(paths.line((0.7, 0, 0.3), (0.7, 0, 0.2)), ConstantSpeed(0.1), orientation=Tangent())
+        trace(paths.line((0.7, 0, 0.3), (0.7, 0, 0.2)), ConstantSpeed(0.1), orientation=PathTangent())
 
 
 def test_motions_are_joined_only_where_they_meet() -> None:
     one = square()
-    both = joined(one, still(one.start, 1.0))
+    both = concatenate(one, dwell(one.start, 1.0))
     assert both.duration == pytest.approx(one.duration + 1.0)
     with pytest.raises(InvalidParameter, match="50 mm"):
-        joined(one, still(one.start + 0.05 * np.eye(7)[0], 1.0))
+        concatenate(one, dwell(one.start + 0.05 * np.eye(7)[0], 1.0))
 
 
 def test_the_test_poses_lie_in_the_inclined_plane_a_tenth_of_a_diagonal_from_its_corners() -> None:

@@ -134,7 +134,7 @@ def test_an_unknown_hold_is_refused_with_the_known_ones() -> None:
 
 def test_slowing_down_stretches_time_and_keeps_the_path() -> None:
     trajectory = line(first=50.0)
-    slow = trajectory.slowed(0.2)
+    slow = trajectory.time_scaled(0.2)
     assert slow.duration == pytest.approx(5.0 * trajectory.duration, rel=1e-15)
     assert slow.times[0] == 50.0
     t = np.linspace(0.0, 2.0, 21)
@@ -144,7 +144,7 @@ def test_slowing_down_stretches_time_and_keeps_the_path() -> None:
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf])
 def test_a_speed_scale_that_is_not_positive_is_refused(scale: float) -> None:
     with pytest.raises(InvalidParameter, match="speed scale"):
-        line().slowed(scale)
+        line().time_scaled(scale)
 
 
 @given(trajectories(), arrays(float, 3, elements=st.floats(-3.0, 3.0)), arrays(float, 3, elements=st.floats(-2.0, 2.0)))

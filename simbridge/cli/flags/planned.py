@@ -13,7 +13,7 @@ from simbridge.errors import InvalidParameter
 if TYPE_CHECKING:
     from simbridge.planning.options import Options
     from simbridge.robot.obstacles import Floor
-    from simbridge.trajectory import Sampling
+    from simbridge.trajectory.sampling import Sampling
 
 
 @dataclass
@@ -108,7 +108,7 @@ class Planned:
         """The sampling that the flags ask for; None when they ask for none."""
         import math
 
-        from simbridge.trajectory import Sampling
+        from simbridge.trajectory.sampling import Sampling
 
         position, rotation = self.sample_noise
         asked = Sampling(

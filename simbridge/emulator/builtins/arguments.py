@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.state import Array
 from simbridge.emulator.urscript.values import Pose
 from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
 
 Wait = Generator[None, None, Any]  # what a function that blocks returns: it yields once a tick until it is done
 

@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import frame_of
 from simbridge.emulator.builtins.arguments import numbers
-from simbridge.emulator.state import Array
 from simbridge.emulator.urscript.values import Pose
+from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:
     from simbridge.emulator.controller import Controller

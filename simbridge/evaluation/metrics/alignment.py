@@ -18,26 +18,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.delays import LEAST_MOTION
+from simbridge.evaluation.metrics.delays import MIN_MOTION
 from simbridge.evaluation.metrics.minimization import downhill, minimum
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 CHORDS = (0.1, 0.5, 2.0)
 """Seconds over which distances gone are compared."""
 
-MOST_COMPARED = 20_000
+MAX_COMPARED = 20_000
 """Samples of a longer recording that the fine search looks at, evenly spaced."""
 
-MOST_GRID = 1 << 17
+MAX_GRID = 1 << 17
 """Instants at which the rough search compares chords, at most."""
 
 RESOLUTION = 1e-6
 """How finely, in s, the offset is located."""
 
-MOST_UNEXPLAINED = 0.5
+MAX_UNEXPLAINED = 0.5
 """Part of the arm's motion (RMS about its mean) that may be left: more, and the recording is of another motion."""
 
 TELLING = 0.2
@@ -116,14 +115,14 @@ def align(
             "recording", f"it and the run must have {FEWEST} samples; they have {len(u)} and {len(t)}."
         )
     moved = float(np.linalg.norm(p[:, :3] - p[0, :3], axis=1).max())
-    if moved < LEAST_MOTION:
+    if moved < MIN_MOTION:
         raise UnusableSamples(
             "recording",
             f"the tool's position does not move in this run (by {moved * 1e3:.2g} mm at most), and it is by positions "
             "that clock and frame are fitted. A run in which the tool only turns or rests cannot be evaluated.",
         )
     shift, period = _rough_offset(t, p[:, :3], u, x)
-    stride = -(-len(u) // MOST_COMPARED)
+    stride = -(-len(u) // MAX_COMPARED)
     search = _Search(t, p, u[::stride], x[::stride], find_marker)
     reach = 0.5 * min(t[-1] - t[0], u[-1] - u[0])
     bracket = downhill(lambda d: search.error(shift + d), 0.0, period, reach)
@@ -132,7 +131,7 @@ def align(
     best = shift + minimum(lambda d: search.error(shift + d), *bracket, tolerance=RESOLUTION)
     residual = search.error(best)
     extent = float(np.sqrt(np.mean(((p[:, :3] - p[:, :3].mean(axis=0)) ** 2).sum(axis=1))))
-    if residual > MOST_UNEXPLAINED * extent:
+    if residual > MAX_UNEXPLAINED * extent:
         raise UnusableSamples(
             "recording",
             f"at best it is {residual * 1e3:.3g} mm RMS off a motion of {extent * 1e3:.3g} mm RMS. It is of another "
@@ -234,7 +233,7 @@ def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> t
 def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]:
     """The offset at which the chords of two motions agree best, and the period of the search, both in s."""
     longest = max(t[-1] - t[0], u[-1] - u[0])
-    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MOST_GRID)
+    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
     one, other = _chords(t, p, period), _chords(u, x, period)
     if not one.any() or not other.any():
         raise UnusableSamples("recording", "it or the run stands still, and no offset in time can be told.")

@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.samples import rows
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 
-Array = NDArray[np.float64]
 Statistics = dict[str, float]
 
 

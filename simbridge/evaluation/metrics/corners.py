@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 SHARP = float(np.deg2rad(30.0)) + 1e-9
 """A corner turns by more than this, rad; so much more than 30 degrees that rounding makes none."""
@@ -15,7 +15,7 @@ SHARP = float(np.deg2rad(30.0)) + 1e-9
 STRAIGHT = float(np.deg2rad(1.0))
 """A leg is as long as the path keeps its direction within this, rad."""
 
-COARSE, LEAST_LEG = float(np.deg2rad(50.0)), 0.09
+COARSE, MIN_LEG = float(np.deg2rad(50.0)), 0.09
 """Turns at neighbouring samples of less than this, rad, may be an arc with few samples: an octagon's are 45 degrees.
 Those with fewer seconds in between may be noise."""
 
@@ -82,8 +82,8 @@ def _told(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int]:
             at = None if k == last else _cut(t, x, ways, speeds, k)
             clear = first == last or (
                 cosines[k - 1] < np.cos(COARSE)
-                and (k == first or t[k] - t[k - 1] >= LEAST_LEG)
-                and (k == last or t[k + 1] - t[k] >= LEAST_LEG)
+                and (k == first or t[k] - t[k - 1] >= MIN_LEG)
+                and (k == last or t[k + 1] - t[k] >= MIN_LEG)
             )
             if at is not None:
                 found.append(_corner(t, ways, at, k, k + 1))

@@ -7,16 +7,15 @@ second: no frame changes them. Here only chords within the motion count, for wha
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.alignment import CHORDS, MOST_GRID
+from simbridge.evaluation.metrics.alignment import CHORDS, MAX_GRID
 from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.robot.pose import Array
 from simbridge.text import counted
 
-Array = NDArray[np.float64]
-
-MOST_MISFIT = 0.1
+MAX_MISFIT = 0.1
 """Part of the motion's own squared chords that their squared differences may be."""
 
 BEYOND = 0.1
@@ -39,14 +38,14 @@ def occurrences(
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
     p, x = rows("attained positions", positions, 3, len(t)), rows("recorded positions", recorded, 3, len(u))
     longest = max(t[-1] - t[0], u[-1] - u[0])
-    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MOST_GRID)
+    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
     one = _evenly(t, p, np.arange(t[0], t[-1], period))
     grid = np.arange(u[0] - BEYOND, u[-1] + BEYOND, period)
     misfit = _misfit(one, _evenly(u, x, grid), period)
     found: list[int] = []
     while len(found) < count:
         best = int(np.argmin(misfit)) if len(misfit) else 0
-        if len(misfit) == 0 or misfit[best] > MOST_MISFIT:
+        if len(misfit) == 0 or misfit[best] > MAX_MISFIT:
             raise UnusableSamples(
                 "recording",
                 f"it holds the runs' motion {counted(len(found), 'time')}, and {counted(count, 'run')} completed. "

@@ -25,8 +25,8 @@ from simbridge.evaluation.metrics.budget import PoseError
 from simbridge.evaluation.metrics.minimization import downhill, minimum
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 
-Array = NDArray[np.float64]
 Motion = Callable[[Array], Array]
 """Poses (K, 7) at any instants (K,) in s."""
 
@@ -42,25 +42,25 @@ ROTATION_LENGTH = 0.1
 LONGEST = 2.0
 """The longest delay looked for, in s, unless told otherwise; never more than half of the recorded time."""
 
-LEAST_MOTION = 1e-4
+MIN_MOTION = 1e-4
 """How far, in m (0.1 mm, or 1 mrad over ROTATION_LENGTH), a motion must go from its first pose to tell a delay."""
 
 FEW = 1000
 """So many poses of a long motion are looked at first to see whether it moves."""
 
-LEAST_AGREEMENT = 0.5
+MIN_AGREEMENT = 0.5
 """The least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
 
-FEWEST_SAMPLES = 10
+MIN_SAMPLES = 10
 """A delay is not read from fewer samples that can be compared."""
 
 VELOCITY_SPAN = 0.02
 """Velocities are differences over about this many seconds, so that measurement noise does not drown them."""
 
-MOST_COMPARED = 20_000
+MAX_COMPARED = 20_000
 """Longer recordings are compared at evenly spaced samples: more of them no longer change the answer."""
 
-MOST_CORRELATED = 1 << 18
+MAX_CORRELATED = 1 << 18
 """The rough search correlates at most so many velocities; of a longer recording, at a longer period."""
 
 RESOLUTION = 1e-6
@@ -109,7 +109,7 @@ def delay(
     """
     t = stamps("times", times)
     poses = rows("attained poses", attained, 7, len(t))
-    if len(t) < FEWEST_SAMPLES:
+    if len(t) < MIN_SAMPLES:
         return None
     grid = _grid(t)
     period = (t[-1] - t[0]) / (len(grid) - 1)
@@ -117,7 +117,7 @@ def delay(
     if not (_moves(wanted, part) and _moves(poses, part)):
         return None
     even = pose.interpolate(t, poses, grid)
-    stride = -(-len(t) // MOST_COMPARED)
+    stride = -(-len(t) // MAX_COMPARED)
     t, poses = t[::stride], poses[::stride]
     limit = min(longest, 0.5 * (t[-1] - t[0]))
 
@@ -132,10 +132,10 @@ def delay(
     low, start, high = bracket
     # One and the same set of samples for every shift: otherwise the mean jumps when a sample comes or goes.
     inside = _inside(t, low, high)
-    if np.count_nonzero(inside) < FEWEST_SAMPLES:
+    if np.count_nonzero(inside) < MIN_SAMPLES:
         return None
     best = minimum(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
-    if _correlation(desired(t[inside] - best), poses[inside], part) < LEAST_AGREEMENT:
+    if _correlation(desired(t[inside] - best), poses[inside], part) < MIN_AGREEMENT:
         return None
     common = _inside(t, min(best, 0.0), max(best, 0.0))
     return float(best) if mean_squared_distance(best, common) < mean_squared_distance(0.0, common) else 0.0
@@ -207,7 +207,7 @@ def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
 
 def _grid(times: Array) -> Array:
     """Evenly spaced instants within the times, as many as a rough search looks at."""
-    return np.linspace(times[0], times[-1], min(len(times), MOST_CORRELATED))
+    return np.linspace(times[0], times[-1], min(len(times), MAX_CORRELATED))
 
 
 def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
@@ -224,7 +224,7 @@ def _moves(poses: Array, part: Part) -> bool:
     """Whether a motion ever leaves its first pose by LEAST_MOTION; of a long one a few poses tell, if it does."""
     few = poses[:: max(1, len(poses) // FEW)]
     farthest = (np.sqrt(np.max(np.sum(_displacements(p, poses[0], part) ** 2, axis=-1))) for p in (few, poses))
-    return any(distance >= LEAST_MOTION for distance in farthest)
+    return any(distance >= MIN_MOTION for distance in farthest)
 
 
 def _displacements(poses: Array, origin: Array, part: Part) -> Array:

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.samples import known_rows, rows
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 NEAR_SINGULAR = 0.1
 """Smallest singular value, 1/s per m/s or rad/s: below it 0.25 m/s may need 2.5 rad/s, more than most joints of a UR10
@@ -28,7 +27,7 @@ NEAR_END = 0.02
 NEAR_LIMIT = 0.9
 """Part of a velocity or torque limit from which on it counts as near."""
 
-MOST_COMPARED = 100_000
+MAX_COMPARED = 100_000
 """Longer recordings are looked at in evenly spaced samples for their Jacobians: a share is known to 0.001 % then."""
 
 BLOCK = 10_000
@@ -59,7 +58,7 @@ def near_singularity(
     """
     q = np.asarray(joints, dtype=float)
     q = rows("joint positions", q, q.shape[1] if q.ndim == 2 else 1)
-    q = q[:: -(-len(q) // MOST_COMPARED)]
+    q = q[:: -(-len(q) // MAX_COMPARED)]
     values = np.concatenate(
         [np.linalg.svd(jacobians(q[k : k + BLOCK]), compute_uv=False) for k in range(0, len(q), BLOCK)]
     )

@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.samples import known_rows, rows, stamps
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 WINDOW = 0.02
 """Seconds of velocity under one parabola: from 10 ms before to 10 ms after; never fewer than five samples."""

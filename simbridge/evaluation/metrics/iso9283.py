@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.metrics.samples import rows, stamps
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
 """The smaller part of a golden section."""
 
-MOST_EVALUATIONS = 50
+MAX_EVALUATIONS = 50
 """Where the function is too rough for the tolerance, the search ends after so many calls."""
 
 
@@ -30,7 +30,7 @@ def minimum(function: Callable[[float], float], low: float, start: float, high: 
     best = second = third = start
     at_best = at_second = at_third = function(start)
     step = last = 0.0
-    for _ in range(MOST_EVALUATIONS - 1):
+    for _ in range(MAX_EVALUATIONS - 1):
         middle = 0.5 * (low + high)
         # The answer lies between low and high: both are within two tolerances of the best point.
         if abs(best - middle) + 0.5 * (high - low) <= 2.0 * tolerance:

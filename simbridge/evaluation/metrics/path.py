@@ -18,13 +18,13 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.kernels.routine import Routine
+from simbridge.robot.pose import Array
 
-Array = NDArray[np.float64]
 Point = tuple[float, float, float]
 
 REACH = 8.0

@@ -7,11 +7,10 @@ worse, be broadcast into a plausible one.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import UnusableSamples
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 
 def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -> Array:

@@ -15,13 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.metrics.samples import rows
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 CUTOFF = 10.0
 """Hz; faster content does not count in SPARC."""
 
-LEAST_AMPLITUDE = 0.05
+MIN_AMPLITUDE = 0.05
 """Part of the spectrum's maximum below which its tail does not count."""
 
 PADDING = 4
@@ -58,7 +57,7 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
     amplitude = np.abs(_spectrum(v, size, int(cutoff * size / rate) + 1))
     # A speed is never negative, so its spectrum is largest at zero.
     amplitude /= amplitude[0]
-    last = int(np.flatnonzero(amplitude >= LEAST_AMPLITUDE)[-1])
+    last = int(np.flatnonzero(amplitude >= MIN_AMPLITUDE)[-1])
     if last == 0:
         return None
     return -float(np.hypot(1.0 / last, np.diff(amplitude[: last + 1])).sum())

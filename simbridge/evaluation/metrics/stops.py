@@ -8,15 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from simbridge.robot import pose
-from simbridge.trajectory import Trajectory
-from simbridge.trajectory.trajectory import Hold
+from simbridge.robot.pose import Array
+from simbridge.trajectory.trajectory import Hold, Trajectory
 
-Array = NDArray[np.float64]
-
-LEAST_REST = 0.2
+MIN_REST = 0.2
 """Seconds for which the target must be at rest."""
 
 ROUNDING = 1e-6
@@ -82,13 +79,13 @@ def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:
             found[-1] = (found[-1][0], end)
         else:
             found.append((begin, end))
-    return [(begin, end) for begin, end in found if end - begin >= LEAST_REST - ROUNDING]
+    return [(begin, end) for begin, end in found if end - begin >= MIN_REST - ROUNDING]
 
 
 def jumps(path: Trajectory, hold: Hold) -> bool:
     """Whether the target stands for LEAST_REST or longer and then is elsewhere: there is no path in between."""
     elsewhere = (path.poses[1:, :3] != path.poses[:-1, :3]).any(axis=1)
-    return hold == "zero-order" and bool((elsewhere & (np.diff(path.elapsed) >= LEAST_REST - ROUNDING)).any())
+    return hold == "zero-order" and bool((elsewhere & (np.diff(path.elapsed) >= MIN_REST - ROUNDING)).any())
 
 
 def stops(path: Trajectory, hold: Hold) -> list[Stop]:
@@ -104,7 +101,7 @@ def stops(path: Trajectory, hold: Hold) -> list[Stop]:
         if arrival == 0.0:
             continue
         at = path.target(np.array([0.5 * (arrival + departure)]), hold)[0]
-        way = at[:3] - path.target(np.array([arrival - LEAST_REST]), hold)[0, :3]
+        way = at[:3] - path.target(np.array([arrival - MIN_REST]), hold)[0, :3]
         for other, other_way, visits in found:
             if _same(at, other) and _same_side(way, other_way):
                 visits.append(visit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.budget import ErrorBudget, PoseError, Statistics, error_budget, statistics
 from simbridge.evaluation.metrics.delays import (
@@ -24,8 +24,7 @@ from simbridge.evaluation.metrics.path import ContourError
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.evaluation.metrics.smoothness import CUTOFF, ldlj, sparc
 from simbridge.evaluation.metrics.trajectory_errors import TrajectoryError, relative_pose_error
-
-Array = NDArray[np.float64]
+from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
 

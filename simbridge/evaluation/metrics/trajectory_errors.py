@@ -20,8 +20,8 @@ from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.metrics.budget import PoseError
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 
-Array = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 TOLERANCE = 0.010

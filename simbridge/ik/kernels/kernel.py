@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Flags
 from simbridge.ik.kernels.cache import Store
 from simbridge.ik.kernels.conditioning import Conditioning
 from simbridge.ik.kernels.routine import Routine
@@ -21,7 +20,8 @@ from simbridge.ik.kernels.source import (
     structure,
 )
 from simbridge.ik.twin import Twin
-from simbridge.robot import Robot
+from simbridge.robot.pose import Array, Flags
+from simbridge.robot.robot import Robot
 
 
 class Module:

@@ -10,10 +10,10 @@ with the weights W of the soft rows, which the lecture has for joints only.
 
 from __future__ import annotations
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 
 @compiled

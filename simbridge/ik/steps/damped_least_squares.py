@@ -6,11 +6,11 @@ University of Bath, 2017.
 
 from __future__ import annotations
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.dense import decompose, solve_positive_definite
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.products import joint_gram, task_gram, to_joints, to_task
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 # Directions whose singular value is this share of the largest, or less, the task does not hold.
 _DEPENDENT = 1e-6

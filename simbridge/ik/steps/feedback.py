@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.dense import solve_positive_definite
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.products import task_gram, to_joints
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 
 @compiled

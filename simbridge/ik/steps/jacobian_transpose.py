@@ -6,10 +6,10 @@ Wolovich and Elliott, 1984; Balestrino, De Maria and Sciavicco, 1984; equation 6
 
 from __future__ import annotations
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.products import to_joints, to_task
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 
 @compiled

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.kernels.lazy import compiled
+from simbridge.robot.pose import Array
 
 
 @compiled

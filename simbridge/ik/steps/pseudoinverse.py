@@ -6,10 +6,10 @@ kinematics with Jacobian transpose, pseudoinverse and damped least squares metho
 
 from __future__ import annotations
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.dense import decompose
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 
 @compiled

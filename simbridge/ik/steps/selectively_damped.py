@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 
-from simbridge.ik.arrays import Array
 from simbridge.ik.dense import EPSILON, decompose
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.steps.work import Work
+from simbridge.robot.pose import Array
 
 
 @compiled

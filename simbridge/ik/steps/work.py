@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.arrays import Array, Counts
+from simbridge.robot.pose import Array, Counts
 
 
 class Work(NamedTuple):

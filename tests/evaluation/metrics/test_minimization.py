@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.evaluation.metrics.minimization import MOST_EVALUATIONS, minimum
+from simbridge.evaluation.metrics.minimization import MAX_EVALUATIONS, minimum
 
 
 @given(at=st.floats(-1.0, 1.0), start=st.floats(-1.0, 1.0), power=st.sampled_from([1.0, 1.5, 2.0, 4.0]))
@@ -53,7 +53,7 @@ def test_a_staircase_ends_the_search_too() -> None:
         return float(abs(math.floor(10.0 * x)))
 
     assert 0.0 <= minimum(stairs, -1.0, 0.5, 1.0, tolerance=1e-9) < 0.1
-    assert len(asked) <= MOST_EVALUATIONS
+    assert len(asked) <= MAX_EVALUATIONS
 
 
 def test_a_falling_function_ends_at_its_bound() -> None:
