@@ -5,23 +5,30 @@ VENV ?= .venv
 PYTHON ?=
 CANDIDATES := $(or $(PYTHON),python3.12 python3.11 python3.10 python3 python)
 PIP = $(VENV)/bin/python -m pip --quiet --disable-pip-version-check --no-input
+# Which of the allowed versions of a dependency is installed: highest, or lowest-direct (which pip cannot, but uv can).
+RESOLUTION ?= highest
 
 # A sourced ROS workspace puts its packages and pytest plugins on PYTHONPATH, ahead of the environment's own.
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test lint clean reinstall
+.PHONY: help run test soak test-lowest lint clean reinstall
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulation
 	$(VENV)/bin/simbridge run square_tracking
 
 test: $(VENV)/.installed-test ## run the tests
-	$(VENV)/bin/python -m pytest -n auto -m "not realtime"
-	$(VENV)/bin/python -m pytest -m realtime
+	$(VENV)/bin/python -m pytest -n auto
+
+soak: $(VENV)/.installed-test ## run the tests that need long real time
+	$(VENV)/bin/python -m pytest -m soak
+
+test-lowest: ## run the tests on Python 3.10 with the oldest versions that pyproject.toml allows
+	$(MAKE) test VENV=$(VENV)-lowest PYTHON=$(or $(PYTHON),python3.10) RESOLUTION=lowest-direct
 
 lint: $(VENV)/.installed-dev ## check style, formatting and types
 	$(VENV)/bin/python -m ruff check .
@@ -31,7 +38,7 @@ lint: $(VENV)/.installed-dev ## check style, formatting and types
 	$(VENV)/bin/python tools/structure.py --check
 
 clean: ## remove .venv and what tools left behind (never runs/)
-	rm -rf .venv dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-lowest dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp an extra. pip before 21.3, which some Python 3.10 bring, cannot install a pyproject.toml editable.
@@ -43,7 +50,12 @@ $(STAMPS): pyproject.toml $(VENV)/bin/python
 	@echo "Installing simbridge$(EXTRA) and what it needs into $(VENV) (a minute or two the first time)"
 	@$(VENV)/bin/python -c 'import pip' 2>/dev/null || $(VENV)/bin/python -m ensurepip >/dev/null
 	@$(PIP) install 'pip>=22'
+ifeq ($(RESOLUTION),highest)
 	@$(PIP) install --editable '.$(EXTRA)'
+else
+	@$(PIP) install uv
+	@$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python --resolution $(RESOLUTION) --editable '.$(EXTRA)'
+endif
 	@printf '%s\n' "$(CURDIR)" >$(VENV)/.installed-from
 	@rm -f $(VENV)/.unfinished
 	@touch $@

@@ -22,7 +22,7 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-# They talk to a controller that keeps real time: nothing else may keep it from its time meanwhile.
+# They talk to a controller that keeps real time: one at a time, beside tests that do not.
 REALTIME = (
     "backends/test_controller",
     "backends/test_servo_process",
@@ -35,11 +35,11 @@ REALTIME = (
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what must not run beside other tests, so that `-m "not realtime" -n auto` may run the rest in parallel."""
+    """Give the tests that keep real time to one worker of pytest-xdist."""
     here = Path(__file__).parent
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(REALTIME):
-            item.add_marker(pytest.mark.realtime)
+            item.add_marker(pytest.mark.xdist_group("controller"))
 
 
 class Answer:
