@@ -57,7 +57,7 @@ class Options:
         plan: A run whose plan is replayed instead of solving anew.
         kinematics: "nominal"; or a file with the table of this very arm, or a run that was made with it. By default the
             cell's, else nominal in simulation and the controller's own on a controller.
-        servo: How the simulated controller follows setpoints: "stiff", or "servoj", the model in `simbridge.servo.servoj`.
+        servo: How the simulated controller follows setpoints: "stiff", or "servoj", the model in `simbridge.servo`.
         servo_lookahead: Of servoj, s.
         servo_gain: Of servoj, 1/s^2.
         on_scaling: What to do when a controller scales the speed: "follow" it in time, or "stop".

@@ -143,7 +143,7 @@ def turns_otherwise(summary: Mapping[str, Any]) -> bool:
 def pose_error_summary(
     period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | None = None
 ) -> dict[str, Any]:
-    """`absolute_pose_error` and `relative_pose_error` as evo defines them: see `simbridge.evaluation.metrics.trajectory_errors`.
+    """`absolute_pose_error` and `relative_pose_error` as evo defines them (see `trajectory_errors.py`).
 
     Args:
         period: From one pose to the next, s.
