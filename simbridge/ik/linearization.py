@@ -47,7 +47,7 @@ aim = compiled(loops.aim)
 """aim(pose, target): a pose [x y z qx qy qz qw] as position (3) and rotation matrix (9)."""
 
 look = Choice("look")
-"""look(chain, q, target, translation_clamp, rotation_clamp, error, pull, jacobian), clamps in m and rad; see `Linearization`."""
+"""look(chain, q, target, translation_clamp, rotation_clamp, error, pull, jacobian); see `Linearization`."""
 
 
 def sight_for(n: int) -> Linearization:
