@@ -23,10 +23,10 @@ from simbridge.evaluation.external_measurement import Witness, brought_on, clock
 from simbridge.evaluation.metrics.alignment import Alignment, align, rigid_fit
 from simbridge.evaluation.metrics.cycles import occurrences
 from simbridge.evaluation.repeats import iso_figures
+from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.robot.pose import Array
-from simbridge.running.repeating import common_summary
 from simbridge.text import counted, millimetres
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.trajectory import Trajectory

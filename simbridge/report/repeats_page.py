@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.document import document, section
 from simbridge.report.iso import iso_section
@@ -39,8 +40,6 @@ def rewrite_repeats_page(path: Path) -> dict[str, Any]:
         NotARun: summary.json, evaluation.json or the first run's settings.toml is broken.
         OutputDirectoryError: The page cannot be written.
     """
-    from simbridge.running.repeating import common_summary
-
     whole = RunDirectory(path)
     summary = common_summary(path)
     write_repeats_page(whole, summary, whole.evaluation())
