@@ -98,11 +98,11 @@ def _dispatch(command: object, given: list[str]) -> int:
     if isinstance(command, Export):
         return commands.export(Path(command.run), command.to, as_json=command.json)
     if isinstance(command, Report):
-        from simbridge.report import rewrite
+        from simbridge.cli.report_command import report
 
-        return rewrite(command.run, as_json=command.json)
+        return report(command.run, as_json=command.json)
     if isinstance(command, Compare):
-        from simbridge.evaluation.comparison import compare
+        from simbridge.cli.compare_command import compare
 
         return compare(command.runs, out=command.out, as_json=command.json)
     if isinstance(command, Evaluate):

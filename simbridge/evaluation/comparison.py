@@ -6,7 +6,6 @@ a controller made one of them wait.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, OutputDirectoryError, SimbridgeError, UnusableSamples
+from simbridge.errors import InvalidParameter, SimbridgeError, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.budget import PoseError, statistics
 from simbridge.evaluation.metrics.delays import delay, sampled
@@ -27,7 +26,6 @@ from simbridge.text import millimetres, plain
 if TYPE_CHECKING:
     from simbridge.evaluation.repeats import IsoFigures
 
-PAGE = "compare.html"
 # Paths, in m and as components of quaternions, that agree so well are one path.
 SAME = 1e-6
 # Of each summary, what is compared.
@@ -198,36 +196,6 @@ def repeats_of_one(comparison: Comparison) -> bool:
     """Whether the runs are cycles of one motion on one arm, so that ISO 9283-style figures mean something."""
     kinds = {tuple(run.summary[key] for key in ("robot", "solver", "backend", "period_s")) for run in comparison.runs}
     return len(kinds) == 1 and not comparison.warnings
-
-
-def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
-    """The command `simbridge compare`: a table in the terminal, and compare.html.
-
-    Returns:
-        The exit status, 0.
-
-    Raises:
-        SimbridgeError: See `compared`; or the page cannot be written.
-    """
-    from simbridge.cli.comparison_table import show_comparison
-    from simbridge.report.compare_page import compare_page
-
-    found = compared([Path(run) for run in runs])
-    if out is None:
-        directory = RunDirectory.create(None, f"compare_{found.runs[0].summary['scenario']}").path
-    else:
-        directory = Path(out)
-    path = directory / PAGE
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(compare_page(found, cycles_of(found)), encoding="utf-8")
-    except OSError as error:
-        raise OutputDirectoryError(directory, f"{PAGE}: {error.strerror or error}") from None
-    if as_json:
-        print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
-    else:
-        show_comparison(found, path)
-    return 0
 
 
 def cycles_of(comparison: Comparison) -> IsoFigures | None:

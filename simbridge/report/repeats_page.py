@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from simbridge.evaluation.repeats_summary import common_summary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.document import document, section
 from simbridge.report.iso import iso_section
@@ -28,22 +26,6 @@ def write_repeats_page(
         OutputDirectoryError: The page cannot be written.
     """
     whole.write_report(repeats_page(summary, external))
-
-
-def rewrite_repeats_page(path: Path) -> dict[str, Any]:
-    """Write it anew from summary.json, and from evaluation.json where an outside witness has been compared.
-
-    Returns:
-        The page's path as `report`, beside what summary.json holds; after repeats that were killed it is written, too.
-
-    Raises:
-        NotARun: summary.json, evaluation.json or the first run's settings.toml is broken.
-        OutputDirectoryError: The page cannot be written.
-    """
-    whole = RunDirectory(path)
-    summary = common_summary(path)
-    write_repeats_page(whole, summary, whole.evaluation())
-    return {"run": str(path), "report": str(whole.report_file), **summary}
 
 
 def repeats_page(summary: Mapping[str, Any], external: Mapping[str, Any] | None = None) -> str:

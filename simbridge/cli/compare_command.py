@@ -1,18 +1,58 @@
-"""Compared runs as people see them in the terminal: two tables of at most 80 columns."""
+"""The command `simbridge compare`: two tables of at most 80 columns in the terminal, and compare.html."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.evaluation.comparison import Comparison
+from simbridge.errors import OutputDirectoryError
+from simbridge.evaluation.comparison import Comparison, compared, cycles_of
 from simbridge.evaluation.metrics.budget import statistics
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.compare_page import compare_page
 from simbridge.text import degrees, millimetres, milliseconds
 
 PARTS = ("sampling", "solver", "limiter", "plant")
+
+
+PAGE = "compare.html"
+
+
+def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
+    """Compare runs: print a table or JSON, and write compare.html.
+
+    Args:
+        runs: Run directories, or those of repeats.
+        out: The directory of the page; a new one under runs/ by default.
+        as_json: Print JSON in place of the table.
+
+    Returns:
+        The exit status, 0.
+
+    Raises:
+        SimbridgeError: See `compared`; or the page cannot be written.
+    """
+    found = compared([Path(run) for run in runs])
+    if out is None:
+        directory = RunDirectory.create(None, f"compare_{found.runs[0].summary['scenario']}").path
+    else:
+        directory = Path(out)
+    path = directory / PAGE
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        path.write_text(compare_page(found, cycles_of(found)), encoding="utf-8")
+    except OSError as error:
+        raise OutputDirectoryError(directory, f"{PAGE}: {error.strerror or error}") from None
+    if as_json:
+        print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
+    else:
+        show_comparison(found, path)
+    return 0
 
 
 def show_comparison(comparison: Comparison, page: Path) -> None:

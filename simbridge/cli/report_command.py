@@ -1,0 +1,91 @@
+"""The command `simbridge report`: the pages of a run, or of repeats, written again from what was recorded."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from simbridge.cli.error_reporting import say
+from simbridge.errors import NotARun, SimbridgeError
+from simbridge.evaluation.evaluation import Evaluation, judged
+from simbridge.evaluation.repeats_summary import common_summary
+from simbridge.recording.run_directory import RunDirectory, is_of_repeats
+from simbridge.report import write_report
+from simbridge.report.repeats_page import write_repeats_page
+from simbridge.report.replay import replay_page
+from simbridge.report.verdict import judgement
+
+
+def report(run: str, *, as_json: bool = False) -> int:
+    """Write report.html and replay.html again; of repeats those of each run and their common page, and, where the
+    repeats were killed, their common summary.json too.
+
+    Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
+    these do not hold: how the run ended, and the control loop's timing.
+
+    Args:
+        run: The run directory, or that of repeats.
+        as_json: Print the pages' paths and the content of summary.json as JSON.
+
+    Returns:
+        The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
+        one that missed it, 2 for one that did not complete. The reason for 1 or 2 is printed on standard error.
+
+    Raises:
+        NotARun, LogReadError: A part is missing or broken.
+        SimbridgeError: The run has no sample.
+        OutputDirectoryError: A page cannot be written.
+    """
+    path = Path(run)
+    found, pages, status = _report_repeats(path) if is_of_repeats(path) else _report_run(path, "The run")
+    print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
+    return status
+
+
+def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
+    directory, summary = RunDirectory(path), common_summary(path)
+    write_repeats_page(directory, summary, directory.evaluation())
+    found: dict[str, Any] = {"run": str(path), "report": str(directory.report_file), **summary}
+    runs, pages, status = [], [found["report"]], 0
+    if summary["outcome"] != "completed" and summary["runs"][-1]["outcome"] == "completed":
+        say(f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}.")
+        status = 2
+    for run in summary["runs"]:
+        if run["tracking_error"] is None:
+            say(f"Run {run['run']} has no sample, and no page: {run['outcome']}.")
+            runs.append({**run, "run": str(path / run["run"])})
+            status = 2
+            continue
+        of_run, pages_of_run, status_of_run = _report_run(path / run["run"], f"Run {run['run']}")
+        runs.append(of_run)
+        pages += pages_of_run
+        status = max(status, status_of_run)
+    return found | {"runs": runs}, pages, status
+
+
+def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
+    """Write the pages of one run; returns its facts for --json, the pages' paths and the exit status."""
+    directory = RunDirectory.open(path)
+    evaluation = Evaluation.of(directory)
+    if len(evaluation.log.stamp) == 0:
+        raise SimbridgeError(f"{path} holds no sample: the run ended before the arm had reached the start of its plan.")
+    try:
+        earlier = directory.summary()
+    except NotARun:
+        earlier = {}
+    summary = evaluation.summary(evaluation.outcome, earlier.get("loop"))
+    summary |= judged(summary, evaluation.settings.get("tolerance"))
+    title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
+    directory.write_replay(replay_page(evaluation, title))
+    write_report(evaluation, summary, replay=directory.replay_file.name)
+    pages = {"report": str(directory.report_file), "replay": str(directory.replay_file)}
+    status = 0
+    if summary["outcome"] != "completed":
+        say(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
+        status = 2
+    elif summary["passed"] is False:
+        judgement_found = judgement(summary)
+        say(f"{name} is beyond the tolerance{'' if judgement_found is None else f': {judgement_found[1]}'}.")
+        status = 1
+    return {"run": str(path), **pages, **summary}, [*pages.values()], status
