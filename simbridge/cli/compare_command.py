@@ -12,7 +12,7 @@ from rich.table import Table
 
 from simbridge.errors import OutputDirectoryError
 from simbridge.evaluation.comparison import Comparison, compared, cycles_of
-from simbridge.evaluation.metrics.budget import statistics
+from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
 from simbridge.text import degrees, millimetres, milliseconds

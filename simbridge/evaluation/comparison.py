@@ -16,8 +16,8 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter, SimbridgeError, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.budget import PoseError, statistics
 from simbridge.evaluation.metrics.delays import delay, sampled
+from simbridge.evaluation.metrics.pose_errors import PoseError, statistics
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array

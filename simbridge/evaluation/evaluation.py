@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.evaluation.metrics.budget import ErrorBudget, error_budget
 from simbridge.evaluation.metrics.delays import sampled
 from simbridge.evaluation.metrics.dexterity import near_limits, near_singularity
 from simbridge.evaluation.metrics.effort import joint_effort
 from simbridge.evaluation.metrics.path import ContourError, contour_error
+from simbridge.evaluation.metrics.pose_errors import ErrorBudget, error_budget
 from simbridge.evaluation.metrics.summary import path_summary, pose_error_summary, smoothness_summary, tracking_summary
 from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan

@@ -21,8 +21,8 @@ from rich.table import Table
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.alignment import Alignment, align
-from simbridge.evaluation.metrics.budget import PoseError, Statistics
 from simbridge.evaluation.metrics.delays import delay_compensated
+from simbridge.evaluation.metrics.pose_errors import PoseError, Statistics
 from simbridge.evaluation.metrics.summary import POSE_PARTS, compensated_statistics, part_delays, path_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.robot import pose

@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 
 from simbridge.evaluation.comparison import Compared, Comparison
-from simbridge.evaluation.metrics.budget import statistics
+from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
 from simbridge.evaluation.repeats import IsoFigures
 from simbridge.report.charts import Line, Panel, map_of

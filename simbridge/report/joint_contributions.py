@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from simbridge.evaluation.metrics.budget import statistics
+from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.report.palette import PLANT
 from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.pose import Array

@@ -21,8 +21,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.budget import PoseError
 from simbridge.evaluation.metrics.minimization import downhill, minimum
+from simbridge.evaluation.metrics.pose_errors import PoseError
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array

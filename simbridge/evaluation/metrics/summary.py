@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.evaluation.metrics.budget import ErrorBudget, PoseError, Statistics, error_budget, statistics
 from simbridge.evaluation.metrics.delays import (
     LONGEST,
     Compensated,
@@ -21,9 +20,17 @@ from simbridge.evaluation.metrics.delays import (
 )
 from simbridge.evaluation.metrics.effort import evenly
 from simbridge.evaluation.metrics.path import ContourError
+from simbridge.evaluation.metrics.pose_errors import (
+    ErrorBudget,
+    PoseError,
+    Statistics,
+    TrajectoryError,
+    error_budget,
+    relative_pose_error,
+    statistics,
+)
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.evaluation.metrics.smoothness import CUTOFF, ldlj, sparc
-from simbridge.evaluation.metrics.trajectory_errors import TrajectoryError, relative_pose_error
 from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
@@ -143,7 +150,7 @@ def turns_otherwise(summary: Mapping[str, Any]) -> bool:
 def pose_error_summary(
     period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | None = None
 ) -> dict[str, Any]:
-    """`absolute_pose_error` and `relative_pose_error` as evo defines them (see `trajectory_errors.py`).
+    """`absolute_pose_error` and `relative_pose_error` as evo defines them: see `pose_errors`.
 
     Args:
         period: From one pose to the next, s.
