@@ -149,7 +149,7 @@ def test_a_long_recording_is_as_precise() -> None:
 
 
 def test_a_recording_longer_than_the_rough_search_correlates_is_as_precise(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delays, "MOST_CORRELATED", 500)
+    monkeypatch.setattr(delays, "MAX_CORRELATED", 500)
     t = np.arange(20_000) * 0.002
     for known in (-0.2, 0.0471):
         assert delay(t, circle, circle(t - known)) == pytest.approx(known, abs=PRECISION)

@@ -56,7 +56,7 @@ def test_a_ur10_with_its_wrist_or_elbow_nearly_straight_is_near(joint: int, near
 
 
 def test_a_long_recording_is_looked_at_in_evenly_spaced_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dexterity, "MOST_COMPARED", 100)
+    monkeypatch.setattr(dexterity, "MAX_COMPARED", 100)
     monkeypatch.setattr(dexterity, "BLOCK", 30)
     joints = np.column_stack([np.zeros(1001), np.linspace(0.0, 1.0, 1001)])
     seen: list[int] = []

@@ -19,9 +19,9 @@ from simbridge.evaluation.metrics import (
     absolute_pose_error,
     associate,
     pose_error_summary,
+    pose_errors,
     relative_pose_error,
     relative_pose_error_over,
-    trajectory_errors,
 )
 from simbridge.robot import pose
 
@@ -86,7 +86,7 @@ def test_evo_finds_the_same_relative_error(pair: tuple[Array, Array], delta: int
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
 def test_evo_finds_what_a_summary_says(pair: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch) -> None:
     # In blocks, as of a long run.
-    monkeypatch.setattr(trajectory_errors, "BLOCK", 64)
+    monkeypatch.setattr(pose_errors, "BLOCK", 64)
     told = pose_error_summary(0.008, *pair)
     delta = told["relative_pose_error"].pop("delta_samples")
     assert delta == 125 and told["relative_pose_error"].pop("delta_s") == 1.0
