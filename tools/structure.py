@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import ast
-import re
 import statistics
 import sys
 from collections.abc import Iterator
@@ -121,10 +120,13 @@ class Structure:
                 visit(name)
         return found
 
-    def mentions(self, pattern: str) -> list[Path]:
-        """Files with a name that matches the pattern as a whole word, comments and strings not counted."""
-        word = re.compile(pattern)
-        return [path for path in self.lines if any(word.fullmatch(name) for name in _names(path))]
+    def naming(self, name: str) -> list[Path]:
+        """Files whose code uses a name: a variable, parameter, attribute or keyword argument."""
+        return [path for path in self.lines if name in _names(path)]
+
+    def taking(self, *parameters: str) -> list[Path]:
+        """Files in which a function takes one of the parameters."""
+        return [path for path in self.lines if not _parameters(path).isdisjoint(parameters)]
 
 
 def measure(package: Path) -> Structure:
@@ -184,16 +186,20 @@ def _comment_at(lines: list[str], first: int, end: int) -> str:
     return text.lstrip("# ") if text.startswith("#") else ""
 
 
-def _names(path: Path) -> Iterator[str]:
+def _names(path: Path) -> set[str]:
+    names = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.arg):
-            yield node.arg
+            names.add(node.id)
         elif isinstance(node, ast.Attribute):
-            yield node.attr
-        elif isinstance(node, ast.keyword) and node.arg:
-            yield node.arg
+            names.add(node.attr)
+        elif isinstance(node, (ast.arg, ast.keyword)) and node.arg:
+            names.add(node.arg)
+    return names
+
+
+def _parameters(path: Path) -> set[str]:
+    return {node.arg for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.arg)}
 
 
 def figures(structure: Structure) -> dict[str, int | float]:
@@ -211,8 +217,8 @@ def figures(structure: Structure) -> dict[str, int | float]:
         "function-level imports": len(structure.function_level),
         "function-level imports without a reason": len(without_reason),
         "private imports": sum(i.module.startswith(PRIVATE_LIBRARIES) for i in structure.imports),
-        "files that name a target pose": len(structure.mentions("targets?")),
-        "files that name kp": len(structure.mentions("kp")),
+        "files that take a target pose": len(structure.taking("target", "targets")),
+        "files that use kp": len(structure.naming("kp")),
     }
 
 
