@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from simbridge.planning.scenario import Scenario, load_scenario
     from simbridge.robot import Robot, load_robot
     from simbridge.robot.cell import Cell
-    from simbridge.robot.cell_reader import load_cell
+    from simbridge.robot.cell_file import load_cell
     from simbridge.running.live import LiveArm, connect
     from simbridge.running.runner import Run, run
     from simbridge.trajectory import Trajectory, read_trajectory
@@ -77,7 +77,7 @@ _HOMES = {
     "Trajectory": "trajectory",
     "Twin": "ik.forward_dynamics",
     "connect": "running.live",
-    "load_cell": "robot.cell_reader",
+    "load_cell": "robot.cell_file",
     "load_robot": "robot",
     "load_scenario": "planning.scenario",
     "read_trajectory": "trajectory",

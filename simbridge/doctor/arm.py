@@ -13,7 +13,7 @@ from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, shown_tc
 from simbridge.doctor.finding import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
-from simbridge.robot.calibrated import calibrated, deviations
+from simbridge.robot.calibration import calibrated, deviations
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres

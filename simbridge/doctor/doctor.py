@@ -11,7 +11,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.kernels.cache import cache_directory
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_reader import load_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import registers_taken, survey
@@ -52,8 +52,8 @@ def doctor(
     known = None if cell is None else load_cell(cell)
     if backend is not None and backend not in BACKENDS:
         raise UnknownName("backend", backend, BACKENDS)
-    address = host if known is None else known.agreed("host", host)
-    name = (robot if known is None else known.agreed("robot", robot)) or "ur10"
+    address = host if known is None else known.resolve("host", host)
+    name = (robot if known is None else known.resolve("robot", robot)) or "ur10"
     if backend == "ursim":
         address = address or _LOOPBACK
     if backend == "real" and address is None:

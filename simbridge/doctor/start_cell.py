@@ -8,7 +8,7 @@ from simbridge.errors import OutputFileError
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import write_calibration
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_writer import write_cell
+from simbridge.robot.cell_file import write_cell
 from simbridge.ur.facts import ControllerFacts
 
 

@@ -17,7 +17,8 @@ from simbridge.emulator.script_buffer import is_secondary
 from simbridge.emulator.secondary import SecondaryPrograms
 from simbridge.emulator.state import ControllerState, RobotMode, RuntimeState, SafetyMode
 from simbridge.errors import SimbridgeError
-from simbridge.robot.dh import DhTable, nominal_dh, with_dh
+from simbridge.robot.calibration import nominal_dh, with_dh
+from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

@@ -16,8 +16,8 @@ from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import RobotMode
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.robot.calibration import read_calibration
-from simbridge.robot.dh import DhTable
 from simbridge.robot.load import load_robot
+from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.scheduling import ask_for_priority
 

@@ -83,6 +83,6 @@ def _with_start(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
     home = start(robot)
     home.setflags(write=False)
     written = " ".join(f"{v:.3f}" for v in home)
-    return replace(robot, home=home, built=robot.home), (
+    return replace(robot, home=home, file_home=robot.home), (
         f"The home of {robot.name} is singular, and no --home was given: the experiment begins at --home {written}.",
     )

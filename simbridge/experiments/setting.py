@@ -113,5 +113,5 @@ def rms(vectors: Array) -> float:
 def is_the_papers(robot: Robot) -> bool:
     """Whether this is the arm whose figures are known: a UR10 from its own home, no tool on it, for whole poses."""
     bare = np.allclose(robot.tcp.homogeneous, np.eye(4), atol=1e-12)
-    own = robot.built is None and robot.calibration is None
+    own = robot.file_home is None and robot.calibration is None
     return robot.name == "ur10" and own and bare and robot.task == "pose"

@@ -48,7 +48,7 @@ def start(robot: Robot) -> Array:
     postures = _dexterous(robot)
     best, largest = postures[0], 0.0
     for q in (*_before_the_base(robot, postures), *postures[:_TRIED]):
-        place = _layout(replace(robot, home=q, built=robot.home))
+        place = _layout(replace(robot, home=q, file_home=robot.home))
         if place is None:
             continue
         if not place.note:

@@ -14,9 +14,8 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.scenario import OnLimits
-from simbridge.robot.calibration import kinematics_of
-from simbridge.robot.cell import Cell
-from simbridge.robot.cell_validation import floor_needs, tcp_needs
+from simbridge.robot.calibration import with_kinematics
+from simbridge.robot.cell import Cell, floor_requirement, tcp_requirement
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
 from simbridge.servo import servoj
@@ -112,7 +111,7 @@ class Options:
             raise InvalidParameter("host", self.host, "the address of a controller, such as 192.168.1.10")
         for field in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
-                object.__setattr__(self, field, self.cell.agreed(field, getattr(self, field)))
+                object.__setattr__(self, field, self.cell.resolve(field, getattr(self, field)))
 
     @property
     def robot(self) -> str:
@@ -121,7 +120,7 @@ class Options:
 
     @property
     def kinematics_source(self) -> str | os.PathLike[str] | None:
-        """Whose kinematics to take (see `kinematics_of`); None when neither options nor cell say."""
+        """Whose kinematics to take (see `with_kinematics`); None when neither options nor cell say."""
         if self.kinematics is not None:
             return self.kinematics
         return None if self.cell is None else self.cell.calibration
@@ -145,7 +144,7 @@ class Options:
             InputFileError: The file of the kinematics cannot be read, or is another model's.
         """
         if self.kinematics_source is not None:
-            nominal, robot = robot, kinematics_of(robot, self.kinematics_source)
+            nominal, robot = robot, with_kinematics(robot, self.kinematics_source)
             self._note_other_kinematics(nominal, robot)
         if self.tcp:
             x, y, z, *turn = (float(v) for v in self.tcp)
@@ -154,14 +153,14 @@ class Options:
             robot = robot.with_payload(self.payload, None if self.cell is None else self.cell.payload_cog)
         if self.cell is None:
             return robot
-        self.cell.agreed("robot", robot.name)
+        self.cell.resolve("robot", robot.name)
         return robot if self.cell.mounting is None else robot.with_gravity(self.cell.gravity)
 
     def _note_other_kinematics(self, nominal: Robot, chosen: Robot) -> None:
         calibration = None if self.cell is None else self.cell.calibration
         if calibration is None or self.kinematics is None:
             return
-        if kinematics_of(nominal, calibration).checksum != chosen.checksum:
+        if with_kinematics(nominal, calibration).checksum != chosen.checksum:
             warnings.warn(
                 f"The plan is made with the kinematics of --kinematics {self.kinematics}, not with those of the cell's "
                 f"calibration ({calibration.name}): at the tool they differ by millimetres.",
@@ -169,7 +168,7 @@ class Options:
             )
 
     def _check_numbers(self) -> None:
-        if len(self.tcp) and (needed := tcp_needs(self.tcp)):
+        if len(self.tcp) and (needed := tcp_requirement(self.tcp)):
             raise InvalidParameter("TCP", list(self.tcp), needed)
         if self.period is not None and not 1e-4 <= self.period <= 1.0:
             raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
@@ -189,5 +188,5 @@ class Options:
         if not 0 <= self.realtime_priority <= 99:
             raise InvalidParameter("real-time priority", self.realtime_priority, "from 1 to 99, or 0 for none")
         servoj.check_tuning(self.servo_lookahead, self.servo_gain)
-        if self.floor is not None and (needed := floor_needs(self.floor)):
+        if self.floor is not None and (needed := floor_requirement(self.floor)):
             raise InvalidParameter("floor", self.floor, needed)

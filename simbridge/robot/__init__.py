@@ -1,6 +1,17 @@
-"""Robots: one description of an arm, from which every other form of it is made."""
+"""Robots: one description of an arm, from which every other form of it is generated."""
 
-from simbridge.robot.load import load_robot
-from simbridge.robot.robot import Joint, Link, Robot, Shape
+from __future__ import annotations
 
-__all__ = ["Joint", "Link", "Robot", "Shape", "load_robot"]
+import importlib
+from typing import Any
+
+# Imported on first use: pinocchio takes most of the time to start, and listing the robots does not need it.
+_PUBLIC = {"Joint": "parts", "Link": "parts", "Robot": "robot", "Shape": "parts", "load_robot": "load"}
+
+__all__ = list(_PUBLIC)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_PUBLIC[name]}"), name)

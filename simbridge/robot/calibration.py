@@ -1,26 +1,172 @@
-"""The kinematics of one very arm in a TOML file, and in the settings.toml of a run that was made with them."""
+"""The kinematics of one individual arm: its Denavit-Hartenberg table, the file that holds it, and the arm made with it.
+
+A Denavit-Hartenberg table has to put each joint's frame at the common normal of two axes. The axes of shoulder, elbow
+and first wrist joint of a real arm are parallel except for a few milliradians: their common normals are hundreds of
+metres away. But along and about its own axis a joint's frame is free: T_i = (A_i R(q_i) A_i^-1) T_i for every A_i that
+slides along and turns about that axis. So each frame is moved back to where the nominal arm has it, and the axes and
+the tool move by rounding only.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter, OutputDirectoryError
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.dh import DhTable
-from simbridge.robot.load import read_text
+from simbridge.robot.input_file import TomlFile, read_text
+from simbridge.robot.parts import DhTable
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.robot.toml_checks import Checker
-from simbridge.robot.toml_decoding import decoded
+
+# URSim reports the nominal table with nine digits.
+_SAME = 1e-9
+# Arms of one model differ by a few mm and mrad; another model's table differs by more.
+_MAX_DISTANCE = 0.03  # m
+_MAX_ANGLE = 0.1  # rad
 
 _ROWS = 6
 _HEADER = """\
-# The kinematics of one very UR arm, as its controller tells them: full Denavit-Hartenberg parameters, rad and m.
-# T_i = Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i); d2 to d4 are far where axes are nearly parallel.
+# The kinematics of one individual UR arm, as its controller reports them: Denavit-Hartenberg parameters, rad and m.
+# T_i = Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i); d2 to d4 are large where axes are nearly parallel.
 """
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """How far a frame is from where the nominal arm has it, relative to the previous frame.
+
+    Attributes:
+        name: The joint's, or "tool0".
+        distance: Of the origins, m.
+        angle: Between the orientations, rad.
+    """
+
+    name: str
+    distance: float
+    angle: float
+
+
+def nominal_dh(robot: Robot) -> DhTable:
+    """The table of an arm whose chain consists of such transforms (as in every robots/*.toml)."""
+    fixed = [*(joint.placement for joint in robot.joints[1:]), robot.tool0]
+    return DhTable(
+        theta=(0.0,) * robot.n,
+        a=tuple(float(f.translation[0]) for f in fixed),
+        d=tuple(float(f.translation[2]) for f in fixed),
+        alpha=tuple(float(np.arctan2(f.rotation[2, 1], f.rotation[1, 1])) for f in fixed),
+    )
+
+
+def with_dh(robot: Robot, table: DhTable) -> Robot:
+    """The arm with another table: kinematics only, so for poses but not for dynamics or collisions."""
+    placements = [robot.joints[0].placement]
+    for theta, a, d, alpha in zip(table.theta, table.a, table.d, table.alpha, strict=True):
+        turn = pin.SE3(pin.utils.rotate("z", theta), np.zeros(3))
+        placements.append(turn * pin.SE3(pin.utils.rotate("x", alpha), np.array([a, 0.0, d])))
+    joints = tuple(replace(j, placement=p) for j, p in zip(robot.joints, placements[:-1], strict=True))
+    return replace(robot, joints=joints, tool0=placements[-1])
+
+
+def calibrated(robot: Robot, table: DhTable) -> Robot:
+    """The arm with its axes and flange as in the table, and its links where the nominal arm has them.
+
+    Shapes, masses, joint limits, `home` and `file_home` stay as they are, in frames within a few mm of the nominal
+    ones. Joint positions mean the same as to the controller that reported the table.
+
+    Args:
+        robot: The nominal arm.
+        table: Its controller's; d2 to d4 may be large. One that is nominal to the ninth digit gives `robot` itself.
+
+    Raises:
+        InvalidParameter: The table is for another model or number of joints, or the arm has a table already.
+    """
+    if robot.calibration == table:
+        return robot
+    if robot.calibration is not None:
+        raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
+    rows = len(table.d)
+    if rows != robot.n or robot.prismatic.any():
+        raise InvalidParameter("kinematic table", f"for {rows} joints", f"for the {robot.n} joints of {robot.name}")
+    if _nearly_equal(table, nominal_dh(robot)):
+        return robot
+    nominal = _chain(robot)
+    # The table begins in the base; a URDF's first joint may be above it.
+    first = replace(robot.joints[0], placement=nominal[0] * _along_z(nominal[0].inverse().translation[2]))
+    table_chain = _chain(with_dh(replace(robot, joints=(first, *robot.joints[1:])), table))
+    placements, back = [], pin.SE3.Identity()
+    for i in range(robot.n):
+        here = back * table_chain[i]
+        slide = _along_z(float(here.rotation[:, 2] @ (nominal[i].translation - here.translation)))
+        anchor = slide * _about_z(_turn(slide.inverse() * table_chain[i + 1], nominal[i + 1]))
+        placements.append(here * anchor)
+        back = anchor.inverse()
+    joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, placements, strict=True))
+    arm = replace(robot, joints=joints, tool0=back * table_chain[-1], calibration=table)
+    worst = max(deviations(robot, arm), key=lambda found: max(found.distance / _MAX_DISTANCE, found.angle / _MAX_ANGLE))
+    if worst.distance > _MAX_DISTANCE or worst.angle > _MAX_ANGLE:
+        raise InvalidParameter(
+            "kinematic table",
+            f"{worst.distance * 1e3:.0f} mm and {np.degrees(worst.angle):.1f} degrees off at {worst.name}",
+            f"that of a {robot.title or robot.name}, within {_MAX_DISTANCE * 1e3:.0f} mm of the nominal one",
+        )
+    return arm
+
+
+def deviations(nominal: Robot, other: Robot) -> tuple[Deviation, ...]:
+    """How an arm differs from another of its model: for each joint, then tool0, relative to the previous joint."""
+    names = (*nominal.joint_names, "tool0")
+    differences = [one.inverse() * two for one, two in zip(_chain(nominal), _chain(other), strict=True)]
+    return tuple(
+        Deviation(name, float(np.linalg.norm(frame.translation)), float(np.linalg.norm(pin.log3(frame.rotation))))
+        for name, frame in zip(names, differences, strict=True)
+    )
+
+
+def _nearly_equal(table: DhTable, other: DhTable) -> bool:
+    return all(
+        np.allclose(getattr(table, row), getattr(other, row), rtol=0.0, atol=_SAME)
+        for row in ("theta", "a", "d", "alpha")
+    )
+
+
+def _chain(robot: Robot) -> list[pin.SE3]:
+    return [*(joint.placement for joint in robot.joints), robot.tool0]
+
+
+def _along_z(distance: float) -> pin.SE3:
+    return pin.SE3(np.eye(3), np.array([0.0, 0.0, distance]))
+
+
+def _about_z(angle: float) -> pin.SE3:
+    return pin.SE3(pin.utils.rotate("z", angle), np.zeros(3))
+
+
+def _turn(actual: pin.SE3, nominal: pin.SE3) -> float:
+    """The angle of a link about its joint's axis, from where the next axis is, rad.
+
+    Args:
+        actual, nominal: The next frame, as it is (anywhere on its axis) and as the nominal arm has it.
+    """
+    axis, nominal_axis = actual.rotation[:, 2], nominal.rotation[:, 2]
+    if np.hypot(*nominal_axis[:2]) > 0.5:
+        return _angle(nominal_axis, axis)
+    if np.hypot(*nominal.translation[:2]) > 1e-3:
+        # Nearly parallel axes: the point of the next one at the nominal height.
+        rise = (nominal.translation[2] - actual.translation[2]) / axis[2]
+        return _angle(nominal.translation, actual.translation + rise * axis)
+    turned = actual.rotation @ nominal.rotation.T
+    return float(np.arctan2(turned[1, 0] - turned[0, 1], turned[0, 0] + turned[1, 1]))
+
+
+def _angle(start: Array, end: Array) -> float:
+    """From one vector to another, both projected along z, rad."""
+    return float(np.arctan2(start[0] * end[1] - start[1] * end[0], start[:2] @ end[:2]))
 
 
 class _Table(msgspec.Struct):
@@ -29,11 +175,11 @@ class _Table(msgspec.Struct):
     d: list[float]
     alpha: list[float]
 
-    def checked(self, check: Checker, prefix: str = "") -> DhTable:
+    def checked(self, file: TomlFile, prefix: str = "") -> DhTable:
         rows = {name: getattr(self, name) for name in ("theta", "a", "d", "alpha")}
         for name, values in rows.items():
-            check.length(f"{prefix}{name}", values, _ROWS)
-            check.finite(f"{prefix}{name}", values)
+            file.check_length(f"{prefix}{name}", values, _ROWS)
+            file.check_finite(f"{prefix}{name}", values)
         return DhTable(**{name: tuple(values) for name, values in rows.items()})
 
 
@@ -55,18 +201,18 @@ class _Recorded(msgspec.Struct):
 
 
 def read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """The table of a calibration file and the controller's checksum over it (6; all ones where URSim told it).
+    """The table of a calibration file and the controller's checksum over it (6; all ones from URSim).
 
     Raises:
-        InputFileError: Names the line and the field at fault.
+        InputFileError: Names the wrong field.
     """
-    check = Checker(path, read_text(path))
-    data = decoded(check, _Calibration)
-    table = data.checked(check)
-    check.length("checksum", data.checksum, _ROWS)
+    file = TomlFile(path)
+    data = file.decode(_Calibration)
+    table = data.checked(file)
+    file.check_length("checksum", data.checksum, _ROWS)
     for i, word in enumerate(data.checksum):
         if not 0 <= word < 2**32:
-            check.refuse(f"checksum[{i}]", f"this must be a 32-bit number, not {word}")
+            file.refuse(f"checksum[{i}]", f"this must be a 32-bit number, not {word}")
     return table, tuple(data.checksum)
 
 
@@ -84,16 +230,16 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
         raise OutputDirectoryError(path.parent, f"{path.name}: {error.strerror or error}") from None
 
 
-def kinematics_of(robot: Robot, source: str | os.PathLike[str]) -> Robot:
+def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
     """The arm with the kinematics that `--kinematics` names.
 
     Args:
         robot: The nominal arm.
-        source: "nominal"; a calibration file; or a run (its directory or its settings.toml), for what it was made with.
+        source: "nominal"; a calibration file; or a run (its directory or its settings.toml), for the run's kinematics.
 
     Raises:
         InputFileError: The file cannot be read, or it is for another model.
-        InvalidParameter: The arm has other kinematics already.
+        InvalidParameter: The arm is calibrated already.
     """
     if source == "nominal":
         if robot.calibration is not None:
@@ -101,8 +247,7 @@ def kinematics_of(robot: Robot, source: str | os.PathLike[str]) -> Robot:
         return robot
     path = Path(source)
     path = path / "settings.toml" if path.is_dir() else path
-    text = read_text(path)
-    table = _recorded(path, text, robot) if _is_recorded(text) else read_calibration(path)[0]
+    table = _recorded(path, robot) if _is_recorded(read_text(path)) else read_calibration(path)[0]
     try:
         return robot if table is None else calibrated(robot, table)
     except InvalidParameter as error:
@@ -113,14 +258,14 @@ def _is_recorded(text: str) -> bool:
     try:
         return "kinematics" in msgspec.toml.decode(text)
     except msgspec.DecodeError:
-        # Read as a calibration, it is refused with the line at fault.
+        # `read_calibration` refuses it with the line.
         return False
 
 
-def _recorded(path: Path, text: str, robot: Robot) -> DhTable | None:
-    """The table in a run's settings.toml; None when it was made with nominal kinematics."""
-    check = Checker(path, text)
-    data = decoded(check, _Recorded)
+def _recorded(path: Path, robot: Robot) -> DhTable | None:
+    """The table in a run's settings.toml; None for nominal kinematics."""
+    file = TomlFile(path)
+    data = file.decode(_Recorded)
     if data.robot.name != robot.name:
-        check.refuse("robot.name", f"that run was made with a {data.robot.name}, and this one is for a {robot.name}")
-    return None if data.kinematics.dh is None else data.kinematics.dh.checked(check, "kinematics.dh.")
+        file.refuse("robot.name", f"that run is of a {data.robot.name}, this one is for a {robot.name}")
+    return None if data.kinematics.dh is None else data.kinematics.dh.checked(file, "kinematics.dh.")

@@ -1,7 +1,7 @@
-"""Clearance of a posture: link against link, and links against the floor and what else stands around the arm.
+"""Clearance of a posture: link against link, and links against the floor and other obstacles.
 
-Links are the capsules and cylinders of the robot's description. A sequence of postures is not tested one by one: while
-two bodies that were d apart have moved less than d against each other, they cannot touch.
+Links are the capsules and cylinders of the robot's description. A sequence of postures is not tested one by one: two
+bodies at a distance d cannot touch until they have moved by d relative to each other.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import pinocchio as pin
 
 from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
 from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
+from simbridge.robot.parts import Shape
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot, Shape
-from simbridge.robot.urdf_writer import axis_frame
+from simbridge.robot.robot import Robot
 
 TOOL = "the tool"
 TOOL_RADIUS = 0.01  # m
 FLOOR = "the floor"
-# Who owns a body: a link by its index, or one of these three.
+# The owner of a body: a link by its index, or one of these three.
 _FLOOR_OWNER, _ZONE_OWNER, _BASE_OWNER = -3, -2, -1
-# Kept from everything, m: the shapes follow the true surfaces to about this much.
+# Smallest allowed clearance, m: the shapes follow the true surfaces to about this much.
 MARGIN = 0.005
-# So many postures are compared with the last tested one at once.
+# Number of postures compared with the last tested one at once.
 _CHUNK = 256
 
 
@@ -45,10 +45,10 @@ class Clearance:
     zone: str | None = None
 
     @property
-    def words(self) -> str:
-        """Such as "link_1 would be 12 mm inside the floor (5 mm are kept)"."""
+    def description(self) -> str:
+        """Such as "link_1 would be 12 mm inside the floor (at least 5 mm are kept)"."""
         depth = f"{abs(self.distance) * 1e3:.0f} mm {'inside' if self.distance < 0.0 else 'from'}"
-        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} ({MARGIN * 1e3:.0f} mm are kept)"
+        return f"{self.bodies[0]} would be {depth} {self.bodies[1]} (at least {MARGIN * 1e3:.0f} mm are kept)"
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class _Body:
     """A solid shape, the floor, or a box or plane to keep out of.
 
     Attributes:
-        name: Of its link, or what people call it.
+        name: Of its link or obstacle, for messages.
         owner: Index of its link, or one of the three above.
         extent: The largest distance of its points from the origin of its joint, m.
         radius: The largest distance of its points from the axis of its joint, m.
@@ -71,14 +71,14 @@ class _Body:
 
 
 class CollisionModel:
-    """The solid shapes of an arm and its tool, among what stands around them.
+    """The solid shapes of an arm, its tool and the obstacles around them.
 
-    Neighbouring links are not tested against each other, nor are links that touch at the robot's own home: those
-    are built that way.
+    Neighbouring links are not tested against each other, nor are links that touch at the home of the robot's file:
+    those are meant to touch.
 
     Args:
         robot: The arm.
-        surroundings: Floor, boxes, planes and the tool's shape.
+        collision_scene: Floor, boxes, planes and the tool's shape.
     """
 
     def __init__(self, robot: Robot, collision_scene: CollisionScene = BARE_FLOOR) -> None:
@@ -108,7 +108,7 @@ class CollisionModel:
             self._add(_Body(f"the plane '{plane.name}'", _ZONE_OWNER, zone=plane.name), behind)
 
     def _add_tool(self, capsules: tuple[Capsule, ...]) -> None:
-        """A rod from the flange to the TCP stands for a tool whose shape is not known."""
+        """A rod from the flange to the TCP represents a tool of unknown shape."""
         tip = tuple(self.robot.tcp.translation.tolist())
         if not capsules and any(tip):
             capsules = (Capsule((0.0, 0.0, 0.0), tip, TOOL_RADIUS),)
@@ -124,7 +124,7 @@ class CollisionModel:
     def _add_shapes(self, name: str, owner: int, shapes: tuple[Shape, ...], frame: pin.SE3) -> None:
         for shape in shapes:
             if shape.solid:
-                middle, length = axis_frame(shape)
+                middle, length = shape.axis_frame()
                 ends = np.array([frame.act(np.array(end)) for end in (shape.start, shape.end)])
                 extent = float(np.linalg.norm(ends, axis=1).max()) + shape.radius
                 radius = float(np.linalg.norm(ends[:, :2], axis=1).max()) + shape.radius
@@ -132,28 +132,28 @@ class CollisionModel:
                 self._add(_Body(name, owner, extent, radius), kind(shape.radius, length), frame * middle)
 
     def _find_pairs(self) -> list[tuple[_Body, _Body]]:
-        """Add the pairs to test to the geometry; in each, the second body moves when seen from the first."""
+        """Add the pairs to test to the geometry; in each, the second body moves relative to the first."""
         for first, second in itertools.combinations(range(len(self._bodies)), 2):
             one, other = self._bodies[first].owner, self._bodies[second].owner
-            # The base and the first link stand on the floor; the base stands still.
+            # The base and the first link may touch the floor; the base never moves.
             if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
-        at_home = self._distances(self.robot.home if self.robot.built is None else self.robot.built)
+        at_home = self._distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
         kept = [
             pair
             for pair, distance in zip(found, at_home, strict=True)
-            if distance > MARGIN or not self._is_built(*(self._bodies[index] for index in pair))
+            if distance > MARGIN or not self._is_own(*(self._bodies[index] for index in pair))
         ]
         for first, second in kept:
             self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         return [(self._bodies[first], self._bodies[second]) for first, second in kept]
 
     @staticmethod
-    def _is_built(first: _Body, second: _Body) -> bool:
-        """Whether both belong to the arm as its maker built it; its tool and its surroundings do not."""
+    def _is_own(first: _Body, second: _Body) -> bool:
+        """Whether both are parts of the arm itself, not of its tool or of the obstacles."""
         return first.owner >= _BASE_OWNER and TOOL not in (first.name, second.name)
 
     def _distances(self, q: Array) -> Array:
@@ -170,7 +170,7 @@ class CollisionModel:
 
     @property
     def pairs(self) -> int:
-        """How many pairs of shapes are tested; zero for an arm without shapes."""
+        """Number of tested pairs of shapes; zero for an arm without shapes."""
         return len(self._pairs)
 
     def clearance(self, q: Array) -> Clearance | None:
@@ -181,7 +181,7 @@ class CollisionModel:
         """Refuse a sequence of postures (T, n) that comes closer than 5 mm to itself, the floor, a box or a plane.
 
         Returns:
-            The smallest clearance that was measured on the way (an upper bound of the smallest there is).
+            The smallest clearance measured (an upper bound of the smallest of the sequence).
 
         Raises:
             FloorCollision, KeepOutViolation, SelfCollision: Name the first sample, its time and the links.
@@ -201,16 +201,16 @@ class CollisionModel:
         return smallest
 
     def _levers(self, farthest: Array) -> Array:
-        """How far a unit of each joint can at most move a pair's bodies against each other (pairs, n), m.
+        """Upper bound of the relative motion of a pair's bodies per unit of each joint (pairs, n), m.
 
         Args:
-            farthest: The largest absolute position of each joint (n,): a slide lengthens what a turn before it moves.
+            farthest: Largest absolute position of each joint (n,): a slide lengthens the lever of the joints before it.
         """
         prismatic, n = self.robot.prismatic, self.robot.n
         slides = np.where(prismatic, farthest, 0.0)
-        # From each joint to the next: along the way, and away from the first one's axis.
+        # From each joint to the next: the distance, and its part perpendicular to the first one's axis.
         steps = np.linalg.norm(self.robot.placements[:n, :3, 3], axis=1) + slides
-        aside = np.linalg.norm(self.robot.placements[:n, :2, 3], axis=1) + slides
+        radial = np.linalg.norm(self.robot.placements[:n, :2, 3], axis=1) + slides
         levers = np.zeros((self.pairs, n))
         for row, (first, second) in zip(levers, self._pairs, strict=True):
             last = second.owner
@@ -220,12 +220,12 @@ class CollisionModel:
                 elif joint == last:
                     row[joint] = second.radius
                 else:
-                    row[joint] = aside[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
+                    row[joint] = radial[joint + 1] + steps[joint + 2 : last + 1].sum() + second.extent
         return levers
 
 
 def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> int:
-    """The first posture after `anchor` in which a pair may have come nearer by what is free (pairs,), m."""
+    """The first posture after `anchor` in which a pair may have approached by its free distance (pairs,), m."""
     for begin in range(anchor + 1, len(setpoints), _CHUNK):
         moved = np.abs(setpoints[begin : begin + _CHUNK] - setpoints[anchor]) @ levers.T
         near = ~(moved < free).all(axis=1)
@@ -236,10 +236,10 @@ def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> in
 
 def _refusal(found: Clearance, sample: int, time: float) -> PlanRefused:
     first, second = found.bodies
-    what = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.words}."
+    what = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}."
     if found.zone is not None:
         return KeepOutViolation(
-            f"{what} Move the trajectory away from it, begin from another posture (--home), or mend the cell file.",
+            f"{what} Move the trajectory away from it, begin from another posture (--home), or correct the cell file.",
             sample=sample,
             time=time,
             clearance=found.distance,

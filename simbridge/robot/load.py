@@ -1,4 +1,4 @@
-"""Find a robot by its name in robots/ or by the path of its TOML or URDF."""
+"""Load a robot by its name in robots/ or by the path of its TOML or URDF."""
 
 from __future__ import annotations
 
@@ -7,27 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from simbridge.errors import InputFileError, InvalidHome, InvalidParameter, UnknownName
+import numpy as np
+import pinocchio as pin
+
+from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
 from simbridge.resources import robot_files
+from simbridge.robot.parts import Joint, Link, Shape
+from simbridge.robot.pose import Array, read_only, snapped
 from simbridge.robot.robot import Robot
-
-
-def read_text(path: Path) -> str:
-    """The text of a file the user named.
-
-    Raises:
-        InputFileError: The file is missing, a directory, unreadable or not UTF-8.
-    """
-    try:
-        return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputFileError(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise InputFileError(path, "this is a directory, not a file") from None
-    except UnicodeDecodeError:
-        raise InputFileError(path, "this is not a text file (it is not UTF-8)") from None
-    except OSError as error:
-        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, read_robot_file, with_lengths
+from simbridge.robot.urdf_reader import read_urdf
 
 
 def load_robot(
@@ -37,20 +26,16 @@ def load_robot(
 
     Args:
         robot: A name in robots/ ("ur10"), or the path of a robot TOML or of a URDF.
-        home: Joint positions (n,) in rad from which plans start, instead of the robot's own. A URDF has none: there,
-            the middle of each joint's range is taken unless given.
-        lengths: Of the links of a planar arm (n,) in m, instead of the file's ("planar2r", "planar3r").
+        home: Joint positions (n,) in rad from which plans start, instead of the file's. A URDF has none: there, the
+            default is the middle of each joint's range.
+        lengths: Link lengths of a planar arm (n,) in m, instead of the file's ("planar2r", "planar3r").
 
     Raises:
         UnknownName: There is no robot of that name.
-        InputFileError: The file cannot be read, or a field of it is missing or wrong; names field and line.
+        InputFileError: The file cannot be read, or a field is missing or wrong; names the field.
         InvalidHome: `home` is not one position within the limits for each joint.
         InvalidParameter: `lengths` are given for an arm that is not planar, or are not one positive number a link.
     """
-    from simbridge.robot.checks import checked_home
-    from simbridge.robot.toml_reader import read_toml
-    from simbridge.robot.urdf_reader import read_urdf
-
     files = robot_files()
     text = os.fspath(robot)
     path = files.get(text) or Path(text)
@@ -58,15 +43,80 @@ def load_robot(
         arm = read_toml(path, lengths)
     elif path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
         if lengths is not None:
-            raise InvalidParameter("link lengths", list(lengths), "left out for a URDF: its links are what it says")
+            raise InvalidParameter("link lengths", list(lengths), "left out for a URDF, which defines its own links")
         arm = read_urdf(path)
     else:
-        raise UnknownName("robot", text, files, "An arm of your own is given by its path: ./arm.urdf or ./arm.toml.")
-    if home is None:
-        return arm
-    try:
-        chosen = checked_home(path, home, arm.position_min.tolist(), arm.position_max.tolist(), arm.joint_names)
-    except InputFileError as error:
-        # The file is not to blame for what was given beside it.
-        raise InvalidHome(arm.name, error.field or "home", error.reason) from None
-    return replace(arm, home=chosen, built=arm.home)
+        raise UnknownName("robot", text, files, "A custom arm is given by its path: ./arm.urdf or ./arm.toml.")
+    return arm if home is None else replace(arm, home=_checked_home(arm, home), file_home=arm.home)
+
+
+def _checked_home(arm: Robot, home: Sequence[float]) -> Array:
+    if len(home) != arm.n:
+        raise InvalidHome(arm.name, "home", f"{arm.n} joint positions are needed, but there are {len(home)}")
+    for i, (q, joint) in enumerate(zip(home, arm.joints, strict=True)):
+        if not (np.isfinite(q) and joint.position_min <= q <= joint.position_max):
+            range_ = f"{joint.position_min} to {joint.position_max}"
+            raise InvalidHome(arm.name, f"home[{i}]", f"{q} is outside of the range of {joint.name}, {range_}")
+    return read_only(home)
+
+
+def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
+    """Read one arm (see robots/README.md for the format).
+
+    Args:
+        path: The file.
+        lengths: Link lengths of a planar arm, m, instead of the file's.
+
+    Raises:
+        InputFileError: Names the wrong field.
+        InvalidParameter: The arm is not planar, or the lengths are not one positive number a link.
+    """
+    data = read_robot_file(path)
+    return _robot(path, data if lengths is None else with_lengths(data, lengths))
+
+
+def _shapes(shapes: Sequence[ShapeTable]) -> tuple[Shape, ...]:
+    return tuple(Shape(s.kind, s.start, s.end, s.radius, COLORS[s.color], s.solid) for s in shapes)
+
+
+def _robot(path: Path, data: RobotFile) -> Robot:
+    kinematics, limits = data.kinematics, data.limits
+    placement = pin.SE3(snapped(pin.rpy.rpyToMatrix(np.array(kinematics.base_rpy))), np.zeros(3))
+    joints, links = [], []
+    for i, (d, a, alpha) in enumerate(zip(kinematics.d, kinematics.a, kinematics.alpha, strict=True)):
+        joints.append(
+            Joint(
+                name=kinematics.joint_names[i],
+                kind="revolute",
+                placement=placement,
+                position_min=limits.position_min[i],
+                position_max=limits.position_max[i],
+                max_velocity=limits.velocity[i],
+                max_effort=limits.effort[i],
+            )
+        )
+        # Published masses and shapes are given where Rz(theta_i) Tz(d_i) leads: the link frame of the ROS descriptions.
+        link = data.links[i]
+        in_joint = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))
+        turn = snapped(pin.rpy.rpyToMatrix(np.array(link.inertia_rpy)))
+        body = pin.Inertia(link.mass, np.array(link.center_of_mass), turn @ link.inertia.matrix @ turn.T)
+        links.append(Link(link.name, in_joint, in_joint.act(body), _shapes(link.shapes)))
+        # T_i = Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i): all but the first factor is fixed.
+        twist = snapped(pin.utils.rotate("x", alpha))
+        placement = pin.SE3(twist, np.array([a, 0.0, d]))
+    return Robot(
+        name=path.stem,
+        title=data.title,
+        series=data.controller.series,
+        period=data.controller.period,
+        joints=tuple(joints),
+        links=tuple(links),
+        base_shapes=_shapes(data.base.shapes),
+        tool0=placement,
+        home=read_only(data.home),
+        max_velocity_jump=limits.velocity_jump,
+        max_acceleration=limits.acceleration,
+        max_tool_speed=limits.tool_speed,
+        task=data.task,
+        source=path.resolve(),
+    )

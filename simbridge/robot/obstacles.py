@@ -1,4 +1,4 @@
-"""What stands around an arm that it must not touch, and the shape of the tool that it carries."""
+"""Obstacles that an arm must not touch, and the shape of its tool."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 Vector = tuple[float, float, float]
-# Height in base_link, m, or that there is none.
+# Height in base_link, m, or no floor.
 Floor = float | Literal["none"]
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box that the arm keeps out of.
+    """A box that the arm must not enter.
 
     Attributes:
-        name: What it stands for ("table").
+        name: Such as "table".
         centre: In base_link, m.
         size: Full lengths of its edges, m.
         rotation: Of its edges in base_link, as a rotation vector, rad.
@@ -29,12 +29,12 @@ class Box:
 
 @dataclass(frozen=True)
 class Plane:
-    """A plane behind which the arm does not go.
+    """A plane that the arm must not cross.
 
     Attributes:
-        name: What it stands for ("wall").
+        name: Such as "wall".
         point: Any of its points, in base_link, m.
-        normal: The side on which the arm stays, in base_link; of any length.
+        normal: Towards the side of the arm, in base_link; of any length.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Capsule:
     """A part of the tool: everything within a radius of a line.
 
     Attributes:
-        start, end: Ends of the line in tool0, m; a ball where they are the same.
+        start, end: Ends of the line in tool0, m; a sphere if they are equal.
         radius: m.
     """
 
@@ -58,13 +58,13 @@ class Capsule:
 
 @dataclass(frozen=True)
 class CollisionScene:
-    """All of that, as the collision check takes it.
+    """The input of the collision check.
 
     Attributes:
-        floor: Height in base_link of the surface that the arm stands on, m; None for none. The base and the first link
-            may reach into it.
-        boxes, planes: No link may come near them but for the base, which never moves.
-        tool: In place of the thin rod from the flange to the TCP that stands for a tool of unknown shape.
+        floor: Height in base_link of the surface the arm is mounted on, m; None for no floor. The base and the first
+            link may reach into it.
+        boxes, planes: Checked against every link except the base, which never moves.
+        tool: Replaces the thin rod from the flange to the TCP that represents a tool of unknown shape.
     """
 
     floor: float | None = 0.0
@@ -73,5 +73,5 @@ class CollisionScene:
     tool: tuple[Capsule, ...] = ()
 
 
-# The plane of base_link's x and y as the floor, and nothing else.
+# Base_link's xy plane as the floor, and nothing else.
 BARE_FLOOR = CollisionScene()

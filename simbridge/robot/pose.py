@@ -25,11 +25,28 @@ IDENTITY = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
 IDENTITY.setflags(write=False)
 
 
+def read_only(values: ArrayLike) -> Array:
+    """A read-only copy as an array of doubles."""
+    array = np.array(values, dtype=float)
+    array.setflags(write=False)
+    return array
+
+
 def normalized(quaternions: ArrayLike) -> Array:
     """Unit quaternions (..., 4) in the given directions; those as good as doubles get are kept bit for bit."""
     q = np.asarray(quaternions, dtype=float)
     norm = np.linalg.norm(q, axis=-1, keepdims=True)
     return np.where(np.abs(norm - 1.0) <= ROUNDING, q, q / norm)
+
+
+def snapped(matrix: ArrayLike) -> Array:
+    """A rotation matrix whose entries within 1e-9 of 0 and +-1 are exactly 0 and +-1.
+
+    Angles of pi/2 and pi in a table are meant exactly, and a double cannot represent them.
+    """
+    entries = np.asarray(matrix, dtype=float)
+    nearest = np.round(entries)
+    return np.where(np.abs(entries - nearest) < 1e-9, nearest, entries)
 
 
 def multiply(a: ArrayLike, b: ArrayLike) -> Array:

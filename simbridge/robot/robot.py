@@ -1,103 +1,35 @@
 """The description of a serial arm: joints, links, limits, and where the tool is.
 
-A `Robot` is plain data. The compiled solvers read its chain, pinocchio's model and the URDF text that PyBullet loads
-are made from it: there is no second source that could disagree.
+A `Robot` is plain data. The compiled solvers read its chain; pinocchio's model and the URDF text that PyBullet loads
+are generated from it, so there is no second source that could disagree.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.pose import Array
-
-if TYPE_CHECKING:
-    from simbridge.robot.dh import DhTable
-
+from simbridge.robot.parts import DhTable, Joint, JointLimits, Link, Shape
+from simbridge.robot.pose import Array, read_only
+from simbridge.robot.urdf_text import urdf_text
 
 # m/s^2
 G = 9.81
-
-
-def _frozen(values: Iterable[float]) -> Array:
-    array = np.array(list(values), dtype=float)
-    array.setflags(write=False)
-    return array
 
 
 def _vector(name: str, values: ArrayLike) -> Array:
     vector = np.asarray(values, dtype=float)
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InvalidParameter(name, np.asarray(values).tolist(), "three finite numbers")
-    return _frozen(vector)
-
-
-@dataclass(frozen=True)
-class Shape:
-    """A capsule or a cylinder on a link.
-
-    Attributes:
-        kind: "capsule" (round ends beyond `start` and `end`) or "cylinder" (flat ends at them).
-        start, end: Ends of the axis (3,) in m, in the link's frame.
-        radius: In m.
-        color: Red, green, blue in 0..1.
-        solid: Whether it takes part in collision checks; a shape for the eye only is not solid.
-    """
-
-    kind: Literal["capsule", "cylinder"]
-    start: tuple[float, float, float]
-    end: tuple[float, float, float]
-    radius: float
-    color: tuple[float, float, float] = (0.75, 0.77, 0.80)
-    solid: bool = True
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A joint that turns about, or slides along, the z axis of its own frame.
-
-    Attributes:
-        name: As in the robot's TOML or URDF.
-        kind: "revolute" or "prismatic".
-        placement: Joint frame at position zero, in the frame of the joint before it (the first: in base_link).
-        position_min, position_max: rad or m; infinite for a continuous joint.
-        max_velocity: rad/s or m/s.
-        max_effort: N m or N.
-    """
-
-    name: str
-    kind: Literal["revolute", "prismatic"]
-    placement: pin.SE3
-    position_min: float
-    position_max: float
-    max_velocity: float
-    max_effort: float
-
-
-@dataclass(frozen=True)
-class Link:
-    """The body that follows a joint.
-
-    Attributes:
-        name: As in the robot's TOML or URDF.
-        placement: The link's frame in the joint's frame; `shapes` are given in the link's frame.
-        inertia: Mass (kg), centre of mass (m) and tensor (kg m^2), in the joint's frame.
-        shapes: What it looks like, and what the collision check sees.
-    """
-
-    name: str
-    placement: pin.SE3
-    inertia: pin.Inertia
-    shapes: tuple[Shape, ...] = ()
+    return read_only(vector)
 
 
 @dataclass(frozen=True)
@@ -106,25 +38,26 @@ class Robot:
 
     Attributes:
         name: Its name in robots/, or the stem of its file.
-        title: Its name for people.
+        title: Its name for display.
         series: The controller's series ("CB3", "e-Series"), or "" when unknown.
         period: The controller's control period, s.
         joints, links: n of each; `links[i]` follows `joints[i]`.
-        base_shapes: What stands still, in base_link.
+        base_shapes: Shapes of the base, in base_link.
         tool0: The flange, in the last joint's frame.
         tcp: The tool centre point, in tool0.
         payload: A point mass in kg that is part of the nominal model.
-        payload_cog: Where it is (3,) in tool0, m; None at the TCP.
-        gravity: Acceleration of free fall (3,) in base_link, m/s^2; not straight down where the arm hangs or leans.
+        payload_cog: Its centre of gravity (3,) in tool0, m; None: at the TCP.
+        gravity: Gravitational acceleration (3,) in base_link, m/s^2; not along -z where the arm hangs or is tilted.
         home: Joint positions (n,) in rad from which the first target of a plan is solved.
-        built: Joint positions (n,) in rad at which links that touch are built that way; home by default.
+        file_home: The home of the robot's file (n,), rad, where another one is used; None: `home`. Links that touch
+            there are meant to touch.
         max_velocity_jump: Largest change of a joint's velocity between two periods, rad/s (ours, not UR's).
-        max_acceleration: What the limiter plans with, rad/s^2 (ours: UR publishes no such limit).
+        max_acceleration: Limit used by the limiter, rad/s^2 (ours: UR publishes no such limit).
         max_tool_speed: Largest speed of the TCP, m/s.
-        task: How much of a target the arm is asked to attain: "pose", "axis" (the position, and where the tool's z axis
-            points) or "position".
+        task: Which part of a target the arm attains: "pose", "axis" (position, and direction of the tool's z axis) or
+            "position".
         source: The file it was read from.
-        calibration: The table of this very arm that its chain is made of; None for the file's own chain.
+        calibration: This arm's own Denavit-Hartenberg table, from which its chain was made; None for the file's chain.
     """
 
     name: str
@@ -139,11 +72,11 @@ class Robot:
     max_velocity_jump: float = 1.0
     max_acceleration: float = 20.0
     max_tool_speed: float = 1.0
-    built: Array | None = None
+    file_home: Array | None = None
     tcp: pin.SE3 = field(default_factory=pin.SE3.Identity)
     payload: float = 0.0
     payload_cog: Array | None = None
-    gravity: Array = field(default_factory=lambda: _frozen((0.0, 0.0, -G)))
+    gravity: Array = field(default_factory=lambda: read_only((0.0, 0.0, -G)))
     task: Literal["pose", "axis", "position"] = "pose"
     source: Path | None = None
     calibration: DhTable | None = None
@@ -160,22 +93,22 @@ class Robot:
     @cached_property
     def position_min(self) -> Array:
         """Lower joint limits (n,), rad."""
-        return _frozen(joint.position_min for joint in self.joints)
+        return read_only([joint.position_min for joint in self.joints])
 
     @cached_property
     def position_max(self) -> Array:
         """Upper joint limits (n,), rad."""
-        return _frozen(joint.position_max for joint in self.joints)
+        return read_only([joint.position_max for joint in self.joints])
 
     @cached_property
     def max_velocity(self) -> Array:
         """Joint velocity limits (n,), rad/s."""
-        return _frozen(joint.max_velocity for joint in self.joints)
+        return read_only([joint.max_velocity for joint in self.joints])
 
     @cached_property
     def max_effort(self) -> Array:
         """Joint torque limits (n,), N m."""
-        return _frozen(joint.max_effort for joint in self.joints)
+        return read_only([joint.max_effort for joint in self.joints])
 
     @cached_property
     def placements(self) -> Array:
@@ -215,16 +148,33 @@ class Robot:
     @cached_property
     def model(self) -> pin.Model:
         """The pinocchio model with frames base_link, every link, tool0 and tcp."""
-        from simbridge.robot.model import pinocchio_model
-
-        return pinocchio_model(self)
+        # Built joint by joint: no text, no rounding and no parser between the data and the model.
+        model = pin.Model()
+        model.name = self.name
+        model.gravity = pin.Motion(self.gravity, np.zeros(3))
+        parent, frame = 0, model.addFrame(pin.Frame("base_link", 0, 0, pin.SE3.Identity(), pin.FrameType.BODY))
+        for joint, link, inertia in zip(self.joints, self.links, self.link_inertias, strict=True):
+            kind = pin.JointModelPZ() if joint.kind == "prismatic" else pin.JointModelRZ()
+            parent = model.addJoint(parent, kind, joint.placement, joint.name)
+            q, v = model.idx_qs[parent], model.idx_vs[parent]
+            model.lowerPositionLimit[q] = joint.position_min
+            model.upperPositionLimit[q] = joint.position_max
+            model.upperVelocityLimit[v] = joint.max_velocity
+            model.lowerVelocityLimit[v] = -joint.max_velocity
+            model.upperEffortLimit[v] = joint.max_effort
+            model.lowerEffortLimit[v] = -joint.max_effort
+            frame = model.addJointFrame(parent, frame)
+            model.appendBodyToJoint(parent, inertia, pin.SE3.Identity())
+            frame = model.addBodyFrame(link.name, parent, link.placement, frame)
+        model.addFrame(pin.Frame("tool0", parent, frame, self.tool0, pin.FrameType.OP_FRAME))
+        model.addFrame(pin.Frame("tcp", parent, frame, self.tool0 * self.tcp, pin.FrameType.OP_FRAME))
+        return model
 
     @cached_property
     def urdf(self) -> str:
         """URDF text of the same arm, for PyBullet and viewers."""
-        from simbridge.robot.urdf_writer import urdf_text
-
-        return urdf_text(self)
+        tcp = self.tool0 * self.tcp
+        return urdf_text(self.name, self.base_shapes, self.joints, self.links, self.link_inertias, self.tool0, tcp)
 
     @cached_property
     def link_inertias(self) -> tuple[pin.Inertia, ...]:
@@ -240,19 +190,48 @@ class Robot:
         return replace(self, tcp=tcp)
 
     def with_payload(self, mass: float, cog: ArrayLike | None = None) -> Robot:
-        """The same arm carrying `mass` kg, known to its model.
+        """The same arm with a payload of `mass` kg in its model.
 
         Args:
             mass: kg.
-            cog: Where it is (3,) in tool0, m; at the TCP by default.
+            cog: Its centre of gravity (3,) in tool0, m; at the TCP by default.
 
         Raises:
-            InvalidParameter: A mass that is negative, or something that is not finite.
+            InvalidParameter: The mass is negative, or a number is not finite.
         """
         if not (np.isfinite(mass) and mass >= 0.0):
             raise InvalidParameter("payload", mass, "a mass in kg, not negative")
         return replace(self, payload=float(mass), payload_cog=None if cog is None else _vector("payload's centre", cog))
 
     def with_gravity(self, gravity: ArrayLike) -> Robot:
-        """The same arm under another acceleration of free fall (3,) in base_link, m/s^2; its kinematics stay."""
+        """The same arm under another gravitational acceleration (3,) in base_link, m/s^2; same kinematics."""
         return replace(self, gravity=_vector("gravity", gravity))
+
+    def with_limits(self, limits: JointLimits) -> Robot:
+        """The same arm within its own limits and the controller's: the narrower of each.
+
+        Raises:
+            InvalidParameter: The limits are for another number of joints, leave a joint no range or no speed, or
+                exclude the robot's home; names the joint.
+        """
+        if len(limits.position_min) != self.n:
+            raise InvalidParameter("limits", f"{len(limits.position_min)} joints", f"for {self.n} joints")
+        joints = []
+        for i, joint in enumerate(self.joints):
+            low = max(joint.position_min, float(limits.position_min[i]))
+            high = min(joint.position_max, float(limits.position_max[i]))
+            velocity = min(joint.max_velocity, float(limits.max_velocity[i]))
+            if not low <= self.home[i] <= high or not low < high:
+                raise InvalidParameter(
+                    f"controller's range of {joint.name}",
+                    f"{limits.position_min[i]:.4g} to {limits.position_max[i]:.4g} rad",
+                    f"a range that contains home, {self.home[i]:.4g} rad: choose another home (--home), or widen the "
+                    "range at the pendant",
+                )
+            if not velocity > 0.0:
+                raise InvalidParameter(f"controller's speed limit of {joint.name}", f"{velocity:g} rad/s", "above 0")
+            joints.append(replace(joint, position_min=low, position_max=high, max_velocity=velocity))
+        acceleration = float(min(self.max_acceleration, *limits.max_acceleration))
+        if not acceleration > 0.0:
+            raise InvalidParameter("controller's acceleration limit", f"{acceleration:g} rad/s^2", "above 0")
+        return replace(self, joints=tuple(joints), max_acceleration=acceleration)

@@ -1,8 +1,8 @@
-"""Read a serial arm from a user's URDF; every complaint names the element and its line.
+"""Read a serial arm from a user's URDF; every error names the element and its line.
 
-The chain runs from the link base_link (else the root) to the link tool0 (else the only end). Links that hang on by
-fixed joints add their mass and shapes to the link they hang on. Meshes are not read: they show in no picture and take
-part in no collision check; boxes count as the capsule that encloses them.
+The chain runs from the link base_link (else the root) to the link tool0 (else the only end). Links attached by fixed
+joints add their mass and shapes to their parent. Meshes are not read: they are not drawn and take no part in collision
+checks; a box becomes the capsule that encloses it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot.checks import RESERVED, checked_home, inertia_fault, tensor
-from simbridge.robot.robot import Joint, Link, Robot, Shape
-from simbridge.robot.urdf_tree import Tree, axis_frame, child, movable, origin, read_tree
-from simbridge.robot.urdf_xml import Element, read_xml
+from simbridge.robot.input_file import RESERVED
+from simbridge.robot.parts import Joint, Link, Shape
+from simbridge.robot.pose import read_only
+from simbridge.robot.robot import Robot
+from simbridge.robot.robot_file import inertia_fault, inertia_tensor
+from simbridge.robot.urdf_tree import Element, Tree, axis_frame, child, movable, origin, read_tree, read_xml
 
-# A URDF names no controller: the longest common control period of UR's arms, overridden by --period.
+# A URDF has no control period: the longest one of UR's arms, overridden by --period.
 DEFAULT_PERIOD = 0.008
 
 
@@ -44,7 +46,7 @@ def read_urdf(path: Path) -> Robot:
     links: list[Link] = []
     before = _fixed(chain, None, moving[0])
     for element, following in zip(moving, [*moving[1:], None], strict=True):
-        # Every joint's axis is z here: the link's frame may be turned against its joint's.
+        # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
         to_z = axis_frame(_axis(element))
         joints.append(_joint(element, before * origin(element) * to_z))
         frame = to_z.inverse()
@@ -64,13 +66,13 @@ def read_urdf(path: Path) -> Robot:
         links=tuple(links),
         base_shapes=base_shapes,
         tool0=before,
-        home=checked_home(path, home, low, high, [joint.name for joint in joints]),
+        home=read_only(home),
         source=path.resolve(),
     )
 
 
 def _name(link: str, tree: Tree) -> str:
-    # The arm's own frames are tool0 and tcp; a body of such a name becomes another.
+    # tool0 and tcp are frames of the arm; a body of such a name is renamed.
     while link in RESERVED:
         link += "_link"
         while link in tree.links:
@@ -79,7 +81,7 @@ def _name(link: str, tree: Tree) -> str:
 
 
 def _fixed(chain: list[Element], after: Element | None, until: Element | None) -> pin.SE3:
-    """Where the fixed joints lead that stand in the chain between two movable ones."""
+    """The product of the fixed joints between two movable ones of the chain."""
     begin = 0 if after is None else chain.index(after) + 1
     end = len(chain) if until is None else chain.index(until)
     placement = pin.SE3.Identity()
@@ -99,9 +101,9 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
     if kind not in {"revolute", "continuous", "prismatic"}:
         element.refuse(f"a joint of type '{kind}'; known are revolute, continuous, prismatic and fixed", "type")
     if element.first("mimic") is not None:
-        element.refuse("a joint that mimics another; simbridge knows serial arms only", "mimic")
+        element.refuse("a joint that mimics another; simbridge supports serial arms only", "mimic")
     if name in RESERVED:
-        element.refuse(f"the name '{name}' is taken: every arm has it already")
+        element.refuse(f"the name '{name}' is reserved: every arm has it already")
     limit = element.need(
         "limit", "with velocity and effort" if kind == "continuous" else "with its range, velocity and effort"
     )
@@ -110,7 +112,7 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
         limit.refuse(f"the lower limit {low} of joint '{name}' is not below its upper limit {high}", "lower")
     for bound in ("velocity", "effort"):
         if limit.number(bound) <= 0.0:
-            limit.refuse(f"a limit of {limit.number(bound)} lets the joint '{name}' never move", bound)
+            limit.refuse(f"a limit of {limit.number(bound)} does not let the joint '{name}' move", bound)
     return Joint(
         name=name,
         kind="prismatic" if kind == "prismatic" else "revolute",
@@ -123,10 +125,10 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
 
 
 def _body(tree: Tree, link: str, following: Element | None) -> tuple[pin.Inertia, tuple[Shape, ...]]:
-    """Inertia and shapes, in the link's frame, of all that moves as one with a link."""
+    """Inertia and shapes, in the link's frame, of a link and all that is fixed to it."""
     inertia = pin.Inertia.Zero()
     shapes: list[Shape] = []
-    for element, placement in tree.hanging(link, following):
+    for element, placement in tree.attached(link, following):
         inertia += placement.act(_inertia(element))
         shapes += _shapes(element, placement)
     return inertia, tuple(shapes)
@@ -140,7 +142,7 @@ def _inertia(link: Element) -> pin.Inertia:
     if mass < 0.0:
         inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
     given = inertial.need("inertia")
-    matrix = tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
+    matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
     fault = inertia_fault(matrix)
     if fault:
         given.refuse(fault)
@@ -153,7 +155,7 @@ def _shapes(link: Element, placement: pin.SE3) -> Iterator[Shape]:
         at = placement * origin(element)
         geometry = element.need("geometry")
         if not geometry.children:
-            geometry.refuse("it holds no shape")
+            geometry.refuse("it contains no shape")
         for shape in geometry.children:
             if shape.tag != "mesh":
                 kind, axis, radius = _measures(shape)

@@ -1,15 +1,111 @@
-"""The links and joints of a URDF, and the chain of joints that is the arm."""
+"""A URDF's XML elements with their lines, its links and joints, and the chain of joints that is the arm."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import xml.parsers.expat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
-from simbridge.robot.checks import snapped
-from simbridge.robot.urdf_xml import Element
+from simbridge.errors import InputFileError
+from simbridge.robot.input_file import read_text
+from simbridge.robot.pose import snapped
+
+
+@dataclass(eq=False)
+class Element:
+    """An XML element.
+
+    Attributes:
+        path: The file it is in.
+        tag: Its name.
+        attributes: As written.
+        line: Where its start tag begins, from 1.
+        children: The elements in it, in order.
+    """
+
+    path: Path
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+
+    def refuse(self, reason: str, name: str = "") -> NoReturn:
+        """Refuse the element, or its attribute or child `name`."""
+        owner = self.attributes.get("name", "")
+        where = f"<{self.tag}{f' name={owner!r}' if owner else ''}>" + (f" {name}" if name else "")
+        raise InputFileError(self.path, reason, line=self.line, field=where)
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """The children of that name."""
+        return (child for child in self.children if child.tag == tag)
+
+    def first(self, tag: str) -> Element | None:
+        """The first child of that name."""
+        return next(self.all(tag), None)
+
+    def need(self, tag: str, purpose: str = "") -> Element:
+        """The first child of that name, which is required."""
+        return self.first(tag) or self.refuse(f"<{tag}> is missing{f', {purpose}' if purpose else ''}")
+
+    def text(self, name: str) -> str:
+        """An attribute, which is required and must not be empty."""
+        value = self.attributes.get(name)
+        if value is None:
+            self.refuse("this attribute is missing", name)
+        return value if value.strip() else self.refuse("this attribute is empty", name)
+
+    def numbers(self, name: str, count: int, default: Sequence[float] | None = None) -> NDArray[np.float64]:
+        """An attribute of `count` finite numbers."""
+        if name not in self.attributes and default is not None:
+            return np.array(default, dtype=float)
+        text = self.text(name)
+        try:
+            values = np.array([float(word) for word in text.split()])
+        except ValueError:
+            values = np.array([])
+        if len(values) != count or not np.all(np.isfinite(values)):
+            self.refuse(f"'{text}' is not {f'{count} finite numbers' if count > 1 else 'a finite number'}", name)
+        return values
+
+    def number(self, name: str) -> float:
+        """An attribute of one finite number."""
+        return float(self.numbers(name, 1)[0])
+
+    def positive(self, name: str) -> float:
+        """An attribute of one positive number."""
+        value = self.number(name)
+        return value if value > 0.0 else self.refuse(f"this must be positive, not {value}", name)
+
+
+def read_xml(path: Path) -> Element:
+    """The root element of an XML file.
+
+    Raises:
+        InputFileError: It cannot be read or is not well-formed; names the line.
+    """
+    parser = xml.parsers.expat.ParserCreate()
+    top = Element(path, "", {}, 0)
+    stack = [top]
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        element = Element(path, tag, attributes, parser.CurrentLineNumber)
+        stack[-1].children.append(element)
+        stack.append(element)
+
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _tag: stack.pop()
+    try:
+        parser.Parse(read_text(path), True)
+    except xml.parsers.expat.ExpatError as error:
+        reason = xml.parsers.expat.ErrorString(error.code)
+        raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
+    return top.children[0]
 
 
 def origin(element: Element) -> pin.SE3:
@@ -31,13 +127,13 @@ def child(joint: Element) -> str:
 
 @dataclass(frozen=True)
 class Tree:
-    """A URDF whose joints join its links into one tree.
+    """A URDF whose joints connect its links to one tree.
 
     Attributes:
         robot: The <robot> element.
         links: By name.
-        below: The joints that hang on each link.
-        above: The joint on which each link hangs; the root hangs on none.
+        below: The joints whose parent is each link.
+        above: The joint whose child is each link; the root has none.
     """
 
     robot: Element
@@ -48,14 +144,14 @@ class Tree:
     def chain(self) -> tuple[str, list[Element]]:
         """The name of the base link (base_link, else the root) and the joints from there to the tool.
 
-        The tool is the link tool0, else the only link on which nothing hangs.
+        The tool is the link tool0, else the only link without children.
         """
         base = "base_link" if "base_link" in self.links else next(name for name in self.links if name not in self.above)
         tip = "tool0" if "tool0" in self.links else self._only_end()
-        joints = self._way_up(tip, base)
+        joints = self._path_to(tip, base)
         if joints is None:
             self.robot.refuse(f"no chain of joints leads from '{base}' to '{tip}'")
-        for joint in self._way_up(base, None) or []:
+        for joint in self._path_to(base, None) or []:
             if movable(joint):
                 joint.refuse("a movable joint before base_link, where the arm begins. Make it fixed", "type")
         return base, joints
@@ -64,13 +160,13 @@ class Tree:
         ends = [name for name in self.links if not self.below[name]]
         if len(ends) > 1:
             self.robot.refuse(
-                f"the tool cannot be told: the chain ends in {len(ends)} places ({', '.join(ends)}); "
-                "name the tool's link tool0, or add a link tool0 by a fixed joint"
+                f"it is not clear where the tool is: the chain ends in {len(ends)} places ({', '.join(ends)}); "
+                "name the tool's link tool0, or attach a link tool0 by a fixed joint"
             )
         return ends[0]
 
-    def _way_up(self, link: str, end: str | None) -> list[Element] | None:
-        """The joints from `end` (None: from the root) down to a link; None when `end` is not above it."""
+    def _path_to(self, link: str, end: str | None) -> list[Element] | None:
+        """The joints from `end` (None: from the root) down to a link; None if `end` is not an ancestor of it."""
         joints: list[Element] = []
         while link != end:
             if link not in self.above:
@@ -79,12 +175,12 @@ class Tree:
             link = joints[0].need("parent").text("link")
         return joints
 
-    def hanging(self, link: str, skip: Element | None) -> Iterator[tuple[Element, pin.SE3]]:
-        """A link and all that hangs on it by fixed joints, each with its placement in the link's frame.
+    def attached(self, link: str, skip: Element | None) -> Iterator[tuple[Element, pin.SE3]]:
+        """A link and all links attached to it by fixed joints, each with its placement in the link's frame.
 
         Args:
             link: Its name.
-            skip: The chain's next movable joint: what follows it moves by itself.
+            skip: The chain's next movable joint, behind which the next link of the arm begins.
         """
         yield self.links[link], pin.SE3.Identity()
         for joint in self.below[link]:
@@ -92,9 +188,9 @@ class Tree:
                 continue
             if movable(joint):
                 joint.refuse(
-                    "a movable joint beside the chain; simbridge knows serial arms only. Make it fixed", "type"
+                    "a movable joint outside of the chain; simbridge supports serial arms only. Make it fixed", "type"
                 )
-            for further, placement in self.hanging(child(joint), skip):
+            for further, placement in self.attached(child(joint), skip):
                 yield further, origin(joint) * placement
 
 
@@ -102,7 +198,7 @@ def read_tree(robot: Element) -> Tree:
     """Find every link and joint of a <robot>.
 
     Raises:
-        InputFileError: A name is missing or given twice, a joint joins what is not there, or the whole is no tree.
+        InputFileError: A name is missing or used twice, a joint names a missing link, or the whole is not a tree.
     """
     links: dict[str, Element] = {}
     for link in robot.all("link"):
@@ -122,7 +218,9 @@ def read_tree(robot: Element) -> Tree:
             if name not in links:
                 joint.refuse(f"there is no link '{name}'")
         if child(joint) in tree.above:
-            joint.refuse(f"link '{child(joint)}' already hangs on joint '{tree.above[child(joint)].text('name')}'")
+            joint.refuse(
+                f"link '{child(joint)}' is already the child of joint '{tree.above[child(joint)].text('name')}'"
+            )
         tree.above[child(joint)] = joint
         tree.below[parent].append(joint)
     _one_root(tree)
@@ -133,20 +231,20 @@ def _one_root(tree: Tree) -> None:
     roots = [name for name in tree.links if name not in tree.above]
     if len(roots) > 1:
         tree.links[roots[1]].refuse(
-            f"nothing joins it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
+            f"no joint connects it to '{roots[0]}': there are {len(roots)} roots, {', '.join(roots)}"
         )
     reached = list(roots)
     for link in reached:
         reached += [child(joint) for joint in tree.below[link]]
     loop = next((name for name in tree.links if name not in reached), None)
     if loop is not None:
-        tree.above[loop].refuse(f"link '{loop}' hangs on itself: the joints form a loop")
+        tree.above[loop].refuse(f"link '{loop}' is its own ancestor: the joints form a loop")
 
 
 def axis_frame(axis: np.ndarray) -> pin.SE3:
     """A frame whose z axis is the given direction (3,); its signed permutations of x, y, z are exact."""
     z = axis / np.linalg.norm(axis)
-    aside = np.array([0.0, 1.0, 0.0]) if abs(z[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
-    x = np.cross(aside, z)
+    helper = np.array([0.0, 1.0, 0.0]) if abs(z[1]) < 0.9 else np.array([0.0, 0.0, 1.0])
+    x = np.cross(helper, z)
     x /= np.linalg.norm(x)
     return pin.SE3(np.stack([x, np.cross(z, x), z], axis=1), np.zeros(3))

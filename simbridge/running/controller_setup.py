@@ -11,9 +11,8 @@ from simbridge.backends import preflight
 from simbridge.backends.controller import PROFILES, ControllerSettings
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.dh import DhTable
-from simbridge.robot.limits import with_limits
+from simbridge.robot.calibration import calibrated
+from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import ConnectionLost, ModelMismatch, RegistersInUse
@@ -89,7 +88,7 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
     if facts.arm.limits is None:
         warnings.warn("The controller tells no joint limits; those of the model are used.", stacklevel=2)
         return arm
-    return with_limits(arm, facts.arm.limits)
+    return arm.with_limits(facts.arm.limits)
 
 
 def _told_already(options: Options) -> bool:

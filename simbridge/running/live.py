@@ -132,7 +132,7 @@ class LiveArm:
         self._refused = True
         self._end_stream()
         raise GuardViolation(
-            f"A setpoint was refused and the arm stopped: {found.words}.",
+            f"A setpoint was refused and the arm stopped: {found.description}.",
             rule="collision",
             value=found.distance,
             limit=MARGIN,

@@ -11,8 +11,9 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.backend import Backend
-from simbridge.robot.cell_writer import cell_values
-from simbridge.robot.robot import Robot, Shape
+from simbridge.robot.cell_file import cell_values
+from simbridge.robot.parts import Shape
+from simbridge.robot.robot import Robot
 from simbridge.ur.facts import ControllerFacts
 
 if TYPE_CHECKING:

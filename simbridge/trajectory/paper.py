@@ -78,5 +78,5 @@ def span(robot: Robot) -> float:
 
 def _flange_at_home(robot: Robot) -> Array:
     """Of the arm's own home (3,), whichever home and tool the run is given."""
-    own = robot.home if robot.built is None else robot.built
+    own = robot.home if robot.file_home is None else robot.file_home
     return tool_path(robot.with_tcp(pin.SE3.Identity()), own[None])[0, :3]

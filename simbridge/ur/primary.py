@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.robot.dh import DhTable
-from simbridge.robot.limits import JointLimits
+from simbridge.robot.parts import DhTable, JointLimits
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary_packages import (

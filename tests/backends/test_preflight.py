@@ -11,8 +11,8 @@ import pytest
 
 from simbridge.backends import preflight
 from simbridge.robot import load_robot
+from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.cell import Cell
-from simbridge.robot.dh import nominal_dh
 from simbridge.ur.errors import (
     ArmNotReady,
     EmergencyStop,

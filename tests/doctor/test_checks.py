@@ -12,9 +12,8 @@ import pytest
 from simbridge.doctor import arm, computer, controller, installation, network
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import read_calibration
+from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
 from simbridge.robot.cell import Cell
-from simbridge.robot.dh import nominal_dh, with_dh
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.primary import ArmDescription

@@ -20,7 +20,7 @@ from simbridge.doctor.show import show
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
-from simbridge.robot.cell_reader import load_cell
+from simbridge.robot.cell_file import load_cell
 from tests.ur.registers import take
 
 HOST, NOBODY = "127.0.0.88", "127.0.0.89"

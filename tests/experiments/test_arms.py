@@ -58,14 +58,14 @@ def test_on_the_arms_of_robots_everything_is_laid_out_as_in_the_paper(name):
     chosen = arm(InterpolationParameters(robot=name))
     size, place = paper_size(chosen.robot), layout(chosen.robot)
     assert (chosen.notes, place.note, step_target(chosen.robot)[1]) == ((), "", "")
-    assert chosen.robot.built is None
+    assert chosen.robot.file_home is None
     assert (place.scale, *place.centre) == (size.scale, *size.centre)
 
 
 def test_an_upright_arm_begins_in_another_posture_and_gets_around_a_square_worth_the_name():
     chosen = arm(InterpolationParameters(robot=SEVEN))
     robot, place = chosen.robot, layout(chosen.robot)
-    assert dexterity(robot, robot.built[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
+    assert dexterity(robot, robot.file_home[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
     assert "--home" in chosen.notes[0]
     assert place.side > 0.1
     assert_within_reach(robot, place)

@@ -20,8 +20,7 @@ from simbridge.errors import InvalidParameter, NoClosedForm
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot, pose
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.calibration import read_calibration
+from simbridge.robot.calibration import calibrated, read_calibration
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from simbridge import ForwardDynamics, load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.robot.calibrated import calibrated, deviations
-from simbridge.robot.calibration import read_calibration
-from simbridge.robot.dh import DhTable, nominal_dh, with_dh
+from simbridge.robot.calibration import calibrated, deviations, nominal_dh, read_calibration, with_dh
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.parts import DhTable
 
 DATA = Path(__file__).parents[1] / "data"
 PUBLISHED, _ = read_calibration(DATA / "ur10e_calibration.toml")

@@ -17,10 +17,9 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.export import export_tum
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.calibration import kinematics_of, read_calibration, write_calibration
-from simbridge.robot.dh import DhTable, nominal_dh
+from simbridge.robot.calibration import calibrated, nominal_dh, read_calibration, with_kinematics, write_calibration
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.parts import DhTable
 from simbridge.trajectory.files import read_trajectory
 from tests.robot.test_calibrated import dh_product
 
@@ -69,7 +68,7 @@ def test_a_faulty_calibration_is_refused_with_line_and_field(tmp_path, ur10e, ol
     path = tmp_path / "arm.toml"
     path.write_text(FILE.read_text().replace(old, new))
     with pytest.raises(InputFileError) as caught:
-        kinematics_of(ur10e, path)
+        with_kinematics(ur10e, path)
     assert (caught.value.path, caught.value.field) == (path, field)
     assert words in caught.value.reason
     assert line is None or caught.value.line == line
@@ -82,26 +81,26 @@ def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> No
 
 def test_what_ursim_tells_is_read_and_gives_the_nominal_arm(tmp_path, ur10e) -> None:
     write_calibration(tmp_path / "ursim.toml", nominal_dh(ur10e), (0xFFFFFFFF,) * 6)
-    assert kinematics_of(ur10e, tmp_path / "ursim.toml") is ur10e
+    assert with_kinematics(ur10e, tmp_path / "ursim.toml") is ur10e
 
 
 def test_nominal_kinematics_are_the_robots_own(ur10e) -> None:
-    assert kinematics_of(ur10e, "nominal") is ur10e
+    assert with_kinematics(ur10e, "nominal") is ur10e
     with pytest.raises(InvalidParameter, match="calibrated already"):
-        kinematics_of(kinematics_of(ur10e, FILE), "nominal")
+        with_kinematics(with_kinematics(ur10e, FILE), "nominal")
 
 
 def test_another_models_calibration_is_refused_with_its_file() -> None:
     with pytest.raises(InputFileError, match="shoulder_lift_joint") as caught:
-        kinematics_of(load_robot("ur10"), FILE)
+        with_kinematics(load_robot("ur10"), FILE)
     assert caught.value.path == FILE
 
 
 def test_a_file_that_is_not_there_is_named(ur10e, tmp_path) -> None:
     with pytest.raises(InputFileError, match="there is no such file"):
-        kinematics_of(ur10e, tmp_path / "arm.toml")
+        with_kinematics(ur10e, tmp_path / "arm.toml")
     with pytest.raises(InputFileError, match=r"settings\.toml: there is no such file"):
-        kinematics_of(ur10e, tmp_path)
+        with_kinematics(ur10e, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -149,10 +148,10 @@ def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> 
 
 def test_the_settings_hold_the_table_to_the_last_bit(calibrated_run, ur10e) -> None:
     table, _ = read_calibration(FILE)
-    arm = kinematics_of(ur10e, calibrated_run)
+    arm = with_kinematics(ur10e, calibrated_run)
     assert arm.calibration == table
     assert arm.checksum == calibrated(ur10e, table).checksum
-    assert kinematics_of(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
+    assert with_kinematics(ur10e, calibrated_run / "settings.toml").checksum == arm.checksum
     assert "of this very arm" in (calibrated_run / "report.html").read_text(encoding="utf-8")
 
 
@@ -176,9 +175,9 @@ def test_the_command_that_repeats_the_run_names_its_kinematics(calibrated_run) -
 def test_a_nominal_run_gives_nominal_kinematics_for_its_own_model_only(ran, ur10e) -> None:
     status, out = ran("--kinematics", "nominal")
     assert status == 0
-    assert kinematics_of(ur10e, out) is ur10e
-    with pytest.raises(InputFileError, match="made with a ur10e, and this one is for a ur10") as caught:
-        kinematics_of(load_robot("ur10"), out)
+    assert with_kinematics(ur10e, out) is ur10e
+    with pytest.raises(InputFileError, match="that run is of a ur10e, this one is for a ur10") as caught:
+        with_kinematics(load_robot("ur10"), out)
     assert caught.value.field == "robot.name"
 
 

@@ -1,4 +1,4 @@
-"""A cell file is read strictly: whatever is wrong is named with its file, line and field."""
+"""A cell file is read strictly: an error names the file, the field and, where known, the line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from simbridge.errors import InputFileError
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_reader import load_cell
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.obstacles import Box, Capsule, Plane
 
 BOX = "[[keep_out_boxes]]\nname = 'a'\ncentre = [0, 0, 0]\nsize = [1, 1, 1]\n"
@@ -65,11 +65,11 @@ def test_every_field_arrives(read):
         ("calibration = 'nowhere.toml'", 1, "calibration", "there is no file"),
         (BOX.replace("size = [1, 1, 1]", "size = [1, 0, 1]"), 4, "keep_out_boxes[0].size", "positive"),
         (BOX.replace("size = [1, 1, 1]", "size = [800, 1600, 800]"), 4, "keep_out_boxes[0].size", "not mm"),
-        (BOX.replace("size = [1, 1, 1]", ""), 1, "keep_out_boxes[0].size", "missing"),
+        (BOX.replace("size = [1, 1, 1]", ""), None, "keep_out_boxes[0].size", "missing"),
         (BOX + "rotation = [0, 0, 45]", 5, "keep_out_boxes[0].rotation", "not degrees"),
         (BOX.replace("'a'", "''"), 2, "keep_out_boxes[0].name", "a name"),
-        (BOX + BOX, 6, "keep_out_boxes[1].name", "another name"),
-        (BOX + PLANE.replace("'b'", "'a'"), 6, "keep_out_planes[0].name", "another name"),
+        (BOX + BOX, 6, "keep_out_boxes[1].name", "used once"),
+        (BOX + PLANE.replace("'b'", "'a'"), 6, "keep_out_planes[0].name", "used once"),
         (BOX + BOX.replace("'a'", "'c'").replace("[0, 0, 0]", "[900, 0, 0]"), 7, "keep_out_boxes[1].centre", "not mm"),
         (PLANE.replace("[0, 0, 1]", "[0, 0, 0]"), 4, "keep_out_planes[0].normal", "not all of them zero"),
         (PLANE.replace("point = [0, 0, 0]", "point = [0, 0, inf]"), 3, "keep_out_planes[0].point", "finite"),
@@ -80,7 +80,7 @@ def test_every_field_arrives(read):
         ("payload = ", 1, None, "not TOML"),
     ],
 )
-def test_what_is_wrong_is_named_with_line_and_field(read, tmp_path, text, line, field, reason):
+def test_an_error_names_line_and_field(read, tmp_path, text, line, field, reason):
     with pytest.raises(InputFileError) as caught:
         read(text)
     error = caught.value

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from simbridge.errors import OutputFileError
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_reader import load_cell
-from simbridge.robot.cell_writer import write_cell
+from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.obstacles import Box, Capsule, Plane
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.errors import InvalidParameter
-from simbridge.robot.limits import JointLimits, with_limits
+from simbridge.robot.parts import JointLimits
 
 ROBOT = load_robot("ur10e")
 
@@ -19,7 +19,7 @@ def limits(**changes):
 
 
 def test_wider_limits_change_nothing() -> None:
-    arm = with_limits(ROBOT, limits())
+    arm = ROBOT.with_limits(limits())
     assert arm.joints == ROBOT.joints
     assert (arm.max_acceleration, arm.checksum) == (ROBOT.max_acceleration, ROBOT.checksum)
 
@@ -27,7 +27,7 @@ def test_wider_limits_change_nothing() -> None:
 def test_of_each_limit_the_narrower_one_holds() -> None:
     low, high = [-2.0, -9.0, -9.0, -9.0, -9.0, -9.0], [9.0, 9.0, 2.5, 9.0, 9.0, 9.0]
     told = limits(position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0])
-    arm = with_limits(ROBOT, told)
+    arm = ROBOT.with_limits(told)
     assert np.array_equal(arm.position_min, np.maximum(ROBOT.position_min, low))
     assert np.array_equal(arm.position_max, np.minimum(ROBOT.position_max, high))
     assert np.array_equal(arm.max_velocity, np.minimum(ROBOT.max_velocity, told.max_velocity))
@@ -35,7 +35,7 @@ def test_of_each_limit_the_narrower_one_holds() -> None:
 
 
 def test_the_smallest_acceleration_is_planned_with() -> None:
-    arm = with_limits(ROBOT, limits(max_acceleration=[40.0, 40.0, 15.0, 40.0, 14.0, 40.0]))
+    arm = ROBOT.with_limits(limits(max_acceleration=[40.0, 40.0, 15.0, 40.0, 14.0, 40.0]))
     assert arm.max_acceleration == 14.0
 
 
@@ -50,10 +50,10 @@ def test_the_smallest_acceleration_is_planned_with() -> None:
 )
 def test_limits_that_leave_no_motion_are_refused_with_the_joint(changes, words) -> None:
     with pytest.raises(InvalidParameter, match=words):
-        with_limits(ROBOT, limits(**changes))
+        ROBOT.with_limits(limits(**changes))
 
 
 def test_limits_of_another_number_of_joints_are_refused() -> None:
     seven = np.full(7, 9.0)
     with pytest.raises(InvalidParameter, match="7 joints"):
-        with_limits(ROBOT, JointLimits(-seven, seven, seven, seven))
+        ROBOT.with_limits(JointLimits(-seven, seven, seven, seven))

@@ -17,7 +17,7 @@ from simbridge.ik.task import TASKS
 from simbridge.planning.scenario import Scenario
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
-from simbridge.robot.toml_format import RobotFile
+from simbridge.robot.robot_file import RobotFile
 from simbridge.running.runner import prepare
 from simbridge.trajectory import Trajectory
 
@@ -87,7 +87,7 @@ def test_lengths_that_no_such_arm_has_are_refused(name, lengths, reason):
 def test_a_urdf_takes_no_lengths(tmp_path):
     path = tmp_path / "arm.urdf"
     path.write_text(load_robot("planar2r").urdf, encoding="utf-8")
-    with pytest.raises(InvalidParameter, match="its links are what it says"):
+    with pytest.raises(InvalidParameter, match="which defines its own links"):
         load_robot(path, lengths=(0.5, 0.5))
 
 

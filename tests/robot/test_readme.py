@@ -9,7 +9,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.resources import robots_directory
-from simbridge.robot.toml_format import COLORS, RobotFile
+from simbridge.robot.robot_file import COLORS, RobotFile
 
 README = (robots_directory() / "README.md").read_text(encoding="utf-8")
 

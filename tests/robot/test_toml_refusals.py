@@ -1,4 +1,4 @@
-"""A robot's TOML that cannot be used: the error names file, field and line."""
+"""A robot's TOML that cannot be used: the error names the file and the field, and the line where it is known."""
 
 # A case a line, however long.
 # ruff: noqa: E501
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidHome, UnknownName
 from simbridge.resources import robot_files
-from simbridge.robot.toml_reader import read_toml
+from simbridge.robot.load import read_toml
 
 GOOD = """\
 title = "Two joints"
@@ -72,9 +72,9 @@ iyz = 0.0
 izz = 0.015
 """
 
-# What is replaced, by what; then the field that is named, the words on the line that is named (or None), and the reason.
+# Replaced text, replacement, named field, words on its line, reason.
 REFUSED = [
-    # something is missing
+    # missing fields
     ('title = "Two joints"\n', "", "title", None, "this field is missing"),
     ("period = 0.01\n", "", "controller.period", "[controller]", "this field is missing"),
     ("a = [0.4, 0.3]\n", "", "kinematics.a", "[kinematics]", "this field is missing"),
@@ -82,34 +82,34 @@ REFUSED = [
     ("mass = 3.0\n", "", "links[0].mass", "[[links]]", "this field is missing"),
     ("iyz = 0.0\nizz", "izz", "links[1].inertia.iyz", "[links.inertia]", "this field is missing"),
     ("end = [-0.4, 0.0, 0.0], ", "", "links[0].shapes[0].end", "radius = 0.05 }", "this field is missing"),
-    # something is too much, or misspelt
+    # unknown or misspelt fields
     ("velocity = [2.0", "velocty = [2.0", "limits.velocty", "velocty", "there is no such field. Did you mean 'velocity'?"),
     ("mass = 2.0", "mass = 2.0\nweight = 2.0", "links[1].weight", "weight", "Known: center_of_mass, inertia"),
     ("[base]", "[stand]", "stand", "[stand]", "there is no such field"),
     ("solid = false", "solid = false, wide = 1", "links[0].shapes[1].wide", "wide", "Did you mean"),
-    # something is of another kind
+    # wrong types
     ("period = 0.01", 'period = "8 ms"', "controller.period", "8 ms", "expected a number, got text"),
     ("mass = 2.0", "mass = true", "links[1].mass", "mass = true", "expected a number, got bool"),
     ("d = [0.1, 0.0]", "d = 0.1", "kinematics.d", "d = 0.1", "expected a list, got a number"),
-    ("    inf,  # continuous", "    'inf',", "limits.position_max[1]", "'inf'", "expected a number, got text"),
+    ("    inf,  # continuous", "    'inf',", "limits.position_max[1]", "position_max", "expected a number, got text"),
     ('"shoulder", "elbow"', '"shoulder", 2', "kinematics.joint_names[1]", "joint_names", "expected text, got a whole number"),
     ("[0.0, 0.0, 0.05]", "[0.0, 0.05]", "base.shapes[0].end", "0.05", "expected a list of length 3, got 2"),
     ("[controller]\n", "controller = 3\n[controls]\n", "controller", "controller = 3", "expected a table"),
     ('color = "dark"', 'color = "pink"', "base.shapes[0].color", "pink", "'pink' is not among the known: silver, grey, blue, dark"),
     ('kind = "cylinder", solid', 'kind = "cone", solid', "links[0].shapes[1].kind", "cone", "known: capsule, cylinder"),
-    # not one a joint
+    # not one value a joint
     ("home = [0.5, -0.5]", "home = [0.5]", "home", "home =", "2 values are needed, one a joint, but there are 1"),
     ("alpha = [1.5707963267948966, 0.0]", "alpha = [0, 0, 0]", "kinematics.alpha", "alpha", "but there are 3"),
     ("effort = [50.0, 20.0]", "effort = []", "limits.effort", "effort", "but there are 0"),
     ('["shoulder", "elbow"]', "[]", "kinematics.joint_names", "joint_names", "at least one joint"),
     (GOOD[GOOD.index('[[links]]\nname = "lower"') :], "", "links", "[[links]]", "but there are 1"),
     # names
-    ('"shoulder", "elbow"', '"elbow", "elbow"', "kinematics.joint_names[1]", "joint_names", "'elbow' was given before"),
-    ('name = "lower"', 'name = "upper"', "links[1].name", "\"upper\"\nmass = 2", "'upper' was given before"),
-    ('name = "lower"', 'name = "tool0"', "links[1].name", "tool0", "'tool0' is taken"),
-    ('name = "lower"', 'name = " "', "links[1].name", '" "', "' ' is no name"),
-    ('"elbow"]', '"el\\nbow"]', "kinematics.joint_names[1]", "joint_names", "is no name"),
-    # numbers that cannot be
+    ('"shoulder", "elbow"', '"elbow", "elbow"', "kinematics.joint_names[1]", "joint_names", "'elbow' is used twice"),
+    ('name = "lower"', 'name = "upper"', "links[1].name", "\"upper\"\nmass = 2", "'upper' is used twice"),
+    ('name = "lower"', 'name = "tool0"', "links[1].name", "tool0", "'tool0' is reserved"),
+    ('name = "lower"', 'name = " "', "links[1].name", '" "', "' ' is not a name"),
+    ('"elbow"]', '"el\\nbow"]', "kinematics.joint_names[1]", "joint_names", "is not a name"),
+    # impossible numbers
     ("mass = 3.0", "mass = -3.0", "links[0].mass", "mass = -3.0", "a positive number, not -3.0"),
     ("mass = 3.0", "mass = 0", "links[0].mass", "mass = 0", "a positive number, not 0"),
     ("mass = 2.0", "mass = nan", "links[1].mass", "mass = nan", "a positive number, not nan"),
@@ -132,7 +132,7 @@ REFUSED = [
     ("[-0.15, 0.0, 0.0]", "[-0.15, 0.0, inf]", "links[1].center_of_mass[2]", "-0.15", "finite"),
     ("inertia_rpy = [0.0, 0.0, 0.3]", "inertia_rpy = [nan, 0, 0]", "links[0].inertia_rpy[0]", "inertia_rpy", "finite"),
     ("ixx = 0.002", "ixx = nan", "links[1].inertia.ixx", "ixx = nan", "finite"),
-    # tensors that no body has
+    # impossible inertia tensors
     ("ixx = 0.002", "ixx = -0.002", "links[1].inertia", "[links.inertia]", "one is negative"),
     ("ixx = 0.01,", "ixx = 0.0,", "links[0].inertia", "ixx = 0.0,", "not positive definite"),
     ("iyz = 0.0\n", "iyz = 0.02\n", "links[1].inertia", "[links.inertia]", "one is negative"),
@@ -144,13 +144,17 @@ REFUSED = [
     ("home = [0.5, -0.5]", "home = [3.5, -0.5]", "home[0]", "home", "3.5 rad is outside of the range of shoulder, -3.0 to 3.0"),
     ("home = [0.5, -0.5]", "home = [0.5, nan]", "home[1]", "home", "finite"),
     ("home = [0.5, -0.5]", "home = [0.5, inf]", "home[1]", "home", "finite"),
-    # no TOML
+    # not TOML
     ("effort = [50.0, 20.0]", "effort = 50.0, 20.0", None, "effort", "this is not TOML"),
     ("effort = [50.0, 20.0]", "effort = [50.0 20.0]", None, "effort", "this is not TOML"),
     ("mass = 2.0", "mass = 2.0\nmass = 2.0", None, "mass = 2.0\ncenter", "this is not TOML"),
     ("[limits]", "[limits", None, "[limits", "this is not TOML"),
     ("izz = 0.015\n", "last =", None, "last =", "this is not TOML"),
 ]  # fmt: skip
+
+
+def line_of(text: str, words: str) -> int:
+    return text[: text.index(words)].count("\n") + 1
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -166,7 +170,7 @@ def test_the_file_that_the_cases_are_made_from_is_read(tmp_path):
 
 
 @pytest.mark.parametrize(("old", "new", "field", "words", "reason"), REFUSED, ids=[f"{c[2]}: {c[4]}" for c in REFUSED])
-def test_the_error_names_file_field_and_line(tmp_path, old, new, field, words, reason):
+def test_the_error_names_file_and_field_and_never_a_wrong_line(tmp_path, old, new, field, words, reason):
     assert old in GOOD
     text = GOOD.replace(old, new, 1)
     path = written(tmp_path, text)
@@ -174,17 +178,34 @@ def test_the_error_names_file_field_and_line(tmp_path, old, new, field, words, r
         read_toml(path)
     assert caught.value.path == path
     assert caught.value.field == field
-    expected = None if words is None else text[: text.index(words)].count("\n") + 1
-    assert caught.value.line == expected
-    assert str(caught.value).startswith(f"{path}" + (f", line {expected}" if expected else ""))
+    line = caught.value.line
+    assert line in (None, line_of(text, words) if words else None)
+    assert str(caught.value).startswith(f"{path}, line {line}" if line else f"{path}")
 
 
-def test_a_second_header_is_told_from_the_first(tmp_path):
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("period = 0.01", "# period = 1\nperiod = 0", "period = 0"),
+        ("position_min = [-3.0, -2.0]", "position_min = [3.0, -2.0]", "position_min"),
+        ("velocity = [2.0", "velocty = [2.0", "velocty"),
+        ("mass = 3.0", "mass = 0", "mass = 0"),
+        ("mass = 2.0", "mass = 0", "mass = 0"),
+        ("ixx = 0.002", "ixx = nan", "ixx = nan"),
+    ],
+)
+def test_a_key_that_occurs_once_in_the_file_or_in_its_link_has_its_line(tmp_path, old, new, words):
+    text = GOOD.replace(old, new, 1)
+    with pytest.raises(InputFileError) as caught:
+        read_toml(written(tmp_path, text))
+    assert caught.value.line == line_of(text, words)
+
+
+def test_a_missing_field_has_no_line_also_where_another_table_has_the_key(tmp_path):
     path = written(tmp_path, GOOD.replace("mass = 2.0\n", ""))
     with pytest.raises(InputFileError, match="missing") as caught:
         read_toml(path)
-    assert caught.value.field == "links[1].mass"
-    assert caught.value.line == GOOD[: GOOD.rindex("[[links]]")].count("\n") + 1
+    assert (caught.value.field, caught.value.line) == ("links[1].mass", None)
 
 
 def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_path):

@@ -10,9 +10,9 @@ import pytest
 
 from simbridge import load_robot, load_scenario
 from simbridge.resources import robot_files
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.dh import DhTable, nominal_dh
+from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.parts import DhTable
 from simbridge.running.runner import prepare
 from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.paper import paper_size

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.emulator.handle import Emulator
-from simbridge.robot.calibrated import calibrated
-from simbridge.robot.dh import nominal_dh
+from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description

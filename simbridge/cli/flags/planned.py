@@ -83,7 +83,7 @@ class Planned:
 
     def options(self) -> Options:
         from simbridge.planning.options import Options
-        from simbridge.robot.cell_reader import load_cell
+        from simbridge.robot.cell_file import load_cell
 
         return Options(
             cell=None if self.cell is None else load_cell(self.cell),

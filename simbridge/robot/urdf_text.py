@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pinocchio as pin
 
+from simbridge.robot.parts import Joint, Link, Shape
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot, Shape
 
-# PyBullet takes a link without inertial data for one of 1 kg.
+# PyBullet gives a link without inertial data a mass of 1 kg.
 _MASSLESS = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
@@ -25,7 +26,7 @@ def _origin(placement: pin.SE3) -> str:
 
 
 def _inertial(inertia: pin.Inertia) -> str:
-    # PyBullet keeps only a diagonal tensor: hand it the principal axes, so that it need not look for them itself.
+    # PyBullet keeps only a diagonal tensor: give it the principal axes.
     moments, axes = np.linalg.eigh(inertia.inertia)
     if np.linalg.det(axes) < 0.0:
         axes[:, 2] *= -1.0
@@ -36,20 +37,11 @@ def _inertial(inertia: pin.Inertia) -> str:
     )
 
 
-def axis_frame(shape: Shape) -> tuple[pin.SE3, float]:
-    """The frame at the middle of a shape with z along its axis, and the axis' length in m."""
-    start, end = np.array(shape.start), np.array(shape.end)
-    length = float(np.linalg.norm(end - start))
-    along = (end - start) / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
-    turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), along)
-    return pin.SE3(turn.toRotationMatrix(), 0.5 * (start + end)), length
-
-
 def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[str]:
     # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
     parts = []
     for number, shape in enumerate(shapes):
-        frame, length = axis_frame(shape)
+        frame, length = shape.axis_frame()
         material = (
             f"<material name={quoteattr(f'{link}_{number}')}><color rgba={_numbers((*shape.color, 1.0))}/></material>"
         )
@@ -69,15 +61,30 @@ def _limit(low: float, high: float) -> str:
     return f"lower={_numbers((low,))} upper={_numbers((high,))}"
 
 
-def urdf_text(robot: Robot) -> str:
+def urdf_text(
+    name: str,
+    base_shapes: tuple[Shape, ...],
+    joints: Sequence[Joint],
+    links: Sequence[Link],
+    inertias: Sequence[pin.Inertia],
+    tool0: pin.SE3,
+    tcp: pin.SE3,
+) -> str:
     """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
 
-    Shapes are visual only: the plan check has ruled out contact before anything moves.
+    Shapes are visual only: contact is excluded by the plan check before anything moves.
+
+    Args:
+        name: Of the robot.
+        base_shapes: Shapes of the base, in base_link.
+        joints, links: n of each.
+        inertias: Of the links in their joints' frames (n), the payload included.
+        tool0, tcp: Both in the last joint's frame.
     """
-    lines = [f"<robot name={quoteattr(robot.name)}>", f'<link name="base_link">{_MASSLESS}']
-    lines += [*_visuals(robot.base_shapes, pin.SE3.Identity(), "base_link"), "</link>"]
+    lines = [f"<robot name={quoteattr(name)}>", f'<link name="base_link">{_MASSLESS}']
+    lines += [*_visuals(base_shapes, pin.SE3.Identity(), "base_link"), "</link>"]
     parent = "base_link"
-    for joint, link, inertia in zip(robot.joints, robot.links, robot.link_inertias, strict=True):
+    for joint, link, inertia in zip(joints, links, inertias, strict=True):
         lines += [
             f"<link name={quoteattr(link.name)}>",
             _inertial(inertia),
@@ -92,10 +99,10 @@ def urdf_text(robot: Robot) -> str:
             "</joint>",
         ]
         parent = link.name
-    for name, placement in (("tool0", robot.tool0), ("tcp", robot.tool0 * robot.tcp)):
+    for frame, placement in (("tool0", tool0), ("tcp", tcp)):
         lines += [
-            f'<link name="{name}">{_MASSLESS}</link>',
-            f'<joint name={quoteattr(f"{parent}-{name}_fixed_joint")} type="fixed">',
-            f'<parent link={quoteattr(parent)}/><child link="{name}"/>{_origin(placement)}</joint>',
+            f'<link name="{frame}">{_MASSLESS}</link>',
+            f'<joint name={quoteattr(f"{parent}-{frame}_fixed_joint")} type="fixed">',
+            f'<parent link={quoteattr(parent)}/><child link="{frame}"/>{_origin(placement)}</joint>',
         ]
     return "\n".join([*lines, "</robot>", ""])

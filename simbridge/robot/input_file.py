@@ -1,0 +1,147 @@
+"""Read a file that a user wrote, and refuse it with the file, the field and what the field must be."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, get_args
+
+import msgspec
+
+from simbridge.errors import InputFileError, suggest
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+# Names that every model of an arm has, and pinocchio's name for the world.
+RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
+
+# msgspec's names of types, as they read in a message.
+_TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
+
+
+def read_text(path: Path) -> str:
+    """The text of a file the user named.
+
+    Raises:
+        InputFileError: The file is missing, a directory, unreadable or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputFileError(path, "there is no such file") from None
+    except IsADirectoryError:
+        raise InputFileError(path, "this is a directory, not a file") from None
+    except UnicodeDecodeError:
+        raise InputFileError(path, "this is not a text file (it is not UTF-8)") from None
+    except OSError as error:
+        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+
+
+def first_repeated(names: Sequence[str]) -> int | None:
+    """The index of the first name that equals an earlier one."""
+    return next((index for index, name in enumerate(names) if name in names[:index]), None)
+
+
+class TomlFile:
+    """A TOML file and the checks of its fields.
+
+    A field is named by its path, such as `links[2].mass`.
+
+    Attributes:
+        path: The file.
+        text: Its text.
+
+    Raises:
+        InputFileError: From every method. The line is given where it is known.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.text = path, read_text(path)
+
+    def decode(self, kind: type[T]) -> T:
+        """The document as a table of that kind.
+
+        Raises:
+            InputFileError: It is not TOML, or a field is missing, unknown or of another type.
+        """
+        try:
+            return msgspec.toml.decode(self.text, type=kind)
+        except msgspec.ValidationError as error:
+            self._refuse_invalid(kind, str(error))
+        except msgspec.DecodeError as error:
+            found = re.search(r"line (\d+)", str(error))
+            line = int(found[1]) if found else max(len(self.text.splitlines()), 1)
+            raise InputFileError(self.path, f"this is not TOML: {error}", line=line) from None
+
+    def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
+        reason, _, path = message.partition(" - at `$")
+        field = path.rstrip("`").lstrip(".")
+        missing = re.fullmatch(r"Object missing required field `(.+)`", reason)
+        if missing:
+            name = f"{field}.{missing[1]}".lstrip(".")
+            raise InputFileError(self.path, "this field is missing", field=name)
+        unknown = re.fullmatch(r"Object contains unknown field `(.+)`", reason, re.DOTALL)
+        if unknown:
+            known = [each.name for each in msgspec.structs.fields(_type_of(kind, field))]
+            self.refuse(f"{field}.{unknown[1]}".lstrip("."), f"there is no such field. {suggest(unknown[1], known)}")
+        if reason.startswith("Invalid enum value"):
+            self.refuse(field, f"{reason[19:]} is not among the known: {', '.join(get_args(_type_of(kind, field)))}")
+        reason = re.sub(
+            r"`([\w |]+)`",
+            lambda found: " or ".join(_TYPE_NAMES.get(name, name) for name in found[1].split(" | ")),
+            reason,
+        )
+        self.refuse(field, reason[0].lower() + reason[1:])
+
+    def refuse(self, field: str, reason: str) -> NoReturn:
+        """Refuse a field that the file contains."""
+        raise InputFileError(self.path, reason, line=self._line(field), field=field or None)
+
+    def _line(self, field: str) -> int | None:
+        """The line of a field, if its key occurs only once in the file, or in its table of a list `[[links]]`."""
+        start, end = 0, len(self.text)
+        table = re.match(r"([\w-]+)\[(\d+)\]", field)
+        if table:
+            headers = [m.start() for m in re.finditer(rf"^\[\[{table[1]}\]\]", self.text, re.MULTILINE)]
+            start, end = [*headers, end, end][int(table[2]) :][:2] if headers else (start, end)
+        keys = re.findall(r"[^.\[\]]+", re.sub(r"\[\d+\]", "", field))
+        key = re.escape(keys[-1]) if keys else r"(?!)"
+        found = list(re.finditer(rf"^[^#\n]*?(?<![\w-]){key}\s*=", self.text[start:end], re.MULTILINE))
+        return self.text.count("\n", 0, start + found[0].end()) + 1 if len(found) == 1 else None
+
+    def check_length(self, field: str, values: Sequence[object], n: int) -> None:
+        """One value a joint."""
+        if len(values) != n:
+            self.refuse(field, f"{n} values are needed, one a joint, but there are {len(values)}")
+
+    def check_finite(self, field: str, values: Sequence[float]) -> None:
+        for i, value in enumerate(values):
+            if not math.isfinite(value):
+                self.refuse(f"{field}[{i}]", f"this must be a finite number, not {value}")
+
+    def check_positive(self, field: str, value: float) -> None:
+        if not (math.isfinite(value) and value > 0.0):
+            self.refuse(field, f"this must be a positive number, not {value}")
+
+    def check_names(self, fields: Sequence[str], names: Sequence[str]) -> None:
+        """Printable, not reserved, and each given once."""
+        for field, name in zip(fields, names, strict=True):
+            if not (name.isprintable() and name.strip()):
+                self.refuse(field, f"{name!r} is not a name")
+            if name in RESERVED:
+                self.refuse(field, f"the name '{name}' is reserved: every arm has it already")
+        repeated = first_repeated(names)
+        if repeated is not None:
+            self.refuse(fields[repeated], f"the name '{names[repeated]}' is used twice")
+
+
+def _type_of(kind: Any, field: str) -> Any:
+    """The type of a field of a table of that kind."""
+    for index, name in re.findall(r"\[(\d+)\]|([^.\[\]]+)", field):
+        if index:
+            kind = get_args(kind)[0]
+        else:
+            kind = next(known.type for known in msgspec.structs.fields(kind) if known.name == name)
+    return kind

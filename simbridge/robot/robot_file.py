@@ -1,0 +1,266 @@
+"""A robot's TOML: its tables (robots/README.md explains them), their checks, and the lengths of a planar arm's links.
+
+Nothing here needs pinocchio, so that the robots can be listed quickly.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter
+from simbridge.robot.input_file import TomlFile
+from simbridge.robot.pose import Array
+
+# Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
+_ROUNDING = 0.01
+
+Vector = tuple[float, float, float]
+Task = Literal["pose", "axis", "position"]
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True):
+    """A table in which a misspelt key is an error."""
+
+
+class Controller(_Table):
+    period: float
+    series: str = ""
+
+
+class Kinematics(_Table):
+    joint_names: list[str]
+    d: list[float]
+    a: list[float]
+    alpha: list[float]
+    base_rpy: Vector = (0.0, 0.0, 0.0)
+
+
+class Limits(_Table):
+    position_min: list[float]
+    position_max: list[float]
+    velocity: list[float]
+    effort: list[float]
+    velocity_jump: float
+    acceleration: float
+    tool_speed: float
+
+
+class ShapeTable(_Table):
+    start: Vector
+    end: Vector
+    radius: float
+    kind: Literal["capsule", "cylinder"] = "capsule"
+    color: Literal["silver", "grey", "blue", "dark"] = "silver"
+    solid: bool = True
+
+
+class InertiaTable(_Table):
+    ixx: float
+    ixy: float
+    ixz: float
+    iyy: float
+    iyz: float
+    izz: float
+
+    @property
+    def matrix(self) -> Array:
+        """The tensor (3, 3)."""
+        return inertia_tensor(*msgspec.structs.astuple(self))
+
+
+class LinkTable(_Table):
+    name: str
+    mass: float
+    center_of_mass: Vector
+    inertia: InertiaTable
+    inertia_rpy: Vector = (0.0, 0.0, 0.0)
+    shapes: list[ShapeTable] = []
+
+
+class Base(_Table):
+    shapes: list[ShapeTable] = []
+
+
+class RobotFile(_Table):
+    title: str
+    home: list[float]
+    controller: Controller
+    kinematics: Kinematics
+    limits: Limits
+    links: list[LinkTable]
+    task: Task = "pose"
+    base: Base = msgspec.field(default_factory=Base)
+
+
+COLORS: dict[str, Vector] = {
+    "silver": (0.80, 0.81, 0.83),
+    "grey": (0.48, 0.49, 0.52),
+    "blue": (0.38, 0.62, 0.80),
+    "dark": (0.16, 0.17, 0.18),
+}
+
+
+def read_robot_file(path: Path) -> RobotFile:
+    """Read and check a robot's TOML.
+
+    Raises:
+        InputFileError: It cannot be read, or a field is missing or wrong; names the field.
+    """
+    file = TomlFile(path)
+    data = file.decode(RobotFile)
+    _check(file, data)
+    return data
+
+
+def robot_facts(path: Path) -> dict[str, Any]:
+    """What `simbridge robots` lists of a robot's TOML (SI units).
+
+    Raises:
+        InputFileError: As `read_robot_file`.
+    """
+    data = read_robot_file(path)
+    chain = data.kinematics
+    return {
+        "robot": path.stem,
+        "title": data.title,
+        "joints": len(chain.joint_names),
+        "controller": data.controller.series,
+        "period_s": data.controller.period,
+        "reach_m": sum(math.sqrt(a * a + d * d) for a, d in zip(chain.a, chain.d, strict=True)),
+    }
+
+
+def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> Array:
+    """The symmetric matrix (3, 3) of six moments of inertia."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def inertia_fault(inertia: ArrayLike) -> str | None:
+    """Why no body can have this tensor (3, 3) in kg m^2 about its centre of mass; None if one can."""
+    moments = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
+    listed = ", ".join(f"{moment:.4g}" for moment in moments)
+    if moments[0] < -1e-9 * abs(moments[2]):
+        return f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one is negative"
+    if moments[2] > (1.0 + _ROUNDING) * (moments[0] + moments[1]):
+        return (
+            f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one exceeds the others' sum"
+        )
+    return None
+
+
+def _check(file: TomlFile, data: RobotFile) -> None:
+    kinematics, limits = data.kinematics, data.limits
+    names = kinematics.joint_names
+    n = len(names)
+    if n == 0:
+        file.refuse("kinematics.joint_names", "an arm needs at least one joint")
+    file.check_names([f"kinematics.joint_names[{i}]" for i in range(n)], names)
+    for name in ("d", "a", "alpha"):
+        file.check_length(f"kinematics.{name}", getattr(kinematics, name), n)
+        file.check_finite(f"kinematics.{name}", getattr(kinematics, name))
+    file.check_finite("kinematics.base_rpy", kinematics.base_rpy)
+    file.check_positive("controller.period", data.controller.period)
+    for name in ("velocity_jump", "acceleration", "tool_speed"):
+        file.check_positive(f"limits.{name}", getattr(limits, name))
+    for name in ("position_min", "position_max", "velocity", "effort"):
+        file.check_length(f"limits.{name}", getattr(limits, name), n)
+    file.check_length("home", data.home, n)
+    file.check_finite("home", data.home)
+    for i, joint in enumerate(names):
+        file.check_positive(f"limits.velocity[{i}]", limits.velocity[i])
+        file.check_positive(f"limits.effort[{i}]", limits.effort[i])
+        low, high, q = limits.position_min[i], limits.position_max[i], data.home[i]
+        if not low < high:
+            file.refuse(f"limits.position_min[{i}]", f"{low} is not below the upper limit of {joint}, {high}")
+        if not low <= q <= high:
+            file.refuse(f"home[{i}]", f"{q} rad is outside of the range of {joint}, {low} to {high}")
+    file.check_length("links", data.links, n)
+    file.check_names([f"links[{i}].name" for i in range(n)], [link.name for link in data.links])
+    _check_shapes(file, "base.shapes", data.base.shapes)
+    for i, link in enumerate(data.links):
+        _check_link(file, f"links[{i}]", link)
+
+
+def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
+    file.check_positive(f"{field}.mass", link.mass)
+    file.check_finite(f"{field}.center_of_mass", link.center_of_mass)
+    file.check_finite(f"{field}.inertia_rpy", link.inertia_rpy)
+    for name, moment in msgspec.structs.asdict(link.inertia).items():
+        if not math.isfinite(moment):
+            file.refuse(f"{field}.inertia.{name}", f"this must be a finite number, not {moment}")
+    matrix = link.inertia.matrix
+    fault = inertia_fault(matrix)
+    if fault:
+        file.refuse(f"{field}.inertia", fault)
+    if np.linalg.eigvalsh(matrix)[0] <= 0.0:
+        file.refuse(f"{field}.inertia", "the inertia tensor is not positive definite")
+    _check_shapes(file, f"{field}.shapes", link.shapes)
+
+
+def _check_shapes(file: TomlFile, field: str, shapes: Sequence[ShapeTable]) -> None:
+    for i, shape in enumerate(shapes):
+        file.check_finite(f"{field}[{i}].start", shape.start)
+        file.check_finite(f"{field}[{i}].end", shape.end)
+        file.check_positive(f"{field}[{i}].radius", shape.radius)
+        if shape.kind == "cylinder" and shape.start == shape.end:
+            file.refuse(f"{field}[{i}].end", "a cylinder must not end where it starts")
+
+
+def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
+    """The file's planar arm with links of these lengths (n,), m: rods of the same thickness.
+
+    A link that is s times as long has its shapes and its centre of mass scaled by s along it and s times the mass. A
+    rod's moment about its own axis, m r^2 / 2, grows by s; of the moment about a transverse axis,
+    m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3.
+
+    Raises:
+        InvalidParameter: The arm is not planar with its links along x, or these are not one positive number a link.
+    """
+    kinematics = data.kinematics
+    if any(kinematics.alpha) or any(kinematics.d) or not all(a > 0.0 for a in kinematics.a):
+        raise InvalidParameter("link lengths", list(lengths), f"left out: {data.title} is not a planar arm")
+    if len(lengths) != len(kinematics.a) or not all(math.isfinite(length) and length > 0.0 for length in lengths):
+        needed = f"{len(kinematics.a)} positive numbers in m, one a link"
+        raise InvalidParameter("link lengths", list(lengths), needed)
+    new = [float(length) for length in lengths]
+    links = [_scaled(link, length / a) for link, length, a in zip(data.links, new, kinematics.a, strict=True)]
+    return msgspec.structs.replace(data, kinematics=msgspec.structs.replace(kinematics, a=new), links=links)
+
+
+def _scaled(link: LinkTable, s: float) -> LinkTable:
+    old = link.inertia
+    inertia = msgspec.structs.replace(
+        old,
+        ixx=old.ixx * s,
+        ixy=old.ixy * s**2,
+        ixz=old.ixz * s**2,
+        iyy=_transverse(old.iyy, old.ixx, s),
+        iyz=old.iyz * s,
+        izz=_transverse(old.izz, old.ixx, s),
+    )
+    return msgspec.structs.replace(
+        link,
+        mass=link.mass * s,
+        center_of_mass=_scaled_x(link.center_of_mass, s),
+        inertia=inertia,
+        shapes=[_scaled_shape(shape, s) for shape in link.shapes],
+    )
+
+
+def _transverse(moment: float, axial: float, s: float) -> float:
+    return (moment - 0.5 * axial) * s**3 + 0.5 * axial * s
+
+
+def _scaled_shape(shape: ShapeTable, s: float) -> ShapeTable:
+    return msgspec.structs.replace(shape, start=_scaled_x(shape.start, s), end=_scaled_x(shape.end, s))
+
+
+def _scaled_x(point: Vector, s: float) -> Vector:
+    return (point[0] * s, point[1], point[2])
