@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.errors import OutputDirectoryError
+from simbridge.errors import OutputError
 from simbridge.evaluation.comparison import Comparison, compared, cycles_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.recording.run_directory import RunDirectory
@@ -47,7 +47,7 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
         directory.mkdir(parents=True, exist_ok=True)
         path.write_text(compare_page(found, cycles_of(found)), encoding="utf-8")
     except OSError as error:
-        raise OutputDirectoryError(directory, f"{PAGE}: {error.strerror or error}") from None
+        raise OutputError(directory / PAGE, str(error.strerror or error)) from None
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:

@@ -35,7 +35,7 @@ def report(run: str, *, as_json: bool = False) -> int:
     Raises:
         NotARun, LogReadError: A part is missing or broken.
         SimbridgeError: The run has no sample.
-        OutputDirectoryError: A page cannot be written.
+        OutputError: A page cannot be written.
     """
     path = Path(run)
     found, pages, status = _report_repeats(path) if is_of_repeats(path) else _report_run(path, "The run")

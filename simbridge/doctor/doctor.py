@@ -46,7 +46,7 @@ def doctor(
 
     Raises:
         UnknownName, InvalidParameter, InputFileError: An argument cannot be used.
-        OutputFileError: The cell file cannot be written.
+        OutputError: The cell file cannot be written.
         ControllerError: The controller did not tell what a cell file needs.
     """
     known = None if cell is None else load_cell(cell)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from simbridge.errors import OutputFileError
+from simbridge.errors import OutputError
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import write_calibration
 from simbridge.robot.cell import Cell
@@ -25,11 +25,11 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
         The files written.
 
     Raises:
-        OutputFileError: One of them is there already, or cannot be written.
+        OutputError: One of them is there already, or cannot be written.
     """
     calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
     if calibration is not None and calibration.exists():
-        raise OutputFileError(calibration, "it is there already, and is not overwritten; choose another name")
+        raise OutputError(calibration, "it is there already, and is not overwritten; choose another name")
     model = (facts.model or "").lower().replace(" ", "")
     state = facts.state
     cell = Cell(

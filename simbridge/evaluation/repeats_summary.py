@@ -83,7 +83,7 @@ def common_summary(path: Path) -> dict[str, Any]:
 
     Raises:
         NotARun: summary.json or the first run's settings.toml is broken.
-        OutputDirectoryError: Something cannot be written.
+        OutputError: Something cannot be written.
     """
     whole, runs = RunDirectory(path), repeats_in(path)
     # A summary computed while the repeats went on is out of date: a run without a summary may have got further.

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from simbridge import __version__
-from simbridge.errors import OutputFileError
+from simbridge.errors import OutputError
 from simbridge.experiments.outcome import Comparison, Outcome, Table, written
 from simbridge.experiments.parameters import (
     ConvergenceParameters,
@@ -43,7 +43,7 @@ def experiment(parameters: Parameters) -> int:
 
     Raises:
         UnknownName: There is no such robot or solver.
-        OutputDirectoryError: The directory exists already, or cannot be made.
+        OutputError: The directory exists already, or cannot be made.
     """
     name = NAMES[type(parameters)]
     module = importlib.import_module(f"simbridge.experiments.{name}")
@@ -96,7 +96,7 @@ def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
     try:
         path.write_text(json.dumps(data) + "\n", encoding="utf-8")
     except OSError as error:
-        raise OutputFileError(path, error.strerror or str(error)) from None
+        raise OutputError(path, error.strerror or str(error)) from None
     for name, picture in outcome.pictures.items():
         picture.save(directory / name)
 

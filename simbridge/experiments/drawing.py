@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from simbridge.errors import OutputFileError
+from simbridge.errors import OutputError
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, REFERENCE, SAMPLING, SETPOINT, SOLVER, TRACKING
 
@@ -69,7 +69,7 @@ class Picture:
         """Write a PNG, the same every time.
 
         Raises:
-            OutputFileError: It cannot be written.
+            OutputError: It cannot be written.
         """
         with drawing_style(), matplotlib.rc_context(_STYLE):
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
@@ -78,4 +78,4 @@ class Picture:
             try:
                 figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Software": None})
             except OSError as error:
-                raise OutputFileError(path, error.strerror or str(error)) from None
+                raise OutputError(path, error.strerror or str(error)) from None

@@ -8,14 +8,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import (
-    JointLimitExceeded,
-    TargetOutOfReach,
-    ToolSpeedExceeded,
-    TorqueLimitExceeded,
-    VelocityJumpExceeded,
-    VelocityLimitExceeded,
-)
+from simbridge.errors import LimitExceeded, TargetOutOfReach
 from simbridge.ik.solver import Solver
 from simbridge.planning.limiter import tool_speeds
 from simbridge.robot.collision import Clearance, CollisionModel
@@ -135,10 +128,11 @@ def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
     k, i = _first(outside)
     limit = float(robot.position_min[i] if low[k, i] else robot.position_max[i])
     value, name = float(setpoints[k, i]), robot.joint_names[i]
-    raise JointLimitExceeded(
+    raise LimitExceeded(
         f"The plan was refused: at sample {k} ({k * period:.3f} s) {name} would be at {value:.3f} rad "
         f"({np.degrees(value):.1f} degrees), past its limit of {limit:.3f} rad ({np.degrees(limit):.1f} degrees). "
         "Begin from another posture (--home) or move the trajectory.",
+        quantity="position",
         sample=k,
         time=k * period,
         value=value,
@@ -154,11 +148,12 @@ def _check_velocity(robot: Robot, velocity: Array, period: float) -> Array:
         k, i = _first(excess)
         value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
         worst = float((magnitude / robot.max_velocity).max())
-        raise VelocityLimitExceeded(
+        raise LimitExceeded(
             f"The plan was refused: at sample {k + 1} ({(k + 1) * period:.3f} s) {name} would move at {value:.3f} "
             f"rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is {worst:.2f} times a limit. Slow it "
             f"down to {0.95 / worst:.2g} of its speed (--speed-scale), keep away from singularities, or let setpoints "
             "be limited (--on-limits limit).",
+            quantity="velocity",
             sample=k + 1,
             time=(k + 1) * period,
             value=value,
@@ -173,10 +168,11 @@ def _check_jumps(robot: Robot, jumps: Array, period: float) -> None:
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(jumps[k, i]), robot.max_velocity_jump, robot.joint_names[i]
-        raise VelocityJumpExceeded(
+        raise LimitExceeded(
             f"The plan was refused: at sample {k} ({k * period:.3f} s) the velocity of {name} would jump by "
             f"{value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed. Slow it down (--speed-scale), round "
             "the corner, lower the solver's kp, or let setpoints be limited (--on-limits limit).",
+            quantity="velocity jump",
             sample=k,
             time=k * period,
             value=value,
@@ -192,9 +188,10 @@ def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(torque[k, i]), float(robot.max_effort[i]), robot.joint_names[i]
-        raise TorqueLimitExceeded(
+        raise LimitExceeded(
             f"The plan was refused: at sample {k} ({k * period:.3f} s) {name} would need {value:.0f} N m to stand "
             f"still; it has {limit:.0f} N m. Carry less (--payload) or keep the arm closer to its base.",
+            quantity="torque",
             sample=k,
             time=k * period,
             value=value,
@@ -208,10 +205,11 @@ def _check_tool_speed(robot: Robot, setpoints: Array, period: float, limit: floa
     if (speeds > limit * _SLACK).any():
         k = int(np.argmax(speeds > limit * _SLACK)) + 1
         value = float(speeds[k - 1])
-        raise ToolSpeedExceeded(
+        raise LimitExceeded(
             f"The plan was refused: at sample {k} ({k * period:.3f} s) the tool would move at {value:.3f} m/s; "
             f"{limit:.3f} m/s are allowed. Slow it down to {0.95 * limit / float(speeds.max()):.2g} of its speed "
             "(--speed-scale), allow more (--max-tool-speed), or let time be stretched (--on-limits limit).",
+            quantity="tool speed",
             sample=k,
             time=k * period,
             value=value,

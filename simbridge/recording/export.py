@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.errors import OutputDirectoryError
+from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.export_ros import export_bag, export_mcap
 from simbridge.robot.pose import Array
@@ -30,7 +30,7 @@ def export_tum(evaluation: Evaluation) -> list[Path]:
         try:
             write_tum(path, evaluation.log.stamp, getattr(evaluation, name))
         except OSError as error:
-            raise OutputDirectoryError(path.parent, f"{path.name}: {error.strerror or error}") from None
+            raise OutputError(path, str(error.strerror or error)) from None
         paths.append(path)
     return paths
 
@@ -54,7 +54,7 @@ def export_csv(evaluation: Evaluation) -> list[Path]:
             for k in range(0, len(table), BLOCK):
                 file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
     except OSError as error:
-        raise OutputDirectoryError(path.parent, f"{path.name}: {error.strerror or error}") from None
+        raise OutputError(path, str(error.strerror or error)) from None
     return [path]
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.errors import OutputDirectoryError
+from simbridge.errors import OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording import cdr
 from simbridge.robot.pose import Array
@@ -45,7 +45,7 @@ def export_bag(evaluation: Evaluation) -> list[Path]:
         The bag's directory.
 
     Raises:
-        OutputDirectoryError: It cannot be written.
+        OutputError: It cannot be written.
     """
     target = evaluation.directory.path / BAG
     with _written(evaluation, target, mcap=False) as folder:
@@ -62,7 +62,7 @@ def export_mcap(evaluation: Evaluation) -> list[Path]:
         The file.
 
     Raises:
-        OutputDirectoryError: It cannot be written.
+        OutputError: It cannot be written.
     """
     target = evaluation.directory.path / MCAP
     with _written(evaluation, target, mcap=True) as folder:
@@ -79,7 +79,7 @@ def _written(evaluation: Evaluation, target: Path, *, mcap: bool) -> Iterator[Pa
             _write(path, evaluation, mcap=mcap)
             yield path
     except OSError as error:
-        raise OutputDirectoryError(target.parent, f"{target.name}: {error.strerror or error}") from None
+        raise OutputError(target, str(error.strerror or error)) from None
 
 
 def _topics(evaluation: Evaluation) -> Iterator[_Topic]:

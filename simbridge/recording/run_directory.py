@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import tomli_w
 
-from simbridge.errors import InvalidParameter, NotARun, OutputDirectoryError
+from simbridge.errors import InvalidParameter, NotARun, OutputError
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns, read_log
 from simbridge.trajectory.trajectory import Trajectory
@@ -38,7 +38,7 @@ class RunDirectory:
         """Make a new directory: `out`, or one under runs/ named for now and for the scenario.
 
         Raises:
-            OutputDirectoryError: It exists already, or cannot be made.
+            OutputError: It exists already, or cannot be made.
         """
         if out is not None:
             return RunDirectory._made(Path(out))
@@ -55,11 +55,11 @@ class RunDirectory:
         try:
             path.mkdir(parents=True)
         except FileExistsError:
-            raise OutputDirectoryError(
+            raise OutputError(
                 path, "it exists already, and a run is never overwritten; choose another with --out, or remove it"
             ) from None
         except OSError as error:
-            raise OutputDirectoryError(path, f"{error.strerror or error}; choose another with --out") from None
+            raise OutputError(path, f"{error.strerror or error}; choose another with --out") from None
         return RunDirectory(path)
 
     @staticmethod
@@ -147,7 +147,7 @@ class RunDirectory:
                 **given,
             )
         except OSError as error:
-            raise OutputDirectoryError(self.path, f"plan.npz: {error.strerror or error}") from None
+            raise OutputError(self.plan_file, str(error.strerror or error)) from None
 
     def plan(self) -> Plan:
         """Read plan.npz.
@@ -249,7 +249,7 @@ class RunDirectory:
         try:
             path.write_bytes(content)
         except OSError as error:
-            raise OutputDirectoryError(self.path, f"{path.name}: {error.strerror or error}") from None
+            raise OutputError(path, str(error.strerror or error)) from None
 
 
 def _check_plan(data: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str
         replay: The file name of the replay in the same directory, if there is one.
 
     Raises:
-        OutputDirectoryError: The page cannot be written.
+        OutputError: The page cannot be written.
     """
     from simbridge.report.page import report_page  # matplotlib takes 0.5 s, and a run that is refused draws nothing
 

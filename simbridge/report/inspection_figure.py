@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from simbridge.errors import OutputFileError
+from simbridge.errors import OutputError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -29,11 +29,11 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
         title: Over the picture.
 
     Raises:
-        OutputFileError: It cannot be written, or has another suffix.
+        OutputError: It cannot be written, or has another suffix.
     """
     file = Path(path)
     if file.suffix.lower() not in FORMATS:
-        raise OutputFileError(path, f"a picture ends in {', '.join(FORMATS)}")
+        raise OutputError(path, f"a picture ends in {', '.join(FORMATS)}")
     figure = Figure(figsize=(9.0, 7.0), layout="tight")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=11)
@@ -67,7 +67,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
     try:
         figure.savefig(file, dpi=150)
     except OSError as problem:
-        raise OutputFileError(path, str(problem.strerror or problem)) from problem
+        raise OutputError(path, str(problem.strerror or problem)) from problem
 
 
 def _plain(axes: Any) -> None:

@@ -23,7 +23,7 @@ def write_repeats_page(
         external: What its evaluation.json holds, if an outside witness has been compared.
 
     Raises:
-        OutputDirectoryError: The page cannot be written.
+        OutputError: The page cannot be written.
     """
     whole.write_report(repeats_page(summary, external))
 

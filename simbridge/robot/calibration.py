@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, OutputDirectoryError
+from simbridge.errors import InputFileError, InvalidParameter, OutputError
 from simbridge.robot.input_file import TomlFile, read_text
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
@@ -220,14 +220,14 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
     """Write a calibration file that reads back to the last bit.
 
     Raises:
-        OutputDirectoryError: It cannot be written.
+        OutputError: It cannot be written.
     """
     rows = {name: [float(v) for v in getattr(table, name)] for name in ("theta", "a", "d", "alpha")}
     lines = [f"{name} = {values!r}\n" for name, values in rows.items()] + [f"checksum = {[int(w) for w in checksum]}\n"]
     try:
         path.write_text(_HEADER + "".join(lines), encoding="utf-8")
     except OSError as error:
-        raise OutputDirectoryError(path.parent, f"{path.name}: {error.strerror or error}") from None
+        raise OutputError(path, str(error.strerror or error)) from None
 
 
 def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:

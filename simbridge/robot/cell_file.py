@@ -12,7 +12,7 @@ import msgspec
 import tomli_w
 from msgspec import UNSET, UnsetType
 
-from simbridge.errors import InvalidParameter, OutputFileError
+from simbridge.errors import InvalidParameter, OutputError
 from simbridge.robot.cell import Cell
 from simbridge.robot.input_file import TomlFile
 from simbridge.robot.obstacles import Box, Capsule, Plane, Vector
@@ -134,7 +134,7 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     """Write a cell with a comment on every field; `load_cell` reads it back equal.
 
     Raises:
-        OutputFileError: The file exists already, or cannot be written.
+        OutputError: The file exists already, or cannot be written.
     """
     file = Path(path)
     values = cell_values(cell)
@@ -145,9 +145,9 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
         with open(file, "x", encoding="utf-8") as out:
             out.write(text)
     except FileExistsError:
-        raise OutputFileError(file, "it exists already, and is not overwritten; choose another name") from None
+        raise OutputError(file, "it exists already, and is not overwritten; choose another name") from None
     except OSError as error:
-        raise OutputFileError(file, error.strerror or str(error)) from None
+        raise OutputError(file, error.strerror or str(error)) from None
 
 
 def _relative(calibration: Path, file: Path) -> str:

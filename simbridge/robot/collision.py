@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Literal
 
 import coal
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import FloorCollision, KeepOutViolation, PlanRefused, SelfCollision
+from simbridge.errors import PlannedCollision
 from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
 from simbridge.robot.parts import Shape
 from simbridge.robot.pose import Array
@@ -184,7 +185,7 @@ class CollisionModel:
             The smallest clearance measured (an upper bound of the smallest of the sequence).
 
         Raises:
-            FloorCollision, KeepOutViolation, SelfCollision: Name the first sample, its time and the links.
+            PlannedCollision: Names the first sample, its time and the bodies.
         """
         if not self.pairs:
             return None
@@ -234,31 +235,18 @@ def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> in
     return len(setpoints)
 
 
-def _refusal(found: Clearance, sample: int, time: float) -> PlanRefused:
-    first, second = found.bodies
-    what = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}."
+def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
+    kind: Literal["self", "floor", "keep-out"] = "self"
+    remedy = "Move the trajectory away from the arm's own body, or begin from another posture (--home)."
+    bodies = found.bodies
     if found.zone is not None:
-        return KeepOutViolation(
-            f"{what} Move the trajectory away from it, begin from another posture (--home), or correct the cell file.",
-            sample=sample,
-            time=time,
-            clearance=found.distance,
-            link=first,
-            zone=found.zone,
+        kind, bodies = "keep-out", (bodies[0], found.zone)
+        remedy = "Move the trajectory away from it, begin from another posture (--home), or fix the cell file."
+    elif bodies[1] == FLOOR:
+        kind = "floor"
+        remedy = (
+            "Raise the trajectory, or set the floor's height with --floor HEIGHT (base_link's plane, 0, by default; "
+            "none for no floor)."
         )
-    if second == FLOOR:
-        return FloorCollision(
-            f"{what} Raise the trajectory, or say where the floor is with --floor HEIGHT (base_link's plane, 0, by "
-            "default; none for no floor).",
-            sample=sample,
-            time=time,
-            clearance=found.distance,
-            link=first,
-        )
-    return SelfCollision(
-        f"{what} Move the trajectory away from the arm's own body, or begin from another posture (--home).",
-        sample=sample,
-        time=time,
-        distance=found.distance,
-        links=found.bodies,
-    )
+    message = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
+    return PlannedCollision(message, kind, bodies, clearance=found.distance, sample=sample, time=time)

@@ -1,5 +1,6 @@
 """Sampled Cartesian trajectories: the type; paths, laws and orientations to make them of; sampling; and files."""
 
+from simbridge.deprecated import renamed
 from simbridge.trajectory import paths
 from simbridge.trajectory.bags import read_bag, write_bag
 from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
@@ -54,3 +55,7 @@ __all__ = [
     "write_csv",
     "write_tum",
 ]
+
+
+def __getattr__(name: str) -> object:
+    return renamed(__name__, name)

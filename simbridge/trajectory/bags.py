@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import InputFileError, InvalidTrajectory, OutputFileError
+from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
@@ -300,13 +300,13 @@ def write_bag(
 
     Raises:
         InvalidTrajectory: A stamp is negative, which ROS does not know.
-        OutputFileError: It exists, cannot be written, or has another suffix.
+        OutputError: It exists, cannot be written, or has another suffix.
     """
     file = Path(path)
     if file.exists():
-        raise OutputFileError(path, "it exists already, and a bag is never overwritten; choose another name")
+        raise OutputError(path, "it exists already, and a bag is never overwritten; choose another name")
     if file.suffix not in ("", ".bag", ".mcap"):
-        raise OutputFileError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
+        raise OutputError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
@@ -319,7 +319,7 @@ def write_bag(
         else:
             _write(file, trajectory, stamps, topic, frame_id, mcap=False)
     except OSError as problem:
-        raise OutputFileError(path, str(problem.strerror or problem)) from problem
+        raise OutputError(path, str(problem.strerror or problem)) from problem
 
 
 def _write(

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simbridge.deprecated import old_method
 from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -161,6 +162,8 @@ class Trajectory:
         if not (math.isfinite(scale) and scale > 0.0):
             raise InvalidParameter("speed scale", scale, "a positive number")
         return replace(self, times=self.times[0] + self.elapsed / scale)
+
+    slowed = old_method("simbridge.Trajectory.slowed")
 
     @cached_property
     def _instant_tolerance(self) -> float:

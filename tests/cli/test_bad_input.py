@@ -321,7 +321,7 @@ def test_an_output_directory_that_exists_or_cannot_be_made_is_refused(refused, t
     (tmp_path / "there").mkdir()
     (tmp_path / "file").write_text("mine")
     message = refused("run", line, "--out", out)
-    assert f"The run directory {out} cannot be used" in message and "--out" in message
+    assert f"{out} cannot be written" in message and "--out" in message
     assert (tmp_path / "file").read_text() == "mine"
 
 

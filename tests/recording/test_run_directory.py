@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputDirectoryError
+from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputError
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.plan import make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
@@ -45,7 +45,7 @@ def test_a_named_directory_is_made_with_its_parents(tmp_path):
 def test_what_exists_is_never_overwritten(tmp_path, occupied):
     out = tmp_path / "out"
     out.mkdir() if occupied == "directory" else out.write_text("mine")
-    with pytest.raises(OutputDirectoryError, match=r"exists already.*--out") as caught:
+    with pytest.raises(OutputError, match=r"exists already.*--out") as caught:
         RunDirectory.create(out, "mine")
     assert caught.value.path == out
     assert isinstance(caught.value, OSError)
@@ -55,7 +55,7 @@ def test_what_exists_is_never_overwritten(tmp_path, occupied):
 def test_a_directory_that_cannot_be_made_is_refused(tmp_path, monkeypatch, out):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(OutputDirectoryError, match="choose another with --out"):
+    with pytest.raises(OutputError, match="choose another with --out"):
         RunDirectory.create(out, "mine")
 
 
@@ -220,7 +220,7 @@ def test_a_file_that_cannot_be_written_is_named(plan, tmp_path, name):
     directory = RunDirectory.create(tmp_path / "run", "mine")
     getattr(directory, f"{name}_file").mkdir()
     content = {"settings": {}, "summary": {}, "report": "page", "plan": plan}[name]
-    with pytest.raises(OutputDirectoryError, match=getattr(directory, f"{name}_file").name):
+    with pytest.raises(OutputError, match=getattr(directory, f"{name}_file").name):
         getattr(directory, f"write_{name}")(content)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError, InvalidParameter, OutputDirectoryError
+from simbridge.errors import InputFileError, InvalidParameter, OutputError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.export import export_tum
 from simbridge.recording.run_directory import RunDirectory
@@ -75,7 +75,7 @@ def test_a_faulty_calibration_is_refused_with_line_and_field(tmp_path, ur10e, ol
 
 
 def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> None:
-    with pytest.raises(OutputDirectoryError, match=r"arm\.toml"):
+    with pytest.raises(OutputError, match=r"arm\.toml"):
         write_calibration(tmp_path / "nowhere" / "arm.toml", nominal_dh(ur10e), (1,) * 6)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.errors import OutputFileError
+from simbridge.errors import OutputError
 from simbridge.robot.cell import Cell
 from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.obstacles import Box, Capsule, Plane
@@ -85,11 +85,11 @@ def test_the_calibration_moves_together_with_the_file(tmp_path):
 def test_a_file_that_is_there_stays_as_it_is(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text("payload = 1.0", encoding="utf-8")
-    with pytest.raises(OutputFileError, match=r"lab\.toml.*already"):
+    with pytest.raises(OutputError, match=r"lab\.toml.*already"):
         write_cell(path, Cell())
     assert path.read_text(encoding="utf-8") == "payload = 1.0"
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(OutputFileError, match="nowhere"):
+    with pytest.raises(OutputError, match="nowhere"):
         write_cell(tmp_path / "nowhere/lab.toml", Cell())

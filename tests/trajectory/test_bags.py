@@ -8,7 +8,7 @@ from rosbags import rosbag1, rosbag2
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import InputFileError, OutputFileError
+from simbridge.errors import InputFileError, OutputError
 from simbridge.trajectory import bags, read_trajectory, square, write_bag
 from simbridge.trajectory.bags import pose_topics, read_bag
 
@@ -170,7 +170,7 @@ def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(tmp_pat
 
 def test_a_bag_is_never_overwritten(tmp_path) -> None:
     write_bag(tmp_path / "a.mcap", square())
-    with pytest.raises(OutputFileError, match="exists already"):
+    with pytest.raises(OutputError, match="exists already"):
         write_bag(tmp_path / "a.mcap", square())
 
 

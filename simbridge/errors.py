@@ -1,0 +1,398 @@
+"""The errors that simbridge raises on purpose: one root, and under it a class for each kind of failure.
+
+A message is one paragraph: what is wrong, where, by how much, and what to do. The same facts are fields, so that a
+program need not read the message. Each class also inherits the built-in exception that fits. Controllers, real and
+emulated, have errors of their own under the same root: `simbridge/ur/errors.py` and `simbridge/emulator/errors.py`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal
+
+
+class SimbridgeError(Exception):
+    """Root of every error that simbridge raises on purpose.
+
+    Attributes:
+        run_directory: The run that the error ended, with what was recorded until then; None if no run had begun.
+    """
+
+    run_directory: Path | None = None
+
+
+# Choices that do not exist or cannot be used.
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """A sentence that names the nearest known name and lists them all."""
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    question = f"Did you mean '{near[0]}'? " if near else ""
+    return f"{question}Known: {', '.join(names)}."
+
+
+class UnknownName(SimbridgeError, LookupError):
+    """A scenario, robot, solver, backend or setting that does not exist.
+
+    Attributes:
+        kind: What was looked for ("robot", "solver", ...).
+        name: The name as given.
+        known: The names that exist.
+    """
+
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        super().__init__(f"There is no {kind} '{name}'. {suggest(name, self.known)}{' ' + hint if hint else ''}")
+
+
+class InvalidParameter(SimbridgeError, ValueError):
+    """A parameter out of its range.
+
+    Attributes:
+        name: The parameter.
+        value: What was given.
+        needed: What it must be, as in "a positive number".
+    """
+
+    def __init__(self, name: str, value: object, needed: str) -> None:
+        self.name, self.value, self.needed = name, value, needed
+        super().__init__(f"The {name} is {value}; it must be {needed}.")
+
+
+class InvalidHome(SimbridgeError, ValueError):
+    """A home of an arm (robot) that is not one value within the limits for each joint; field: "home" or "home[2]"."""
+
+    def __init__(self, robot: str, field: str, reason: str) -> None:
+        self.robot, self.field, self.reason = robot, field, reason
+        super().__init__(f"The home given for {robot} cannot be used: {field}: {reason}.")
+
+
+class UnstableSolver(SimbridgeError, ValueError):
+    """Solver settings at or past the stability bound.
+
+    Attributes:
+        kappa: dt^2 kp/m of the worst axis.
+        damping: dt kd/m of the same axis.
+        needed: Virtual mass (kg) and inertia (kg m^2) at the tool above which the gains are stable; None if unknown.
+        bare: Whether the virtual model has no mass or no inertia at the tool, so that only its last link resists.
+    """
+
+    def __init__(
+        self,
+        kappa: float,
+        damping: float,
+        *,
+        accumulating: bool = False,
+        needed: tuple[float, float] | None = None,
+        bare: bool = False,
+    ) -> None:
+        self.kappa, self.damping, self.needed, self.bare = kappa, damping, needed, bare
+        bound, value = "kappa = dt^2 kp/m must stay below 8", f"it is {kappa:.4g}"
+        advice = "Lower kp, kd or dt, or raise the virtual tool mass"
+        if accumulating:
+            less = f" (with dt kd/m = {damping:.4g} a little less)" if damping > 0.0 else ""
+            bound = f"velocity accumulation needs kappa = dt^2 kp/m below 1/9{less}"
+            advice = "Lower kp or kd, or raise the virtual tool mass"
+        elif damping > 0.0:
+            bound = "kappa + 2 dt kd/m must stay below 8 and dt kd/m below 4 (kappa = dt^2 kp/m)"
+            value = f"they are {kappa + 2.0 * damping:.4g} and {damping:.4g}"
+        if bare:
+            value += " because with a tool_mass or tool_inertia of 0 only the virtual last link resists the pull"
+        if needed is not None:
+            advice += f" (tool_mass above {needed[0]:.3g} kg and tool_inertia above {needed[1]:.3g} kg m^2)"
+        advice += "." if accumulating else "; kappa up to 4 converges without overshoot."
+        super().__init__(f"The solver would diverge with these settings: {bound}, but {value}. {advice}")
+
+
+class NoClosedForm(SimbridgeError, ValueError):
+    """An arm for which no closed-form inverse kinematics is implemented.
+
+    Attributes:
+        robot: The arm.
+        reason: Why not, as a clause.
+    """
+
+    def __init__(self, robot: str, reason: str) -> None:
+        self.robot, self.reason = robot, reason
+        super().__init__(
+            f"The solver closed-form cannot solve for {robot}: {reason}. It covers UR arms with nominal kinematics "
+            "(the axes of a calibrated arm are not quite parallel) and planar arms of two links. Use another solver, "
+            "such as forward-dynamics, which takes any chain."
+        )
+
+
+class ForeignSolverError(SimbridgeError, RuntimeError):
+    """A custom solver function (name) that cannot be imported, or that failed; reason: what went wrong."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(f"The solver {name} {reason}.")
+
+
+class UncompilableCode(SimbridgeError, TypeError):
+    """A function to be compiled uses something that compiled code must not use.
+
+    Attributes:
+        name: The function that was to be compiled, with all that it calls.
+        reason: Numba's message, with the lines it refers to.
+    """
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name, self.reason = name, reason
+        super().__init__(
+            f"{name} cannot be compiled: such code may use math.sqrt, not np.sqrt, no arrays of its module, and one "
+            f"type for each name. Numba reports: {reason.strip()}"
+        )
+
+
+class MissingPackage(SimbridgeError, ImportError):
+    """A package (its name on the package index) that is needed for a purpose is not installed."""
+
+    def __init__(self, package: str, purpose: str) -> None:
+        self.package, self.purpose = package, purpose
+        super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {package}")
+
+
+class NoDisplay(SimbridgeError, RuntimeError):
+    """A window (what: which) was requested where none can be opened."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+        super().__init__(
+            f"{what} needs a display, and DISPLAY is not set. Run without it and open the report instead, or run where "
+            "there is a screen (over ssh: ssh -X)."
+        )
+
+
+# Inputs that cannot be used.
+
+
+class InputFileError(SimbridgeError, ValueError):
+    """An input file that cannot be read, or has other content than expected.
+
+    Attributes:
+        path: The file.
+        line: The line at fault, counted from 1, or None when the whole file is meant.
+        field: The field or column at fault, or None.
+        reason: What is wrong, as a sentence.
+    """
+
+    def __init__(self, path: str | Path, reason: str, *, line: int | None = None, field: str | None = None) -> None:
+        self.path, self.line, self.field, self.reason = Path(path), line, field, reason
+        where = f"{path}" + (f", line {line}" if line is not None else "") + (f", {field}" if field else "")
+        super().__init__(f"{where}: {reason}")
+
+
+class UnusableSamples(SimbridgeError, ValueError):
+    """Samples that cannot be evaluated: none at all, of another shape than the rest, or not numbers.
+
+    Attributes:
+        name: The quantity ("attained poses", "times", ...).
+        reason: What is wrong with it and what to do, as a sentence.
+        index: The first sample at fault, counted from 0, or None when all of them are.
+    """
+
+    def __init__(self, name: str, reason: str, *, index: int | None = None) -> None:
+        self.name, self.reason, self.index = name, reason, index
+        super().__init__(f"The {name} cannot be evaluated: {reason}")
+
+
+class InvalidTrajectory(SimbridgeError, ValueError):
+    """Samples that do not make a trajectory.
+
+    Attributes:
+        reason: What is wrong, as a sentence.
+        sample: Index of the sample at fault, or None when the whole is meant.
+        field: The part of the sample at fault ("time", "x", "quaternion", ...), or None.
+        source: Where the samples come from, or "".
+    """
+
+    def __init__(self, reason: str, *, sample: int | None = None, field: str | None = None, source: str = "") -> None:
+        self.reason, self.sample, self.field, self.source = reason, sample, field, source
+        where = ["trajectory" + (f" '{source}'" if source else "")]
+        where += [f"sample {sample}"] if sample is not None else []
+        where += [field] if field else []
+        super().__init__(f"{', '.join(where)}: {reason}")
+
+
+class ScenarioError(SimbridgeError, ValueError):
+    """A scenario script that cannot be used.
+
+    Attributes:
+        path: The script.
+        reason: Why, as a sentence.
+        line: The line at fault, or None.
+    """
+
+    def __init__(self, path: str | Path, reason: str, *, line: int | None = None) -> None:
+        self.path, self.reason, self.line = Path(path), reason, line
+        where = f", line {line}" if line is not None else ""
+        super().__init__(f"The scenario {path}{where} cannot be used: {reason}.")
+
+
+class LogReadError(SimbridgeError, ValueError):
+    """A file (path) that is not the log of a run, or was cut off before the log began; reason: as a sentence."""
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path, self.reason = Path(path), reason
+        super().__init__(f"{path} cannot be read as a log: {reason}")
+
+
+class NotARun(SimbridgeError, ValueError):
+    """A directory (path) that does not hold a run, or not all of it; missing: the file that is missing or broken."""
+
+    def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
+        self.path, self.missing = Path(path), missing
+        super().__init__(f"{path} is not a run that can be read: {missing}: {reason}.")
+
+
+# Outputs that cannot be written.
+
+
+class OutputError(SimbridgeError, OSError):
+    """A file or directory (path) that cannot be written, and the reason with what to do."""
+
+    def __init__(self, path: str | Path, reason: str) -> None:
+        self.path, self.reason = Path(path), reason
+        super().__init__(f"{path} cannot be written: {reason}.")
+
+
+class LogWriteError(SimbridgeError, OSError):
+    """The log of a run could not be opened, or writing it failed: the disk is full, a file may not grow, ...
+
+    Attributes:
+        path: The log.
+        bytes_written: Length in bytes of what was stored before.
+        reason: The system's error number (errno.ENOSPC, errno.EFBIG, ...).
+    """
+
+    def __init__(self, path: str | Path, bytes_written: int, reason: int) -> None:
+        self.path, self.bytes_written, self.reason = Path(path), bytes_written, reason
+        kept = f"the {bytes_written} bytes before can be read" if bytes_written else "nothing was stored"
+        super().__init__(
+            f"The log {path} cannot be written: {os.strerror(reason)} ({errno.errorcode.get(reason, reason)}); {kept}. "
+            f"Check the disk's free space, its quota and the folder's permissions, or choose another folder."
+        )
+        self.errno = reason
+
+
+# Plans that are refused before anything moves.
+
+Quantity = Literal["position", "velocity", "velocity jump", "acceleration", "torque", "tool speed"]
+
+
+class PlanRefused(SimbridgeError, ValueError):
+    """A plan, or an approach to it, that must not be executed. Nothing has moved.
+
+    Attributes:
+        sample: The control period at fault, counted from 0 (for targets out of reach: the trajectory's sample).
+        time: Its time in s.
+        value: What would happen, in SI units.
+        limit: What is allowed, in SI units.
+        joint: The joint's name, or None when no single joint is meant.
+    """
+
+    def __init__(
+        self, message: str, *, sample: int, time: float, value: float, limit: float, joint: str | None = None
+    ) -> None:
+        self.sample, self.time, self.value, self.limit, self.joint = sample, time, value, limit, joint
+        super().__init__(message)
+
+
+class TargetOutOfReach(PlanRefused):
+    """A target that no joint positions attain.
+
+    Attributes:
+        distance: From the target to the nearest posture found, m; also `value`.
+        angle: Rotation between the two, rad.
+    """
+
+    def __init__(self, message: str, *, distance: float, angle: float, sample: int, time: float) -> None:
+        self.distance, self.angle = distance, angle
+        super().__init__(message, sample=sample, time=time, value=distance, limit=0.0)
+
+
+class LimitExceeded(PlanRefused):
+    """Setpoints past a limit of the arm.
+
+    Attributes:
+        quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the next, rad/s),
+            "acceleration" (rad/s^2), "torque" (to hold the posture against gravity, N m) or "tool speed" (m/s); value
+            and limit are in these units.
+    """
+
+    def __init__(self, message: str, quantity: Quantity, **facts: Any) -> None:
+        self.quantity = quantity
+        super().__init__(message, **facts)
+
+
+class PlannedCollision(PlanRefused):
+    """A link that would come too near to another, the floor, or a keep-out zone of the cell.
+
+    Attributes:
+        kind: "self", "floor" or "keep-out".
+        bodies: The link, and what it would touch: another link, "the floor", or the name of the box or plane.
+        value: The clearance in m, negative when the bodies overlap.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        kind: Literal["self", "floor", "keep-out"],
+        bodies: tuple[str, str],
+        *,
+        clearance: float,
+        sample: int,
+        time: float,
+    ) -> None:
+        self.kind, self.bodies = kind, bodies
+        super().__init__(message, sample=sample, time=time, value=clearance, limit=0.0)
+
+
+# What ends a run while it moves.
+
+
+class GuardViolation(SimbridgeError, RuntimeError):
+    """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
+
+    Attributes:
+        rule: "shape", "finite", "position", "velocity", "distance", "collision" (live only) or "latched".
+        joint: The joint's name, or None.
+        value: What was requested, in SI units, or None.
+        limit: What is allowed, in SI units, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        rule: str,
+        joint: str | None = None,
+        value: float | None = None,
+        limit: float | None = None,
+    ) -> None:
+        self.rule, self.joint, self.value, self.limit = rule, joint, value, limit
+        super().__init__(message)
+
+
+class Interrupted(SimbridgeError, KeyboardInterrupt):
+    """Ctrl-C, or another signal to stop, during a run. The arm was stopped."""
+
+
+class InternalError(SimbridgeError, RuntimeError):
+    """A bug in simbridge, in a process that cannot report it by itself. The arm was stopped.
+
+    Attributes:
+        where: The part at fault, as in "servo process".
+        trace: Its traceback, as text.
+    """
+
+    def __init__(self, where: str, trace: str) -> None:
+        self.where, self.trace = where, trace
+        lines = trace.strip().splitlines()
+        super().__init__(f"The {where} ended because of a bug in simbridge: {lines[-1] if lines else 'unknown'}")
