@@ -120,9 +120,9 @@ def _dispatch(command: object, given: list[str]) -> int:
 
         return emulate(**vars(command))
     if isinstance(command, Experiment):
-        from simbridge.experiments.command import experiment
+        from simbridge.experiments.experiment import run_experiment
 
-        return experiment(command.parameters)
+        return run_experiment(command.parameters)
     assert isinstance(command, Bench)
     from simbridge.bench.bench import bench
 

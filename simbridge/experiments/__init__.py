@@ -1,11 +1,205 @@
 """The paper's experiments, for any arm and any solvers, and a comparison of solvers.
 
-    homogenization   A: how evenly the twin's tool accelerates in every direction and posture
+    homogenization   A: how uniformly the virtual twin's tool accelerates, over directions and postures
     convergence      B: one far step of the target
-    interpolation    C: the way between the corners of a square
-    tracking         D: a moving target; and kp as the dial from smoothing filter to exact inverse kinematics (`dial`)
+    interpolation    C: the path between the corners of a square
+    tracking         D: a moving target, for each gain; and a sweep of kp on noisy targets
     solvers          all solvers on one trajectory and on random poses
 
-Each module holds `measure`, which takes a robot and solvers and returns arrays, what the figures are expected to be on
-a UR10 and who says so (EXPECTED), and `run`, which is the command: figures, tables and pictures as an `Outcome`.
+This module is the registry: the name and the parameters of each experiment, from which its flags and help follow. It is
+quick to import. The module of an experiment's name holds `measure`, which takes a robot and solvers and returns arrays;
+EXPECTED, what its figures are known to be on a UR10, with the source; and `run`, which returns an `Outcome`.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args
+
+from tyro.conf import arg, subcommand
+from tyro.constructors import PrimitiveConstructorSpec
+
+from simbridge.errors import InvalidParameter
+
+PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
+"""The two solvers that the paper compares."""
+SQUARE = "square_tracking"
+"""The scenario of the paper's square."""
+
+Task: TypeAlias = Literal["pose", "axis", "position"]
+"""What part of a target is asked for, most first."""
+Six: TypeAlias = tuple[float, float, float, float, float, float]
+
+_Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
+
+
+def _default(metavar: str, otherwise: str) -> Any:
+    """A flag's value as the help shows it, and what holds without the flag."""
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
+
+
+def _read(words: list[str]) -> Any:
+    return tuple(map(float, words)) if len(words) > 1 else words[0]
+
+
+def _optional(count: int, *choices: str) -> PrimitiveConstructorSpec[Any]:
+    """Six numbers, or one of the choices; tyro alone would offer None as a value of such a flag."""
+    return PrimitiveConstructorSpec(
+        nargs=count,
+        metavar="",
+        instance_from_str=_read,
+        is_instance=lambda value: True,
+        str_from_instance=lambda value: [str(value)] * count,
+        choices=choices or None,
+    )
+
+
+def _check_range(name: str, value: float, low: float, high: float, unit: str = "") -> None:
+    if not low <= value <= high:
+        raise InvalidParameter(name, value, f"from {low} to {high}{unit}")
+
+
+def _check_gains(values: Sequence[float]) -> None:
+    if not values or not all(0.0 < value < float("inf") for value in values):
+        raise InvalidParameter("kp", tuple(values), "one or more positive numbers")
+
+
+@dataclass(frozen=True)
+class ExperimentParameters:
+    """The parameters of every experiment."""
+
+    robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
+    """A name in robots/, or a URDF or TOML file."""
+    link_lengths: Annotated[tuple[float, ...], _default("M ...", "the robot's")] = ()
+    """Lengths of the links of a planar arm (planar2r, planar3r), m."""
+    tcp: Annotated[Six | None, _optional(6), _default("X Y Z RX RY RZ", "tool0")] = None
+    """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
+    task: Annotated[
+        Task | None,
+        _optional(1, *get_args(Task)),
+        _default("pose|axis|position", "the robot's, or as much of it as its joints allow"),
+    ] = None
+    """What part of a target is asked for: all of it, the position and the tool's z axis, or the position."""
+    solver: _Solvers = PAPER_SOLVERS
+    """Solvers to compare: names, or custom functions as module:function."""
+    out: Annotated[str | None, _default("DIR", "a new one under runs/")] = None
+    """Directory to create for results.json and the plots."""
+    json: bool = False
+    """Print the result as JSON, for machines."""
+
+
+@dataclass(frozen=True)
+class FromHome(ExperimentParameters):
+    """The parameters of experiments that begin in a posture."""
+
+    home: Annotated[tuple[float, ...], _default("RAD ...", "the robot's, or another where that is singular")] = ()
+    """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
+
+
+@dataclass(frozen=True)
+class HomogenizationParameters(ExperimentParameters):
+    """A: how uniformly the virtual twin's tool accelerates, over random joint positions."""
+
+    solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
+    """Solvers, or custom functions (module:function), whose response to a small error is shown next to the paper's
+    three matrices, which are the virtual twin's (at most 1000 samples)."""
+    samples: int = 100_000
+    """Joint positions, uniform in [-pi, pi) (a sliding joint: between its limits)."""
+    seed: int = 0
+    """Of the random joint positions."""
+
+    def __post_init__(self) -> None:
+        _check_range("samples", self.samples, 2, 10_000_000)
+        _check_range("seed", self.seed, 0, 2**32 - 1)
+
+
+@dataclass(frozen=True)
+class ConvergenceParameters(FromHome):
+    """B: one far step of the target, from home."""
+
+    iterations: int = 150
+    """Iterations to run after the step."""
+    kp: float = 1.0
+    """Stiffness of the translation; the rotation gets a tenth."""
+
+    def __post_init__(self) -> None:
+        _check_range("iterations", self.iterations, 1, 1_000_000)
+        _check_gains([self.kp])
+
+
+@dataclass(frozen=True)
+class InterpolationParameters(FromHome):
+    """C: from each corner of a square to the next, with only the corner as target."""
+
+    steps: int = 1000
+    """Solver steps from corner to corner."""
+    iterations: int = 50
+    """Iterations per step."""
+    kp: float = 1.0
+    """Stiffness of the translation; the rotation gets a tenth."""
+
+    def __post_init__(self) -> None:
+        _check_range("steps", self.steps, 1, 100_000)
+        _check_range("iterations", self.iterations, 1, 10_000)
+        _check_gains([self.kp])
+
+
+@dataclass(frozen=True)
+class TrackingParameters(FromHome):
+    """D: a square at constant speed, for each gain; and a sweep of kp on noisy, slow targets."""
+
+    kp: Annotated[tuple[float, ...], arg(metavar="KP [KP ...]")] = (5.0, 10.0, 20.0, 50.0)
+    """Stiffnesses to track the square with."""
+    iterations: int = 50
+    """Iterations per step."""
+    speed: float = 0.2
+    """Of the target on a UR10, m/s; proportionally slower on smaller arms."""
+    noise: float = 0.002
+    """Of the gain sweep's targets: standard deviation along each axis, m."""
+    target_rate: float = 10.0
+    """Of the gain sweep's targets, Hz; each is held until the next."""
+    seed: int = 0
+    """Of the noise."""
+
+    def __post_init__(self) -> None:
+        _check_gains(self.kp)
+        _check_range("iterations", self.iterations, 1, 10_000)
+        _check_range("seed", self.seed, 0, 2**32 - 1)
+        _check_range("speed", self.speed, 0.001, 10, " m/s")
+        _check_range("noise", self.noise, 0, 0.1, " m")
+        _check_range("target-rate", self.target_rate, 0.5, 100, " Hz, the solver's rate")
+
+
+@dataclass(frozen=True)
+class SolversParameters(FromHome):
+    """All solvers, with their default settings, on one trajectory and on random reachable poses."""
+
+    solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that support the arm)")] = ()
+    """Solvers to compare: names, or custom functions as module:function."""
+    scenario: Annotated[str, arg(metavar="NAME|FILE")] = SQUARE
+    """The trajectory: a name in scenarios/, a script, or a file of samples."""
+    samples: int = 200
+    """Random poses, each with a random start."""
+    seed: int = 0
+    """Of poses and starts."""
+
+    def __post_init__(self) -> None:
+        _check_range("samples", self.samples, 1, 100_000)
+        _check_range("seed", self.seed, 0, 2**32 - 1)
+
+
+EXPERIMENTS: Mapping[str, type[ExperimentParameters]] = {
+    "homogenization": HomogenizationParameters,
+    "convergence": ConvergenceParameters,
+    "interpolation": InterpolationParameters,
+    "tracking": TrackingParameters,
+    "solvers": SolversParameters,
+}
+"""Every experiment: the name of its command and of its module here, and its parameters."""
+
+if TYPE_CHECKING:
+    Parameters: TypeAlias = ExperimentParameters
+else:
+    Parameters = Union[tuple(Annotated[kind, subcommand(name)] for name, kind in EXPERIMENTS.items())]  # noqa: UP007
+"""The parameters of any experiment, as the command line reads them."""

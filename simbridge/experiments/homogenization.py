@@ -1,11 +1,11 @@
-"""Experiment A: how evenly the twin's tool accelerates, whatever the direction and the posture.
+"""Experiment A: how uniformly the virtual twin's tool accelerates, over directions and postures.
 
 Three matrices that map a force at the tool to its acceleration, over joint positions drawn uniformly: J J^T (the
 Jacobian transpose with unit gain), and J H^-1 J^T for two virtual twins, one with its mass spread evenly over the
-joints (naive), one with its mass at the tool (conditioned). The evener, the less convergence depends on posture.
+joints (naive), one with its mass at the tool (conditioned). The more uniform, the less convergence depends on posture.
 
-The three are the virtual twin's own mathematics. For a solver, or a function of one's own, the matrix is how far one
-iteration (one call) moves the tool per unit of a small error, over its diagonal's mean.
+The three follow from the virtual twin alone. For a solver or a custom function, the matrix is how far one iteration
+(one call) moves the tool per unit of a small error, divided by the mean of its diagonal.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from simbridge.experiments.arm import arm
-from simbridge.experiments.drawing import Picture
-from simbridge.experiments.outcome import Expected, Outcome, Table, about, compared, near, written
-from simbridge.experiments.parameters import HomogenizationParameters
-from simbridge.experiments.setting import is_the_papers, solver_named
+from simbridge.experiments import HomogenizationParameters
+from simbridge.experiments.experiment import Expected, Outcome, Plot, Table, number, within, within_part
+from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
 from simbridge.ik.kernels.kernel import conditioning
 from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
@@ -33,12 +31,14 @@ from simbridge.robot.robot import Robot
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 TRANSPOSE, NAIVE, CONDITIONED = "J J^T", "J H^-1 J^T, naive", "J H^-1 J^T, conditioned"
-"""The conditioned twin (equation 17): tool mass (kg) and inertia (kg m^2), link mass and inertia."""
-PAPERS_ALPHA = 0.7885
+"""The three matrices; the conditioned twin is equation 17 of the paper."""
+SAMPLES = 100_000
+"""Joint positions from which on figures are compared with the known ones: of fewer, some are out of range by chance."""
+PAPER_ALPHA = 0.7885
 """Equation 19 of the paper as printed."""
 
 _LETTERS = {TRANSPOSE: r"$J\,J^T$", NAIVE: r"$J\,H^{-1}J^T$, naive", CONDITIONED: r"$J\,H^{-1}J^T$, conditioned"}
-# A solver's matrix takes six calls a sample, and a thousand samples tell its mean to some per cent.
+# A solver's matrix takes six calls per sample; a thousand samples give its mean to a few per cent.
 _MAX_FOR_SOLVERS = 1000
 # Small enough for the response to be linear, large enough for rounding not to matter: m and rad.
 _SMALL = 1e-5
@@ -46,26 +46,25 @@ _SMALL = 1e-5
 _KDL = "an independent C++ implementation on Orocos KDL, 100,000 samples"
 
 
-def _known(name: str, diagonal: Sequence[float], variance: float, off: float = 0.02) -> list[Expected]:
+def _known(name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02) -> list[Expected]:
     entries = zip(AXES, diagonal, strict=True)
-    means = [about(f"{name}, mean {axis}", value, 0.02, _KDL) for axis, value in entries]
-    return [*means, about(f"{name}, largest variance", variance, off, _KDL)]
+    means = [within_part(f"{name}, mean {axis}", value, 0.02, _KDL) for axis, value in entries]
+    return [*means, within_part(f"{name}, largest variance", variance, margin, _KDL)]
 
 
-# The last variance is known to two digits, and differs by 0.9 % (standard deviation) from one draw to another.
+# The last variance is known to two digits, and has a standard deviation of 0.9 % from draw to draw.
 EXPECTED = (
     *_known(TRANSPOSE, (0.469, 0.469, 0.544, 2.13, 2.12, 1.75), 1.04),
     *_known(NAIVE, (0.576, 0.577, 0.829, 3.52, 3.51, 3.25), 1.76),
-    *_known(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017, off=0.04),
-    near("alpha", 0.787, 0.002, _KDL),
+    *_known(CONDITIONED, (0.956, 0.955, 0.986, 0.998, 0.998, 0.998), 0.017, margin=0.04),
+    within("alpha", 0.787, 0.002, _KDL),
 )
-"""Of a UR10, over as many joint positions as these or more: of fewer, chance takes some out of these bounds."""
-SAMPLES = 100_000
+"""On a UR10, over at least `SAMPLES` joint positions."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Statistics over joint positions of a matrix that maps force to acceleration, base axes, translation first.
+    """Statistics over joint positions of a matrix that maps force to acceleration, in base axes, translation first.
 
     Attributes:
         mean, variance: Of every entry (6, 6).
@@ -101,7 +100,7 @@ def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Sp
 
 
 def response(robot: Robot, solver: Solver, samples: int, seed: int) -> Spread:
-    """What a solver of one iteration a step makes of a small error along each axis."""
+    """How a solver with one iteration per step responds to a small error along each axis."""
     matrices = np.empty((samples, 6, 6))
     for sample, q in enumerate(configurations(robot, samples, seed)):
         here = tool_path(robot, q[None])[0]
@@ -114,7 +113,7 @@ def response(robot: Robot, solver: Solver, samples: int, seed: int) -> Spread:
 
 
 def alpha(spreads: Mapping[str, Spread]) -> float:
-    """mean diag(J H^-1 J^T) / mean diag(J J^T) (equation 19): what makes the transpose comparable."""
+    """mean diag(J H^-1 J^T) / mean diag(J J^T) (equation 19): the gain that makes the transpose comparable."""
     return float(spreads[CONDITIONED].diagonal.mean() / spreads[TRANSPOSE].diagonal.mean())
 
 
@@ -129,45 +128,43 @@ def figures(spreads: Mapping[str, Spread]) -> dict[str, float]:
 
 def run(parameters: HomogenizationParameters) -> Outcome:
     """The command."""
-    chosen = arm(parameters)
-    robot = chosen.robot
-    solvers = {name: solver_named(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)}
-    measured = measure(robot, parameters.samples, parameters.seed)
+    arm = choose_arm(parameters)
+    robot, samples = arm.robot, parameters.samples
+    solvers = {name: make_solver(robot, name, iterations=1) for name in dict.fromkeys(parameters.solver)}
+    measured = measure(robot, samples, parameters.seed)
     spreads = {name: measured[name] for name in (TRANSPOSE, NAIVE, CONDITIONED)}
-    few = min(parameters.samples, _MAX_FOR_SOLVERS)
-    spreads |= {name: response(robot, solver, few, parameters.seed) for name, solver in solvers.items()}
+    for name, solver in solvers.items():
+        spreads[name] = response(robot, solver, min(samples, _MAX_FOR_SOLVERS), parameters.seed)
     found = figures(spreads)
     rows = [
-        (name, *(f"{v:.3f}" for v in spread.diagonal), written(float(spread.variance.max())))
+        (name, *(f"{v:.3f}" for v in spread.diagonal), number(float(spread.variance.max())))
         for name, spread in spreads.items()
     ]
-    papers, enough = is_the_papers(robot), parameters.samples >= SAMPLES
+    paper_arm, enough = is_paper_arm(robot), samples >= SAMPLES
     notes = [f"alpha = {found['alpha']:.4f} over these joint positions"]
-    if papers and enough:
-        notes[0] += f"; the paper prints {PAPERS_ALPHA}, and no frame convention that was tried gives that."
-    elif papers:
-        notes.append(f"What is known are figures over {SAMPLES} joint positions: fewer are not compared with them.")
+    if paper_arm and enough:
+        notes[0] += f"; the paper prints {PAPER_ALPHA}, which no frame convention we tried reproduces."
+    elif paper_arm:
+        notes.append(f"Known are the figures over {SAMPLES} joint positions: fewer are not compared with them.")
     return Outcome(
         figures=found,
-        comparisons=compared(found, EXPECTED, papers and enough),
+        expected=EXPECTED if paper_arm and enough else (),
         data={
-            "arm": chosen.as_data(),
+            "arm": arm.as_data(),
             "alpha": found["alpha"],
             "matrices": {
                 name: {key: getattr(spread, key).tolist() for key in ("mean", "variance", "std")}
                 for name, spread in spreads.items()
             },
         },
-        tables=[
-            Table(f"Mean diagonal over {parameters.samples} joint positions", ("matrix", *AXES, "largest var."), rows)
-        ],
-        pictures={"homogenization.png": _mosaics(spreads)},
-        notes=[*notes, *(chosen.notes if solvers else ())],
+        tables=[Table(f"Mean diagonal over {samples} joint positions", ("matrix", *AXES, "largest var."), rows)],
+        plots={"homogenization.png": _plot(spreads)},
+        notes=[*notes, *(arm.notes if solvers else ())],
     )
 
 
-def _mosaics(spreads: Mapping[str, Spread]) -> Picture:
-    """A column a matrix; mean, variance and standard deviation below each other, on one scale each."""
+def _plot(spreads: Mapping[str, Spread]) -> Plot:
+    """A column per matrix; mean, variance and standard deviation below each other, each on one scale."""
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(3, len(spreads), squeeze=False)
@@ -178,7 +175,7 @@ def _mosaics(spreads: Mapping[str, Spread]) -> Picture:
                 axes.imshow(matrix, cmap="Blues", vmin=0.0, vmax=1.15 * top)
                 for (i, j), value in np.ndenumerate(matrix):
                     shade = "white" if value > 0.6 * top else INK
-                    # Rounded first, for there is no minus zero.
+                    # Rounded first, so that there is no minus zero.
                     text = f"{round(value, 2) + 0.0:.2f}"
                     axes.text(j, i, text, ha="center", va="center", fontsize=7.5, color=shade)
                 axes.set_xticks(range(6), AXES)
@@ -187,4 +184,4 @@ def _mosaics(spreads: Mapping[str, Spread]) -> Picture:
                 axes.set_title(_LETTERS.get(name, name) if row == 0 else "")
             panels[row][0].set_ylabel({"mean": "Mean", "variance": "Variance", "std": "Standard deviation"}[key])
 
-    return Picture(2.9 * len(spreads), 8.2, draw)
+    return Plot(2.9 * len(spreads), 8.2, draw)

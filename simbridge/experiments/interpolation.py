@@ -1,55 +1,63 @@
-"""Experiment C: from each corner of a square to the next, with only the corner as target. How straight is the way?
+"""Experiment C: from each corner of a square to the next, with only the corner as target. How straight is the path?
 
-dt = 0.1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), N = 50 iterations a step, no clamps; the Jacobian transpose with its alpha.
+dt = 0.1, Kp = diag(1, 1, 1, 0.1, 0.1, 0.1), N = 50 iterations per step, no clamps; the Jacobian transpose with its
+alpha.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from simbridge.experiments.arm import arm
-from simbridge.experiments.drawing import WANTED, Picture, colour_of
-from simbridge.experiments.layout import Layout, layout, posture_at
-from simbridge.experiments.outcome import Outcome, Table, between, compared, near, written
-from simbridge.experiments.parameters import InterpolationParameters
-from simbridge.experiments.setting import DT, distinct, is_the_papers, solver_named
+from simbridge.experiments import InterpolationParameters
+from simbridge.experiments.experiment import (
+    Outcome,
+    Plot,
+    Table,
+    arrival,
+    between,
+    iterations,
+    number,
+    solver_colour,
+    within,
+)
+from simbridge.experiments.layout import Layout, choose_layout, start_posture
+from simbridge.experiments.setup import DT, choose_arm, is_paper_arm, make_solver, unique_solvers
 from simbridge.ik.solver import Solver
+from simbridge.report.palette import REFERENCE
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import plain
 from simbridge.trajectory.shapes import corners
 
-CLOSE = 0.001
-"""What counts as arrived, m."""
+ARRIVED = 0.001
+"""Distance from the goal that counts as arrived, m."""
 
 _KDL = "an independent C++ implementation on Orocos KDL"
 EXPECTED = (
-    near("forward-dynamics, least deviation, mm", 0.05, 0.006, _KDL),
-    near("forward-dynamics, largest deviation, mm", 0.11, 0.005, _KDL),
+    within("forward-dynamics, least deviation, mm", 0.05, 0.006, _KDL),
+    within("forward-dynamics, largest deviation, mm", 0.11, 0.005, _KDL),
     between("forward-dynamics, first 1 mm, iterations", 2350, 2450, _KDL),
     between("forward-dynamics, last 1 mm, iterations", 2350, 2450, _KDL),
-    near("jacobian-transpose, least deviation, mm", 36.0, 0.5, _KDL),
-    near("jacobian-transpose, largest deviation, mm", 97.0, 0.5, _KDL),
+    within("jacobian-transpose, least deviation, mm", 36.0, 0.5, _KDL),
+    within("jacobian-transpose, largest deviation, mm", 97.0, 0.5, _KDL),
     between("jacobian-transpose, first 1 mm, iterations", 36_500, 37_500, _KDL),
     between("jacobian-transpose, last 1 mm, iterations", 44_500, 45_500, _KDL),
 )
-"""Of a UR10."""
+"""On a UR10."""
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The way of one solver along one edge.
+    """The path of one solver along one edge.
 
     Attributes:
         start, goal: Corners (3,), m.
         points: The tool before the first and after every step (S + 1, 3), m.
-        iterations: A step.
+        iterations: Per step.
     """
 
     start: Array
@@ -67,10 +75,12 @@ class Edge:
 
     @property
     def arrival(self) -> float:
-        """Iterations after which the tool stays within `CLOSE` of the goal; not a number if it does not get there."""
-        away = np.flatnonzero(np.linalg.norm(self.goal - self.points, axis=1) > CLOSE)
-        last = int(away[-1]) + 1 if len(away) else 0
-        return float(last * self.iterations) if last < len(self.points) else math.nan
+        """Iterations after which the tool stays within `ARRIVED` of the goal; not a number if it does not arrive."""
+        return self.iterations * arrival(np.linalg.norm(self.goal - self.points, axis=1), ARRIVED)
+
+    def as_data(self) -> dict[str, object]:
+        """For JSON."""
+        return {"deviation_m": self.deviation, "iterations_to_1_mm": self.arrival, "points": self.points.tolist()}
 
 
 def measure(robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: int = 1000) -> dict[str, list[Edge]]:
@@ -80,7 +90,7 @@ def measure(robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: i
         TargetOutOfReach: The arm does not reach a corner.
     """
     targets = corners(place.side, place.centre, orientation=place.orientation).poses[:4]
-    starts = [posture_at(robot, target) for target in targets]
+    starts = [start_posture(robot, target) for target in targets]
     edges: dict[str, list[Edge]] = {name: [] for name in solvers}
     for name, solver in solvers.items():
         for corner in range(4):
@@ -92,11 +102,10 @@ def measure(robot: Robot, solvers: Mapping[str, Solver], place: Layout, steps: i
 
 
 def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
-    """Least and largest over the four edges."""
+    """Smallest and largest over the four edges of every solver."""
     found: dict[str, float] = {}
     for name, four in edges.items():
-        deviations = [1e3 * edge.deviation for edge in four]
-        arrivals = [edge.arrival for edge in four]
+        deviations, arrivals = [1e3 * edge.deviation for edge in four], [edge.arrival for edge in four]
         found[f"{name}, least deviation, mm"] = min(deviations)
         found[f"{name}, largest deviation, mm"] = max(deviations)
         found[f"{name}, first 1 mm, iterations"] = float(np.min(arrivals))
@@ -106,61 +115,44 @@ def figures(edges: Mapping[str, list[Edge]]) -> dict[str, float]:
 
 def run(parameters: InterpolationParameters) -> Outcome:
     """The command."""
-    chosen = arm(parameters)
-    robot = chosen.robot
+    arm = choose_arm(parameters)
     settings = {"dt": DT, "iterations": parameters.iterations, "kp": (parameters.kp,)}
-    solvers = {name: solver_named(robot, name, **settings) for name in distinct(parameters.solver)}
-    place = layout(robot)
-    edges = measure(robot, solvers, place, parameters.steps)
-    found = figures(edges)
+    solvers = {name: make_solver(arm.robot, name, **settings) for name in unique_solvers(parameters.solver)}
+    place = choose_layout(arm.robot)
+    edges = measure(arm.robot, solvers, place, parameters.steps)
+    known = is_paper_arm(arm.robot) and (parameters.steps, parameters.iterations, parameters.kp) == (1000, 50, 1.0)
     rows = [
-        (
-            name if number == 1 else "",
-            str(number),
-            written(1e3 * edge.deviation),
-            plain(edge.arrival) if math.isfinite(edge.arrival) else "never",
-        )
+        (name if index == 1 else "", str(index), number(1e3 * edge.deviation), iterations(edge.arrival))
         for name, four in edges.items()
-        for number, edge in enumerate(four, start=1)
+        for index, edge in enumerate(four, start=1)
     ]
-    known = is_the_papers(robot) and (parameters.steps, parameters.iterations, parameters.kp) == (1000, 50, 1.0)
     return Outcome(
-        figures=found,
-        comparisons=compared(found, EXPECTED, known),
+        figures=figures(edges),
+        expected=EXPECTED if known else (),
         data={
-            "arm": chosen.as_data(),
+            "arm": arm.as_data(),
             "square": place.as_data(),
-            "edges": {
-                name: [
-                    {
-                        "deviation_m": edge.deviation,
-                        "iterations_to_1_mm": edge.arrival,
-                        "points": edge.points.tolist(),
-                    }
-                    for edge in four
-                ]
-                for name, four in edges.items()
-            },
+            "edges": {name: [edge.as_data() for edge in four] for name, four in edges.items()},
         },
-        tables=[Table("Corner to corner", ("solver", "edge", "off the line, mm", "1 mm after iterations"), rows)],
-        pictures={"interpolation.png": _squares(edges)},
-        notes=[*chosen.notes, *filter(None, [place.note])],
+        tables=[Table("Corner to corner", ("solver", "edge", "deviation, mm", "iterations to 1 mm"), rows)],
+        plots={"interpolation.png": _plot(edges)},
+        notes=[*arm.notes, *filter(None, [place.note])],
     )
 
 
-def _squares(edges: Mapping[str, list[Edge]]) -> Picture:
-    """A square a solver, seen from above: a dot a step, so that wide spaces are fast."""
+def _plot(edges: Mapping[str, list[Edge]]) -> Plot:
+    """A square per solver, seen from above, with a dot per step: the further apart, the faster."""
 
     def draw(figure: Figure) -> None:
         panels = figure.subplots(1, len(edges), squeeze=False, sharex=True, sharey=True)[0]
         for axes, (name, four) in zip(panels, edges.items(), strict=True):
             outline = np.array([edge.start for edge in (*four, four[0])])
-            axes.plot(outline[:, 0], outline[:, 1], color=WANTED, linewidth=3.0, alpha=0.6)
+            axes.plot(outline[:, 0], outline[:, 1], color=REFERENCE, linewidth=3.0, alpha=0.6)
             for edge in four:
-                axes.plot(edge.points[:, 0], edge.points[:, 1], ".", markersize=3.5, color=colour_of(name))
+                axes.plot(edge.points[:, 0], edge.points[:, 1], ".", markersize=3.5, color=solver_colour(name))
             axes.set_aspect("equal")
-            axes.set_title(f"{name}\noff by at most {written(1e3 * max(edge.deviation for edge in four))} mm")
+            axes.set_title(f"{name}\nmax deviation {number(1e3 * max(edge.deviation for edge in four))} mm")
             axes.set_xlabel("x, m")
         panels[0].set_ylabel("y, m")
 
-    return Picture(0.6 + 3.1 * len(edges), 3.9, draw)
+    return Plot(0.6 + 3.1 * len(edges), 3.9, draw)

@@ -1,7 +1,7 @@
-"""Where an arm does the experiments: the paper's place, in front of the base with the tool down, if it gets there.
+"""Where an arm does the experiments: the paper's square, in front of the base with the tool down, if it can follow it.
 
-If it does not, the square is laid around the tool where the arm begins, in the orientation that the tool has there, and
-made smaller until the whole of it can be followed. So is the step of experiment B.
+If it cannot, the square is centred on the tool at home, in the tool's orientation there, and shrunk until the arm can
+follow all of it. The step of experiment B is shortened likewise.
 """
 
 from __future__ import annotations
@@ -25,18 +25,20 @@ from simbridge.trajectory.orientation import TOOL_DOWN
 from simbridge.trajectory.paper import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
 
-# Where a UR10 is asked to go in experiment B, m.
-_OFFSET = np.array([-0.25, -0.75, 0.35])
-START = (1e-8, 1e-8)
+RATE = 100.0
+"""Solver steps per second in the paper's experiments, Hz."""
+START_TOLERANCE = (1e-8, 1e-8)
 """A start within these, m and rad, will do: a hundredth of the finest difference that an experiment shows."""
-# A square counts as followed when no sample is off by more than these parts of its side and of a radian.
+
+# The step of experiment B on a UR10, m.
+_STEP = np.array([-0.25, -0.75, 0.35])
+# A square counts as followed when no sample is further away than these parts of its side and of a radian.
 _FOLLOWED = 0.005
 # The directions of a position that a square needs.
 _HORIZONTAL = slice(2)
 _ROUNDING = 1e-9
 # Sizes to try, each this part of the one before.
 _SMALLER, _SIZES = 0.8, 14
-_AROUND = "in the middle of the square is the tool where the arm begins, in the orientation that it has there"
 
 
 @dataclass(frozen=True)
@@ -45,9 +47,9 @@ class Layout:
 
     Attributes:
         scale: Of all lengths and speeds; 1 as in the paper.
-        centre: Of the square (3,), m, from base_link.
-        orientation: In which the tool is held (4,), a unit quaternion.
-        note: What is not as in the paper; "" where only the size is the arm's own.
+        centre: Of the square (3,), m, in base_link.
+        orientation: Of the tool (4,), a unit quaternion.
+        note: What differs from the paper; "" where only the size does.
     """
 
     scale: float
@@ -61,8 +63,8 @@ class Layout:
         return 0.4 * self.scale
 
     @property
-    def first(self) -> Array:
-        """The corner at which it begins, as a target (7,)."""
+    def first_target(self) -> Array:
+        """The corner at which it begins (7,)."""
         return np.array([*(self.centre + 0.5 * self.side * CORNERS[0]), *self.orientation])
 
     def as_data(self) -> dict[str, Any]:
@@ -70,109 +72,146 @@ class Layout:
         return {"scale": self.scale, "centre_m": self.centre.tolist(), "orientation": self.orientation.tolist()}
 
 
-def layout(robot: Robot) -> Layout:
+@dataclass(frozen=True)
+class MovingSquare:
+    """A target that moves twice around the square at constant speed: on the second lap the solver has settled.
+
+    Attributes:
+        speed: Along the edges, m/s.
+        times: Instants (T,), `RATE` a second, s.
+        poses: Targets (T, 7).
+        corners: (4, 3), m, each of them a target.
+        second_lap: Its samples.
+    """
+
+    speed: float
+    times: Array
+    poses: Array
+    corners: Array
+    second_lap: slice
+
+    @staticmethod
+    def of(place: Layout, speed: float = 0.2) -> MovingSquare:
+        """At `speed` m/s on a UR10, slower on smaller arms; the edges are made a whole number of samples long."""
+        scaled = speed * place.scale
+        edge = max(1, round(place.side * RATE / scaled))
+        path = square(edge * scaled / RATE, place.centre, scaled, RATE, laps=2, orientation=place.orientation)
+        corners = path.poses[: 4 * edge : edge, :3]
+        return MovingSquare(scaled, path.times, path.poses, corners, slice(4 * edge, 8 * edge + 1))
+
+
+def choose_layout(robot: Robot) -> Layout:
     """A square that an arm can follow, from its home.
 
     Raises:
         TargetOutOfReach: It can follow none, not even a small one around its tool.
     """
-    size, here = paper_size(robot), tool_path(robot, robot.home[None])[0]
-    papers = Layout(size.scale, np.array(size.centre), here[3:] if robot.planar else np.array(TOOL_DOWN))
-    if _follows(robot, papers, posture_for(robot, papers.first)):
-        return papers
+    size, home = paper_size(robot), tool_path(robot, robot.home[None])[0]
+    paper = Layout(size.scale, np.array(size.centre), home[3:] if robot.planar else np.array(TOOL_DOWN))
+    if _follows(robot, paper, solve_posture(robot, paper.first_target)):
+        return paper
     for scale in _scales(size.scale):
         note = (
-            f"No way was found for {robot.name} around the paper's square, in front of the base with the tool down: "
-            f"{_AROUND}; its side is {significant(400.0 * scale)} mm."
+            f"{robot.name} cannot follow the paper's square, in front of the base with the tool down: the square is "
+            f"centred on the tool at home, in the tool's orientation there; its side is {significant(400 * scale)} mm."
         )
-        around = Layout(scale, here[:3], here[3:], note)
-        if _follows(robot, around, _nearby(robot, around.first)):
+        around = Layout(scale, home[:3], home[3:], note)
+        if _follows(robot, around, _near_home(robot, around.first_target)):
             return around
-    raise _refusal(robot, here, "follow a square, be it in front of its base or around its tool", _HORIZONTAL)
+    raise _no_layout(robot, home, "follow a square, neither in front of its base nor around its tool", _HORIZONTAL)
 
 
 def step_target(robot: Robot) -> tuple[Array, str]:
-    """The target (7,) of experiment B, as far from home as the arm is large, and what is to be said of it.
+    """The target (7,) of experiment B, its distance in proportion to the arm's size, and a note ("" for none).
 
     Raises:
-        TargetOutOfReach: The arm gets no way at all in the step's direction.
+        TargetOutOfReach: The arm cannot move in the step's direction.
     """
-    size, here = paper_size(robot), tool_path(robot, robot.home[None])[0]
+    size, home = paper_size(robot), tool_path(robot, robot.home[None])[0]
     for scale in _scales(size.scale):
-        target = here.copy()
-        target[:3] += scale * _OFFSET * (1.0, 1.0, size.up)
+        target = home.copy()
+        target[:3] += scale * _STEP * (1.0, 1.0, size.up)
         full = scale == size.scale
-        if (posture_for if full else _nearby)(robot, target) is None:
+        if (solve_posture if full else _near_home)(robot, target) is None:
             continue
-        far = significant(1e3 * float(np.linalg.norm(target[:3] - here[:3])))
-        return target, "" if full else f"No way was found for {robot.name} to a step of full size: this is {far} mm."
-    what = "take the experiment's step, (-0.25, -0.75, 0.35) m or less of it"
-    raise _refusal(robot, here, what, slice(3 if size.up else 2))
+        length = significant(1e3 * float(np.linalg.norm(target[:3] - home[:3])))
+        return target, "" if full else f"{robot.name} cannot take a step of full size: this one is {length} mm."
+    what = "take the experiment's step, (-0.25, -0.75, 0.35) m or a shorter one"
+    raise _no_layout(robot, home, what, slice(3 if size.up else 2))
 
 
-def posture_for(robot: Robot, target: Array) -> Array | None:
-    """Joint positions (n,), rad, solved from home with restarts, whichever solver is tried; None if there are none."""
+def solve_posture(robot: Robot, target: Array) -> Array | None:
+    """Joint positions (n,), rad, solved from home with restarts, the same for every solver; None if there are none."""
     found = ForwardDynamics(robot).solve(target)
-    close = found.distance <= START[0] and found.angle <= START[1]
-    return found.q if found.converged or (close and within(robot, found.q)) else None
+    close = found.distance <= START_TOLERANCE[0] and found.angle <= START_TOLERANCE[1]
+    return found.q if found.converged or (close and within_limits(robot, found.q)) else None
 
 
-def posture_at(robot: Robot, target: Array) -> Array:
+def start_posture(robot: Robot, target: Array) -> Array:
     """Joint positions (n,), rad, from which an experiment begins.
 
     Raises:
         TargetOutOfReach: There are none.
     """
-    found = posture_for(robot, target)
-    if found is None:
-        raise _out_of_reach(robot, target)
-    return found
+    q = solve_posture(robot, target)
+    if q is None:
+        raise _start_out_of_reach(robot, target)
+    return q
 
 
-def within(robot: Robot, joints: Array) -> bool:
+def pose_errors(robot: Robot, targets: Array, joints: Array) -> Array:
+    """Target minus tool (T, 6): translation in m, Rodrigues vector in rad, of what the arm's task asks for."""
+    attained = tool_path(robot, joints)
+    return np.hstack(pose.error(freed(robot.task, np.broadcast_to(targets, attained.shape), attained), attained))
+
+
+def rms(vectors: Array) -> float:
+    """Root mean square of the lengths of vectors (T, k)."""
+    return float(np.sqrt(np.mean(np.sum(np.square(vectors), axis=-1))))
+
+
+def within_limits(robot: Robot, joints: Array) -> bool:
     """Whether joint positions (..., n) are within the limits."""
     return bool(np.all((joints >= robot.position_min) & (joints <= robot.position_max)))
 
 
-def directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[int, int]:
-    """In how many directions of a task (of those of its rows) the tool can go at all, and in how many at a time."""
+def task_directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[int, int]:
+    """The number of directions of a task (of these rows of it) that the tool can move in, overall and at a time."""
     jacobians = task_jacobians(robot.placements, robot.prismatic, restart_postures(robot, 8), task)[:, rows]
-    at_all = np.linalg.matrix_rank(np.concatenate(list(jacobians), axis=1), tol=_ROUNDING)
-    return int(at_all), int(np.linalg.matrix_rank(jacobians, tol=_ROUNDING).max())
+    overall = np.linalg.matrix_rank(np.concatenate(list(jacobians), axis=1), tol=_ROUNDING)
+    return int(overall), int(np.linalg.matrix_rank(jacobians, tol=_ROUNDING).max())
 
 
-def _nearby(robot: Robot, target: Array) -> Array | None:
-    """The same without restarts: by a motion from home."""
-    found = ForwardDynamics(robot).solve_near(target, robot.home, START)
-    return found.q if found.converged and within(robot, found.q) else None
+def _near_home(robot: Robot, target: Array) -> Array | None:
+    """Joint positions that a motion from home reaches, without restarts."""
+    found = ForwardDynamics(robot).solve_near(target, robot.home, START_TOLERANCE)
+    return found.q if found.converged and within_limits(robot, found.q) else None
 
 
 def _scales(largest: float) -> Iterator[float]:
     return (largest * _SMALLER**k for k in range(_SIZES))
 
 
-def _follows(robot: Robot, place: Layout, first: Array | None) -> bool:
-    """Whether the arm gets around within its limits and without a leap, from these positions at the first corner."""
-    if first is None:
+def _follows(robot: Robot, place: Layout, start: Array | None) -> bool:
+    """Whether the arm can follow the square within its limits and without a jump, from this posture at its start."""
+    if start is None:
         return False
-    lap = square(place.side, place.centre, 0.2 * place.scale, 100.0, orientation=place.orientation).poses
-    joints = ForwardDynamics(robot).track(lap, first)
-    attained = tool_path(robot, joints)
-    off, turned = pose.error(freed(robot.task, lap, attained), attained)
-    near = np.abs(off).max() <= _FOLLOWED * place.side and np.abs(turned).max() <= _FOLLOWED
-    return bool(near) and within(robot, joints)
+    lap = square(place.side, place.centre, 0.2 * place.scale, RATE, orientation=place.orientation).poses
+    joints = ForwardDynamics(robot).track(lap, start)
+    errors = np.abs(pose_errors(robot, lap, joints))
+    close = errors[:, :3].max() <= _FOLLOWED * place.side and errors[:, 3:].max() <= _FOLLOWED
+    return bool(close) and within_limits(robot, joints)
 
 
-def _out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
+def _start_out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
     found = ForwardDynamics(robot).solve(target)
-    place = ", ".join(f"{v:.3f}" for v in target[:3])
     past = np.maximum(robot.position_min - found.q, found.q - robot.position_max)
-    if past.max() > 0.0 and found.distance <= START[0] and found.angle <= START[1]:
-        reason = f"it gets there only with {robot.joint_names[int(np.argmax(past))]} beyond its limits"
+    if past.max() > 0.0 and found.distance <= START_TOLERANCE[0] and found.angle <= START_TOLERANCE[1]:
+        reason = f"only with {robot.joint_names[int(np.argmax(past))]} beyond its limits does it get there"
     else:
-        reason = f"{away(found.distance, found.angle)} are left"
+        reason = f"the tool stays {away(found.distance, found.angle)} away"
     return TargetOutOfReach(
-        f"{robot.name} does not reach the start at ({place}) m: {reason}.",
+        f"{robot.name} cannot reach the start at ({_coordinates(target)}) m: {reason}.",
         sample=0,
         time=0.0,
         distance=found.distance,
@@ -180,22 +219,25 @@ def _out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
     )
 
 
-def _refusal(robot: Robot, here: Array, what: str, needed: slice) -> TargetOutOfReach:
-    """Why an arm cannot do what is asked, which needs these directions of a position, and what to do."""
-    possible = [task for task in TASKS if len(set(directions(robot, task))) == 1]
+def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOutOfReach:
+    """Why an arm cannot do what needs these directions of a position, and what to do."""
+    possible = [task for task in TASKS if len(set(task_directions(robot, task))) == 1]
     weaker = [task for task in list(TASKS)[list(TASKS).index(robot.task) + 1 :] if task in possible]
     less = f"ask for less with --task {' or '.join(weaker)}"
-    if not possible or directions(robot, "position", needed)[1] < needed.stop:
+    if not possible or task_directions(robot, "position", needed)[1] < needed.stop:
         why = "its joints cannot move its tool in all the directions that this needs"
-        advice = "Experiments that need no path, homogenization and the random poses of solvers, are open to it."
+        advice = "Experiments that need no path still work: homogenization, and the random poses of solvers."
     elif robot.task not in possible:
-        free, chosen = directions(robot, robot.task)
-        why = f"of its task ({robot.task}) its tool can go in {free} directions, of which its joints choose {chosen}"
+        overall, at_a_time = task_directions(robot, robot.task)
+        why = f"its task ({robot.task}) has {overall} directions, of which its joints control {at_a_time} at a time"
         advice = f"{less.capitalize()}."
     else:
-        place = ", ".join(f"{v:.3f}" for v in here[:3])
-        why = f"its joints' limits or a singular posture are in the way, from where its tool begins, ({place}) m"
+        why = f"from its home, tool at ({_coordinates(home)}) m, joint limits or a singular posture block the way"
         advice = "Begin elsewhere with --home" + (f", or {less}." if weaker else ".")
     return TargetOutOfReach(
         f"{robot.name} cannot {what}: {why}. {advice}", sample=0, time=0.0, distance=math.nan, angle=math.nan
     )
+
+
+def _coordinates(target: Array) -> str:
+    return ", ".join(f"{value:.3f}" for value in target[:3])

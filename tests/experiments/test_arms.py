@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 
 from simbridge.errors import TargetOutOfReach
-from simbridge.experiments.arm import arm
-from simbridge.experiments.layout import layout, step_target
-from simbridge.experiments.parameters import InterpolationParameters
-from simbridge.experiments.setting import solver_named
-from simbridge.experiments.start import SINGULAR, dexterity
+from simbridge.experiments import InterpolationParameters
+from simbridge.experiments.layout import choose_layout, step_target
+from simbridge.experiments.setup import SINGULAR, choose_arm, dexterity, make_solver
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.resources import robot_files
 from simbridge.robot.kinematics import tool_path
@@ -48,23 +46,23 @@ def scara(tmp_path):
 def assert_within_reach(robot, place):
     """Joint positions for every corner, found by another solver than the one that laid the square out."""
     for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
-        found = solver_named(robot, "damped-least-squares").solve(target, robot.home)
+        found = make_solver(robot, "damped-least-squares").solve(target, robot.home)
         assert found.distance < 1e-8
         assert np.all((found.q >= robot.position_min) & (found.q <= robot.position_max))
 
 
 @pytest.mark.parametrize("name", robot_files())
 def test_on_the_arms_of_robots_everything_is_laid_out_as_in_the_paper(name):
-    chosen = arm(InterpolationParameters(robot=name))
-    size, place = paper_size(chosen.robot), layout(chosen.robot)
+    chosen = choose_arm(InterpolationParameters(robot=name))
+    size, place = paper_size(chosen.robot), choose_layout(chosen.robot)
     assert (chosen.notes, place.note, step_target(chosen.robot)[1]) == ((), "", "")
     assert chosen.robot.file_home is None
     assert (place.scale, *place.centre) == (size.scale, *size.centre)
 
 
 def test_an_upright_arm_begins_in_another_posture_and_gets_around_a_square_worth_the_name():
-    chosen = arm(InterpolationParameters(robot=SEVEN))
-    robot, place = chosen.robot, layout(chosen.robot)
+    chosen = choose_arm(InterpolationParameters(robot=SEVEN))
+    robot, place = chosen.robot, choose_layout(chosen.robot)
     assert dexterity(robot, robot.file_home[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
     assert "--home" in chosen.notes[0]
     assert place.side > 0.1
@@ -72,15 +70,15 @@ def test_an_upright_arm_begins_in_another_posture_and_gets_around_a_square_worth
 
 
 def test_a_ur10_from_a_urdf_gets_around_the_papers_own_square():
-    robot = arm(InterpolationParameters(robot=str(URDFS / "ur10_from_ros.urdf"))).robot
-    place = layout(robot)
+    robot = choose_arm(InterpolationParameters(robot=str(URDFS / "ur10_from_ros.urdf"))).robot
+    place = choose_layout(robot)
     assert (place.note, place.scale, *place.orientation) == ("", 1.0, *TOOL_DOWN)
     assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(place.centre, abs=1e-6)
 
 
 def test_where_the_tool_cannot_point_down_it_stays_as_it_is(scara):
-    robot = arm(InterpolationParameters(robot=scara)).robot
-    place = layout(robot)
+    robot = choose_arm(InterpolationParameters(robot=scara)).robot
+    place = choose_layout(robot)
     assert robot.task == "pose"
     assert "tool down" in place.note
     assert place.orientation == pytest.approx(tool_path(robot, robot.home[None])[0, 3:])
@@ -89,12 +87,12 @@ def test_where_the_tool_cannot_point_down_it_stays_as_it_is(scara):
 
 
 def test_of_an_arm_of_few_joints_no_more_is_asked_than_it_can_do():
-    chosen = arm(InterpolationParameters(robot=ODD))
+    chosen = choose_arm(InterpolationParameters(robot=ODD))
     assert chosen.robot.task == "position"
     assert "--task position" in chosen.notes[0]
-    assert_within_reach(chosen.robot, layout(chosen.robot))
+    assert_within_reach(chosen.robot, choose_layout(chosen.robot))
     with pytest.raises(TargetOutOfReach, match="--task position"):
-        layout(arm(InterpolationParameters(robot=ODD, task="pose")).robot)
+        choose_layout(choose_arm(InterpolationParameters(robot=ODD, task="pose")).robot)
 
 
 @pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
@@ -127,23 +125,23 @@ def test_a_given_home_is_where_the_experiment_begins_and_a_singular_one_is_told(
     written = json.loads(answer.out)
     assert written["arm"] == {"task": "pose", "home": home, "notes": []}
     assert written["expected"] == []
-    stretched = arm(InterpolationParameters(home=(0.0, -1.5, 0.0, 0.0, 0.0, 0.0)))
+    stretched = choose_arm(InterpolationParameters(home=(0.0, -1.5, 0.0, 0.0, 0.0, 0.0)))
     assert "singular" in stretched.notes[0]
     assert stretched.robot.home.tolist() == [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_link_lengths_tool_and_task_are_the_given_ones():
-    robot = arm(
+    robot = choose_arm(
         InterpolationParameters(robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0))
     ).robot
     assert robot.reach == pytest.approx(0.6)
-    assert layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)
-    assert arm(InterpolationParameters(task="axis")).robot.task == "axis"
+    assert choose_layout(robot).side == pytest.approx(0.4 * paper_size(robot).scale)
+    assert choose_arm(InterpolationParameters(task="axis")).robot.task == "axis"
 
 
 def test_a_tool_too_long_for_the_papers_square_has_one_around_it():
-    robot = arm(InterpolationParameters(tcp=(0.0, 0.0, 0.9, 0.0, 0.0, 0.0))).robot
-    place = layout(robot)
+    robot = choose_arm(InterpolationParameters(tcp=(0.0, 0.0, 0.9, 0.0, 0.0, 0.0))).robot
+    place = choose_layout(robot)
     assert place.centre == pytest.approx(tool_path(robot, robot.home[None])[0, :3])
     targets = corners(place.side, place.centre, orientation=place.orientation).poses
     assert all(len(ClosedForm(robot).branches(target)) for target in targets)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import convergence
-from simbridge.experiments.outcome import near
+from simbridge.experiments.experiment import within
 
 QUICK = {
     "homogenization": ("--samples", "2000"),
@@ -23,7 +23,7 @@ PICTURES = {
     "homogenization": {"homogenization.png"},
     "convergence": {"convergence.png"},
     "interpolation": {"interpolation.png"},
-    "tracking": {"tracking.png", "dial.png"},
+    "tracking": {"tracking.png", "gain_sweep.png"},
     "solvers": {"solvers.png"},
 }
 
@@ -69,7 +69,10 @@ def test_of_another_arm_or_other_settings_nothing_is_expected(cli, tmp_path, oth
 
 
 def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path, monkeypatch):
-    known = (near("forward-dynamics, left, mm", 5.0, 0.1, "nobody"), near("jacobian-transpose, left, mm", 24, 1, "all"))
+    known = (
+        within("forward-dynamics, left, mm", 5.0, 0.1, "nobody"),
+        within("jacobian-transpose, left, mm", 24, 1, "all"),
+    )
     monkeypatch.setattr(convergence, "EXPECTED", known)
     answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json")
     assert answer.status == 0

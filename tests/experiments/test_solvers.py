@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from simbridge.experiments import solvers
-from simbridge.experiments.setting import solver_named
+from simbridge.experiments.setup import make_solver
 from simbridge.ik.forward_dynamics import restart_postures
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 
 UR10 = load_robot("ur10")
-TARGETS = solvers.targets_of(UR10, "square_tracking")
+TARGETS = solvers.scenario_targets(UR10, "square_tracking")
 
 
 def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
@@ -46,14 +46,14 @@ def test_the_random_poses_are_reachable_and_not_those_of_the_solvers_restarts():
 
 
 def test_the_closed_form_solves_every_pose_exactly():
-    solved = solvers.solve(UR10, solver_named(UR10, "closed-form"), 50)
+    solved = solvers.solve(UR10, make_solver(UR10, "closed-form"), 50)
     assert solved.success == 1.0
     assert solved.errors.max() < 1e-9
 
 
 def test_success_is_judged_by_what_is_left_not_by_the_solvers_word():
     # With one iteration a try nothing is reached, whatever is claimed.
-    solver = solver_named(UR10, "feedback")
+    solver = make_solver(UR10, "feedback")
     solver.patience = 1
     solved = solvers.solve(UR10, solver, 5)
     assert solved.success == 0.0
@@ -61,15 +61,15 @@ def test_success_is_judged_by_what_is_left_not_by_the_solvers_word():
 
 
 def test_the_peak_joint_speed_is_that_of_the_exact_solution():
-    exact = solvers.track(UR10, solver_named(UR10, "closed-form"), TARGETS)
-    iterative = solvers.track(UR10, solver_named(UR10, "forward-dynamics"), TARGETS)
+    exact = solvers.track(UR10, make_solver(UR10, "closed-form"), TARGETS)
+    iterative = solvers.track(UR10, make_solver(UR10, "forward-dynamics"), TARGETS)
     assert exact.rms < 1e-9
     assert iterative.peak_speed == pytest.approx(exact.peak_speed, rel=0.01)
 
 
 def test_a_smoother_solver_has_less_acceleration_and_more_error():
-    smooth = solvers.track(UR10, solver_named(UR10, "forward-dynamics", kp=(1.0,), dt=0.1), TARGETS)
-    sharp = solvers.track(UR10, solver_named(UR10, "forward-dynamics"), TARGETS)
+    smooth = solvers.track(UR10, make_solver(UR10, "forward-dynamics", kp=(1.0,), dt=0.1), TARGETS)
+    sharp = solvers.track(UR10, make_solver(UR10, "forward-dynamics"), TARGETS)
     assert smooth.acceleration < 0.8 * sharp.acceleration
     assert smooth.rms > 10.0 * sharp.rms
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional
 
 from simbridge.cli.flags.reading import given, optional
-from simbridge.experiments.parameters import Parameters as ExperimentParameters
+from simbridge.experiments import Parameters as ExperimentParameters
 
 
 @dataclass

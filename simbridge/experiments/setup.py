@@ -1,0 +1,206 @@
+"""The setup of an experiment: its arm, with a task and a home that suit it, and its solvers with the paper's settings.
+
+A UR arm and the planar arms are taken as they are. A URDF specifies neither a home nor a task. Upright in the middle of
+its joints' ranges an arm is mostly singular: the tool cannot move in some direction, and the first step of every solver
+would be about that. An arm of few joints cannot bring its tool to any pose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
+
+import numpy as np
+
+from simbridge.errors import InvalidParameter, TargetOutOfReach
+from simbridge.experiments import ExperimentParameters, FromHome, Task
+from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
+from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.solver import Solver
+from simbridge.ik.solver_import import solver_of_function
+from simbridge.planning.options import Options
+from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import counted
+from simbridge.trajectory.orientation import TOOL_DOWN
+from simbridge.trajectory.paper import paper_size, span
+
+DT = 0.1
+"""The virtual time step of experiments C and D, s."""
+SINGULAR = 0.02
+"""Smallest over largest singular value, below which an experiment does not begin in a posture. A UR arm's home has 0.14
+to 0.2."""
+
+_TASK_WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
+# Random postures to rank; the part of a joint's range that is kept free at either end; and how many to try.
+_RANKED, _MARGIN = 2000, 0.1
+_SOLVED_FROM, _TRIED = 40, 5
+
+
+@dataclass(frozen=True)
+class Arm:
+    """An arm that can begin.
+
+    Attributes:
+        robot: With its tool, its task and its home, where the experiment begins.
+        notes: Sentences on what was chosen where no flag was given, and on a home that makes a poor start.
+    """
+
+    robot: Robot
+    notes: tuple[str, ...] = ()
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"task": self.robot.task, "home": self.robot.home.tolist(), "notes": list(self.notes)}
+
+
+def choose_arm(parameters: ExperimentParameters) -> Arm:
+    """The arm of an experiment.
+
+    Raises:
+        UnknownName, InputFileError, InvalidHome: There is no such robot, or no such home.
+        InvalidParameter: The link lengths or the TCP are invalid.
+    """
+    home = parameters.home if isinstance(parameters, FromHome) else ()
+    robot = load_robot(parameters.robot, home=home or None, lengths=parameters.link_lengths or None)
+    robot, notes = _with_task(Options(tcp=parameters.tcp or ()).equipped(robot), parameters.task)
+    if isinstance(parameters, FromHome):
+        robot, more = _with_home(robot, given=bool(home))
+        notes += more
+    return Arm(robot, notes)
+
+
+def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
+    """A solver with those of the settings that it has, and its defaults for the rest.
+
+    A solver that has the paper's gains runs as the paper's plain algorithm, without clamps, when gains are given. A
+    custom function, `module:function`, has no settings; one call of it counts as an iteration.
+
+    Raises:
+        UnknownName: There is no such solver.
+        ForeignSolverError: It is a function that cannot be imported.
+        NoClosedForm: It is the closed form and the arm has none.
+        UnstableSolver: The settings are at or past the stability bound.
+    """
+    check_solver(name)
+    if is_function(name):
+        return solver_of_function(robot, name)
+    kind = SOLVERS[name]
+    known = {field.name for field in fields(kind)}
+    if "kp" in known and "kp" in settings:
+        settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
+    return kind(**{key: value for key, value in settings.items() if key in known}).build(robot)
+
+
+def has_gain(name: str) -> bool:
+    """Whether a solver has the paper's gain kp."""
+    return name in SOLVERS and "kp" in {field.name for field in fields(SOLVERS[name])}
+
+
+def unique_solvers(names: Iterable[str]) -> list[str]:
+    """Solver names without repetition, in the order given.
+
+    Raises:
+        InvalidParameter: There is none.
+    """
+    unique = list(dict.fromkeys(names))
+    if not unique:
+        raise InvalidParameter("solver", "()", f"one or more of {', '.join(SOLVERS)}")
+    return unique
+
+
+def is_paper_arm(robot: Robot) -> bool:
+    """Whether this is the arm whose figures are known: a UR10 from its own home, without a tool, for whole poses."""
+    bare = np.allclose(robot.tcp.homogeneous, np.eye(4), atol=1e-12)
+    unchanged = robot.file_home is None and robot.calibration is None
+    return robot.name == "ur10" and unchanged and bare and robot.task == "pose"
+
+
+def dexterity(robot: Robot, joints: Array) -> Array:
+    """Smallest over largest singular value (T,) of the task's Jacobian at postures (T, n): 0 where it is singular.
+
+    The unit of length is half the arm's reach. Directions in which the arm never moves are left out.
+    """
+    jacobians = task_jacobians(robot.placements, robot.prismatic, joints, robot.task)
+    jacobians[:, :3] /= max(0.5 * span(robot), 1e-3)
+    values = np.linalg.svd(jacobians, compute_uv=False)
+    last = min(movable_directions(robot.placements, robot.prismatic, robot.task), robot.n) - 1
+    return np.asarray(values[:, last] / values[:, 0])
+
+
+def choose_home(robot: Robot) -> Array:
+    """Joint positions (n,) from which an arm can follow the largest square of those tried.
+
+    If possible with its tool in front of the base and down, as a UR10's at home.
+    """
+    postures = _dexterous_postures(robot)
+    best, largest = postures[0], 0.0
+    for q in (*_in_front_of_the_base(robot, postures), *postures[:_TRIED]):
+        try:
+            place = choose_layout(replace(robot, home=q, file_home=robot.home))
+        except TargetOutOfReach:
+            continue
+        if not place.note:
+            return q
+        if place.scale > largest:
+            best, largest = q, place.scale
+    return best
+
+
+def _with_task(robot: Robot, given: Task | None) -> tuple[Robot, tuple[str, ...]]:
+    if given is not None:
+        return replace(robot, task=given), ()
+    tasks = get_args(Task)
+    for task in tasks[tasks.index(robot.task) :]:
+        overall, at_a_time = task_directions(robot, task)
+        if at_a_time < overall:
+            continue
+        if task == robot.task:
+            return robot, ()
+        overall, at_a_time = task_directions(robot, robot.task)
+        return replace(robot, task=task), (
+            f"The tool of {robot.name} can move in {overall} directions, of which its {counted(robot.n, 'joint')} "
+            f"control {at_a_time} at a time: of every target only {_TASK_WORDS[task]} is asked for (--task {task}).",
+        )
+    # It does not even control its tool's position: an experiment that needs this refuses with the reason.
+    return robot, ()
+
+
+def _with_home(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
+    if dexterity(robot, robot.home[None])[0] >= SINGULAR:
+        return robot, ()
+    if given:
+        return robot, (
+            f"The given home of {robot.name} is singular: the tool cannot move in some direction, and figures that "
+            "begin there describe that posture rather than a solver.",
+        )
+    home = choose_home(robot)
+    home.setflags(write=False)
+    flag = " ".join(f"{value:.3f}" for value in home)
+    return replace(robot, home=home, file_home=robot.home), (
+        f"The home of {robot.name} is singular, and no --home was given: the experiment begins at --home {flag}.",
+    )
+
+
+def _dexterous_postures(robot: Robot) -> Array:
+    """Postures (k, n) in which no joint is near the end of its range, the most dexterous first."""
+    postures = restart_postures(robot, _RANKED)
+    middle = 0.5 * (postures.min(axis=0) + postures.max(axis=0))
+    postures = middle + (1.0 - 2.0 * _MARGIN) * (postures - middle)
+    return np.asarray(postures[np.argsort(-dexterity(robot, postures))[:_SOLVED_FROM]])
+
+
+def _in_front_of_the_base(robot: Robot, postures: Array) -> Iterator[Array]:
+    """Solved from these postures: the tool down, in the middle of the paper's square; the best first."""
+    target = np.array([*paper_size(robot).centre, *TOOL_DOWN])
+    solver = ForwardDynamics(robot)
+    solutions = [solver.solve_near(target, q, START_TOLERANCE) for q in postures]
+    found = [s.q for s in solutions if s.converged and within_limits(robot, s.q)]
+    margins = [min(np.pi, *(q - robot.position_min), *(robot.position_max - q)) for q in found]
+    worth = np.array([dexterity(robot, q[None])[0] for q in found]) * np.array(margins)
+    return (found[i] for i in np.argsort(-worth)[:_TRIED])
