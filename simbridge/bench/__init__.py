@@ -1,1 +1,27 @@
-"""`simbridge bench`: speed, each figure beside what is asked of it, or a rival, in one run."""
+"""`simbridge bench`: speed, each figure compared with a requirement or with a rival measured in the same run.
+
+This module is the registry of what is measured. Every part is a function without arguments that returns rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+Row: TypeAlias = tuple[str, str, str, str]
+"""A row of the table: figure, its value, what it is compared with, the value of that."""
+
+Part: TypeAlias = Literal["solvers", "run", "startup", "servo", "emulator", "recording"]
+
+PARTS: Mapping[Part, str] = {
+    "solvers": "simbridge.bench.solvers:measure",
+    "run": "simbridge.bench.run:measure_run",
+    "startup": "simbridge.bench.run:measure_startup",
+    "servo": "simbridge.bench.servo:measure",
+    "emulator": "simbridge.emulator.benchmark:measure",
+    "recording": "simbridge.bench.recording:measure",
+}
+"""The parts, and the function that measures each."""
+
+MINUTES: tuple[Part, ...] = ("servo", "emulator", "recording")
+"""Parts that take minutes, measured only when asked for by name."""

@@ -1,8 +1,8 @@
-"""What recording costs, and what an hour of it takes to read, to measure and to draw, on a synthetic hour at 500 Hz.
+"""The cost of recording, and of reading, evaluating and plotting an hour of it, on a synthetic hour at 500 Hz.
 
-The hour is one lap of the paper's square on the UR10e, over and over, tracked late and with noise: numbers that an
-arm gives, which hardly compress. `python -m simbridge.bench.recording RUN` measures such a run in a process of its own,
-whose memory nobody else has used.
+The hour repeats one lap of the paper's square on the UR10e, tracked with lag and noise: such numbers hardly compress,
+like those of a real arm. `python -m simbridge.bench.recording RUN` measures such a run in a separate process, whose
+peak memory is that of the measurement alone.
 """
 
 from __future__ import annotations
@@ -20,26 +20,27 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends.backend import ArmState
+from simbridge.bench import Row
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.report.page import report_page
 from simbridge.running.runner import open_backend, prepare
 from simbridge.running.samples import Samples
 from simbridge.running.settings import resolved_settings
 from simbridge.trajectory.trajectory import Trajectory
 
 HOUR = 3600.0  # s
-# The servo's lateness, and the noise of what an arm measures.
-LATE = 0.03  # s
+# The servo's lag, and the noise of an arm's measurements.
+LAG = 0.03  # s
 POSITION_NOISE, VELOCITY_NOISE, EFFORT_NOISE = 2e-5, 1e-3, 0.5
-# States are made so many at a time: the bench's own memory is not what is measured.
+# States per block: the memory of the benchmark itself is not to be measured.
 BLOCK = 5000
-
-Row = tuple[str, str, str, str]
 
 
 def measure(seconds: float = HOUR) -> list[Row]:
-    """Rows for the table of `simbridge bench`: figure, value, what it is compared to, its value."""
+    """The cost of recording a sample, and of storing, reading, evaluating and plotting an hour."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "run"
         cost, grown, count = synthetic_run(path, seconds)
@@ -52,22 +53,22 @@ def measure(seconds: float = HOUR) -> list[Row]:
     whole = times["read"] + times["summary"] + times["report"]
     return [
         ("recording, one sample", f"{1e6 * cost:.0f} us", "5 % of a 500 Hz period", "100 us"),
-        ("recording, memory", f"{grown / 1e6:.0f} MB", "samples", f"{count}"),
+        ("recording, memory growth", f"{grown / 1e6:.0f} MB", "samples", f"{count}"),
         ("log, one sample", f"{size:.0f} bytes", "its numbers as float64", "405 bytes"),
         ("log, an hour at 500 Hz", f"{1e-6 * size * count * hour:.0f} MB", "required, below", "600 MB"),
         ("reading the log", f"{times['read']:.1f} s", "samples", f"{count}"),
-        ("its summary", f"{times['summary']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
-        ("its report", f"{times['report']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("evaluating it", f"{times['summary']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
+        ("its report page", f"{times['report']:.1f} s", "reading the log", f"{times['read']:.1f} s"),
         ("log, summary and report", f"{whole:.1f} s", "required of an hour, below", "60 s"),
         ("largest memory for these", f"{times['memory'] / 1e9:.2f} GB", "log's numbers", f"{4.05e-7 * count:.2f} GB"),
     ]
 
 
 def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
-    """Write the run directory of a synthetic run, but for its summary and report.
+    """Write the run directory of a synthetic run, without summary and report.
 
     Returns:
-        Mean time to record a sample, s; by how much the process grew meanwhile, bytes; how many samples there are.
+        Mean time to record a sample, s; growth of the process meanwhile, bytes; number of samples.
     """
     prepared = prepare("square_tracking", robot="ur10e")
     prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
@@ -76,7 +77,7 @@ def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
     directory.write_settings(resolved_settings(prepared, open_backend("pybullet", prepared.robot, prepared.options)))
     directory.write_plan(plan)
     samples, spent = Samples(plan), 0.0
-    # The first of them is the plan's own: the targets of all samples are made when one is asked for.
+    # Not part of the recording: the plan computes the targets of all samples when the first is asked for.
     _ = plan.targets
     before = _memory()
     with LogWriter(
@@ -91,7 +92,7 @@ def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
 
 
 def _laps(plan: Plan, seconds: float) -> Plan:
-    """A plan of at least one period, repeated for so long."""
+    """A plan repeated for this many seconds."""
     lap = plan.samples - 1
     count = round(seconds / plan.period)
     path = plan.trajectory
@@ -111,15 +112,15 @@ def _laps(plan: Plan, seconds: float) -> Plan:
 
 def _states(plan: Plan) -> Iterator[list[ArmState]]:
     random = np.random.default_rng(0)
-    late = round(LATE / plan.period)
+    lag = round(LAG / plan.period)
     for first in range(0, plan.samples, BLOCK):
         k = np.arange(first, min(first + BLOCK, plan.samples))
         shape = (len(k), plan.setpoints.shape[1])
         setpoints = plan.setpoints[k]
-        # Between two setpoints: no number that the log holds already.
-        target = 0.37 * plan.setpoints[np.maximum(k - late // 2, 0)] + 0.63 * plan.setpoints[np.maximum(k - late, 0)]
-        q = plan.setpoints[np.maximum(k - late, 0)] + POSITION_NOISE * random.standard_normal(shape)
-        qd = (target - plan.setpoints[np.maximum(k - late // 2 - 1, 0)]) / plan.period
+        # Between two setpoints: numbers that the log does not contain elsewhere.
+        target = 0.37 * plan.setpoints[np.maximum(k - lag // 2, 0)] + 0.63 * plan.setpoints[np.maximum(k - lag, 0)]
+        q = plan.setpoints[np.maximum(k - lag, 0)] + POSITION_NOISE * random.standard_normal(shape)
+        qd = (target - plan.setpoints[np.maximum(k - lag // 2 - 1, 0)]) / plan.period
         qd += VELOCITY_NOISE * random.standard_normal(shape)
         effort = 20.0 + EFFORT_NOISE * random.standard_normal(shape)
         yield [
@@ -139,15 +140,12 @@ def _states(plan: Plan) -> Iterator[list[ArmState]]:
 
 
 def _memory() -> int:
-    """What this process has held at most, bytes."""
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return held if sys.platform == "darwin" else 1024 * held
+    """Peak memory of this process, bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def _measured(path: str) -> dict[str, float]:
-    from simbridge.evaluation.evaluation import Evaluation
-    from simbridge.report.page import report_page
-
     directory = RunDirectory.open(path)
     times = [time.perf_counter()]
     evaluation = Evaluation.of(directory)

@@ -1,8 +1,8 @@
-"""How punctual the servo loop is at 500 Hz, beside ur_rtde's own pacing, on the emulated controller.
+"""The timing of the servo loop at 500 Hz, compared with ur_rtde's own pacing, on the emulated controller.
 
-`python -m simbridge.bench.servo HOST SECONDS` is the rival: a loop as ur_rtde's examples have it. Without HOST it is a
-bare timer, at real-time priority where that is granted, which runs beside our loop: how often this computer itself was
-not there in time.
+`python -m simbridge.bench.servo HOST SECONDS` is the rival: a loop as in ur_rtde's examples. Without HOST it is a bare
+timer, at real-time priority where that is granted, which runs in parallel with our loop: it shows how often the
+computer itself was late.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simbridge.backends.controller import PROFILES, ControllerSettings, RtdeBackend
+from simbridge.bench import Row
 from simbridge.emulator.handle import Emulator
 from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
@@ -31,26 +32,24 @@ PERIOD = 0.002
 PRIORITY = 20
 CONTROLLER_PRIORITY = 30
 TIMER_PRIORITY = 40
-# A setpoint that leaves later than this after it was due comes too late for its tick.
+# A setpoint sent later than this after its deadline misses its tick.
 SLACK = 0.0016
-
-Row = tuple[str, str, str, str]
 
 
 def measure(seconds: float = SECONDS) -> list[Row]:
-    """Rows for the table of `simbridge bench`: figure, value, what it is compared to, its value."""
+    """The servo loop for a minute, at real-time priority, and while the parent process computes."""
     rows = []
     for title, busy, priority in (
         ("ordinary priority", False, 0),
         ("real-time priority", False, PRIORITY),
         ("parent computing", True, 0),
     ):
-        # A real controller is a machine of its own, and a real-time one: its clock must not wait for ours.
+        # A real controller is a separate real-time computer: the emulated one must not wait for our loop.
         with Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY) as controller:
             with _bare_timer(seconds) as timer:
                 ours, refused = _ours(seconds, busy, priority)
                 if refused:
-                    rows.append((f"setpoints, {title}", "refused by the system", "mend it", "simbridge doctor"))
+                    rows.append((f"setpoints, {title}", "refused by the system", "how to fix it", "simbridge doctor"))
                     continue
                 late, longest = json.loads(timer.communicate()[0])
             theirs = _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
@@ -63,7 +62,7 @@ def measure(seconds: float = SECONDS) -> list[Row]:
 
 
 def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | int], bool]:
-    """Our loop's figures, and whether the system refused the priority."""
+    """The figures of our loop, and whether the system refused the priority."""
     robot = load_robot("ur10e")
     backend = RtdeBackend(robot, HOST, PROFILES["ursim"], wishes=ControllerSettings(priority=priority))
     ended = threading.Event()
@@ -85,14 +84,14 @@ def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | 
 
 
 def _compute(ended: threading.Event) -> None:
-    """Keep one core busy, and Python's lock with it."""
+    """Keep one core busy, and with it Python's global interpreter lock."""
     total = 0
     while not ended.is_set():
         total += sum(range(1000))
 
 
 def _theirs(host: str, seconds: float) -> dict[str, float]:
-    """The same figures of ur_rtde's own pacing."""
+    """The same figures for ur_rtde's own pacing."""
     found = subprocess.run(
         [sys.executable, "-m", "simbridge.bench.servo", host, str(seconds)], capture_output=True, text=True
     )
@@ -107,7 +106,7 @@ def _theirs(host: str, seconds: float) -> dict[str, float]:
 
 @contextlib.contextmanager
 def _bare_timer(seconds: float) -> Iterator[subprocess.Popen[str]]:
-    """The bare timer, for the time of one run."""
+    """The bare timer, for the duration of one run."""
     command = [sys.executable, "-m", "simbridge.bench.servo", str(seconds)]
     timer = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
@@ -118,7 +117,7 @@ def _bare_timer(seconds: float) -> Iterator[subprocess.Popen[str]]:
 
 
 def _wait_bare(seconds: float) -> None:
-    """Do nothing but wake every period, before everybody else where the system allows it."""
+    """Wake up every period and do nothing else, at a high priority where the system allows it."""
     ask_for_priority(TIMER_PRIORITY)
     late, longest = 0, 0.0
     due = time.monotonic()
@@ -129,7 +128,7 @@ def _wait_bare(seconds: float) -> None:
         lateness = time.monotonic() - due
         late += lateness > SLACK
         longest = max(longest, lateness)
-        # What was slept through is one lateness, not many.
+        # Several missed periods count as one delay.
         due = max(due, time.monotonic() - PERIOD)
     print(json.dumps([late, longest]))
 
@@ -158,8 +157,8 @@ def _rows(
 
 def _stream(host: str, seconds: float) -> None:
     """A slow sine as ur_rtde's examples send it: initPeriod, servoJ, waitPeriod."""
-    from rtde_control import RTDEControlInterface
-    from rtde_receive import RTDEReceiveInterface
+    from rtde_control import RTDEControlInterface  # only in the rival's own process: it may crash
+    from rtde_receive import RTDEReceiveInterface  # likewise
 
     receive = RTDEReceiveInterface(host)
     control = RTDEControlInterface(host)
@@ -175,7 +174,7 @@ def _stream(host: str, seconds: float) -> None:
     control.servoStop()
     control.stopScript()
     print(json.dumps(np.diff(sent).tolist()))
-    # Its destructors would take half a second and add nothing.
+    # Skips its destructors, which take half a second.
     sys.stdout.flush()
     os._exit(0)
 

@@ -1,0 +1,93 @@
+"""How fast a whole run is, and how long whole processes take from start to end."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from simbridge.bench import Row
+from simbridge.bench.medians import medians
+from simbridge.recording.log import LogWriter
+from simbridge.running.runner import execute, open_backend, prepare
+from simbridge.running.samples import Samples
+
+_FIRST_STARTS = 3
+
+
+def measure_run() -> list[Row]:
+    """Simulated seconds per second of a run with its log, and what logging costs per sample."""
+    prepared = prepare("square_tracking")
+    plan = prepared.plan
+
+    def logged() -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "log.mcap"
+            samples = Samples(plan)
+            log = LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period)
+            with open_backend("pybullet", prepared.robot, prepared.options) as arm, log:
+                arm.move_to(plan.setpoints[0])
+                for state in arm.stream(plan.setpoints):
+                    log.write(samples.of(state))
+
+    def unlogged() -> None:
+        with open_backend("pybullet", prepared.robot, prepared.options) as arm:
+            arm.move_to(plan.setpoints[0])
+            for _state in arm.stream(plan.setpoints):
+                pass
+
+    def reported() -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            execute(prepared, out=Path(directory) / "run")
+
+    with_log, without, whole = medians(logged, unlogged, reported)
+    factor = f"{plan.duration / with_log:.0f} x real time"
+    share = (with_log - without) / plan.samples
+    return [
+        ("the square, with its log", factor, "required", "20 x"),
+        ("the same, no log", f"{plan.duration / without:.0f} x real time", "with its log", factor),
+        ("the same, metrics, report", f"{whole:.2f} s", "simulated time", f"{plan.duration:.0f} s"),
+        ("logging, one sample", f"{share * 1e6:.0f} us", "5 % of a 500 Hz period", "100 us"),
+    ]
+
+
+def measure_startup() -> list[Row]:
+    """Whole processes: commands that only print, a plan check and a run with everything cached, and a first start."""
+    with tempfile.TemporaryDirectory() as directory:
+        counter = iter(range(1000))
+
+        def call(*arguments: str, cache: str | None = None) -> None:
+            environment = os.environ if cache is None else {**os.environ, "SIMBRIDGE_CACHE": cache}
+            command = [sys.executable, *arguments]
+            subprocess.run(command, check=True, capture_output=True, cwd=directory, env=environment)
+
+        def simbridge(*arguments: str, cache: str | None = None) -> None:
+            call("-m", "simbridge", *arguments, cache=cache)
+
+        empty, *printed, checked, ran = medians(
+            lambda: call("-c", "pass"),
+            lambda: simbridge("--help"),
+            lambda: simbridge("robots"),
+            lambda: simbridge("scenarios"),
+            lambda: simbridge("check", "square_tracking"),
+            lambda: simbridge("run", "square_tracking", "--out", f"run{next(counter)}"),
+        )
+        first_starts = []
+        for _ in range(_FIRST_STARTS):
+            with tempfile.TemporaryDirectory() as cache:
+                begin = time.perf_counter()
+                simbridge("check", "square_tracking", cache=cache)
+                first_starts.append(time.perf_counter() - begin)
+    commands = zip(("--help", "robots", "scenarios"), printed, strict=True)
+    first = statistics.median(first_starts)
+    return [
+        ("an empty Python process", f"{empty:.2f} s", "simbridge --help", f"{printed[0]:.2f} s"),
+        *((f"simbridge {name}", f"{taken:.2f} s", "required, at most", "0.30 s") for name, taken in commands),
+        ("check square_tracking, compiled", f"{checked:.2f} s", "required, at most", "1.20 s"),
+        ("check square_tracking, first time", f"{first:.2f} s", "required, at most", "15.00 s"),
+        ("run square_tracking, compiled", f"{ran:.2f} s", "required, below", "4.00 s"),
+    ]
