@@ -75,7 +75,7 @@ def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
     plan = prepared.plan
     directory = RunDirectory.create(path, "")
     directory.write_settings(resolved_settings(prepared, open_backend("pybullet", prepared.robot, prepared.options)))
-    directory.write_plan(plan)
+    directory.write_plan(plan.as_arrays())
     samples, spent = Samples(plan), 0.0
     # Not part of the recording: the plan computes the targets of all samples when the first is asked for.
     _ = plan.targets

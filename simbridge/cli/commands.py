@@ -144,12 +144,15 @@ def scenarios(*, as_json: bool = False) -> int:
 def export(run: Path, to: str, *, as_json: bool = False) -> int:
     """Write a run in a format for other tools."""
     from simbridge.evaluation.evaluation import Evaluation
-    from simbridge.recording.export import EXPORTS
+    from simbridge.recording.export import EXPORTERS
     from simbridge.recording.run_directory import RunDirectory
 
     evaluation = Evaluation.of(RunDirectory.open(run))
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
-    written = [str(path) for path in EXPORTS[to](evaluation)]
+    poses = {name: getattr(evaluation, name) for name in ("reference", "target", "solution", "setpoint", "attained")}
+    errors = {part: (error.translation, error.rotation) for part, error in vars(evaluation.budget).items()}
+    files = EXPORTERS[to](evaluation.directory.path, evaluation.log, poses, errors, evaluation.joint_origins)
+    written = [str(path) for path in files]
     print(json.dumps({"written": written}, indent=2) if as_json else "\n".join(written))
     return 0

@@ -49,7 +49,7 @@ class Evaluation:
         Raises:
             NotARun, LogReadError: A part is missing or broken.
         """
-        return Evaluation(directory, directory.settings(), directory.plan(), directory.log())
+        return Evaluation(directory, directory.settings(), directory.plan(Plan.from_arrays), directory.log())
 
     @cached_property
     def _chain(self) -> tuple[Array, NDArray[np.bool_]]:

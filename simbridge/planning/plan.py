@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +89,69 @@ class Plan:
     def reference(self, times: Array) -> Array:
         """The continuous path (K, 7) at instants of the plan's clock (K,), s."""
         return self.trajectory.reference(np.interp(times, self.times, self.trajectory_times))
+
+    def as_arrays(self) -> dict[str, Any]:
+        """The plan as named arrays and scalars, for a file; `from_arrays` reads them back bit for bit."""
+        given = {} if self.given is None else {"given_stamps": self.given.times, "given_poses": self.given.poses}
+        return {
+            "checksum": self.checksum,
+            "period": self.period,
+            "hold": self.hold,
+            "trajectory_source": self.trajectory.source,
+            "trajectory_stamps": self.trajectory.times,
+            "trajectory_poses": self.trajectory.poses,
+            "trajectory_times": self.trajectory_times,
+            "solution": self.solution,
+            "setpoints": self.setpoints,
+            "limited": self.limited,
+            **given,
+        }
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Any]) -> Plan:
+        """The plan of such arrays.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: Arrays do not fit each other, or are not finite numbers; names the array.
+        """
+        count, joints = arrays["setpoints"].shape
+        shapes = {"trajectory_times": (count,), "limited": (count,)}
+        for name, shape in (shapes | dict.fromkeys(("solution", "setpoints"), (count, joints))).items():
+            array = arrays[name]
+            if count == 0 or array.shape != shape or array.dtype.kind not in "fb" or not np.isfinite(array).all():
+                raise ValueError(f"{name} must be finite numbers of the shape {shape}, and not empty")
+        source = str(arrays["trajectory_source"])
+        given = None
+        if "given_poses" in arrays:
+            given = Trajectory(arrays["given_stamps"], arrays["given_poses"], source=source)
+        return Plan(
+            checksum=str(arrays["checksum"]),
+            period=float(arrays["period"]),
+            trajectory=Trajectory(arrays["trajectory_stamps"], arrays["trajectory_poses"], source=source),
+            hold="zero-order" if str(arrays["hold"]) == "zero-order" else "linear",
+            trajectory_times=arrays["trajectory_times"],
+            solution=arrays["solution"],
+            setpoints=arrays["setpoints"],
+            limited=arrays["limited"],
+            given=given,
+        )
+
+    def check_made_for(self, checksum: str, period: float) -> None:
+        """Refuse to replay the plan on another arm or at another period.
+
+        Args:
+            checksum: Of the arm's kinematics (`Robot.checksum`).
+            period: Control period, s.
+
+        Raises:
+            InvalidParameter: The plan was made for other kinematics, or for another period.
+        """
+        if self.checksum != checksum:
+            needed = f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)"
+            raise InvalidParameter("plan", self.checksum[:12], needed)
+        if not abs(self.period - period) <= 1e-12:
+            raise InvalidParameter("plan's period", f"{self.period} s", f"the run's, {period} s (--period)")
 
 
 def make_plan(

@@ -5,8 +5,8 @@ CDR is what ROS 2 sends and what Foxglove and PlotJuggler read. Source: OMG DDS-
 to its own size counted from behind the header; strings as a uint32 length that counts a closing NUL, then the bytes;
 sequences as a uint32 length, then the elements. An empty sequence has no padding behind its length.
 
-Within one run joint names and frame never change, so every message of a type has the same size and its numbers stand at
-the same places. `Layout` works those out once. After that a message is a template with numbers put in, and many
+Within one run joint names and frame never change, so every message of a type has the same size and its numbers are at
+the same offsets. `Layout` computes those once. After that a message is a template with numbers filled in, and many
 messages are one numpy array.
 """
 
@@ -85,8 +85,8 @@ DEFINITIONS = {
 class Layout:
     """The bytes of one message type whose strings and sequence lengths never change.
 
-    Built field by field, in the order of the message definition. Numbers that stand side by side form a group; `pack`
-    takes one iterable a group.
+    Built field by field, in the order of the message definition. Adjacent numbers form a group; `pack` takes one
+    iterable a group.
 
     Attributes:
         message_type: Its name; those of the log are the keys of `DEFINITIONS`.
@@ -94,10 +94,10 @@ class Layout:
     """
 
     def __init__(self, message_type: str, frame_id: str) -> None:
-        """Starts with what all messages begin with: a std_msgs/Header, whose stamp is the group (sec, nanosec)."""
+        """Begins with a std_msgs/Header, whose stamp is the group (sec, nanosec)."""
         self.message_type = message_type
         self._template = bytearray(LITTLE_ENDIAN_CDR)
-        self._groups: list[tuple[struct.Struct, int]] = []
+        self._groups: list[tuple[struct.Struct, int, tuple[str, ...]]] = []
         self._columns: dict[str, tuple[np.dtype[Any], int]] = {}
         self.scalars({"sec": "i", "nanosec": "I"})
         self.string(frame_id)
@@ -108,14 +108,14 @@ class Layout:
 
     @property
     def columns(self) -> Mapping[str, tuple[np.dtype[Any], int]]:
-        """Each name with its type and its place, in bytes from the message's beginning."""
+        """Type and offset (in bytes from the message's beginning) by name."""
         return self._columns
 
     @property
     def template(self) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
         """The bytes (size,) of a message, and which of them (size,) are the same in every message."""
         fixed = np.ones(self.size, dtype=bool)
-        for packer, offset in self._groups:
+        for packer, offset, _ in self._groups:
             fixed[offset : offset + packer.size] = False
         return np.frombuffer(bytes(self._template), np.uint8), fixed
 
@@ -140,7 +140,7 @@ class Layout:
     def vector(self, name: str, count: int) -> None:
         """A group of `count` float64 under one name."""
         self._align(8)
-        self._groups.append((struct.Struct(f"<{count}d"), self.size))
+        self._groups.append((struct.Struct(f"<{count}d"), self.size, (name,)))
         self._slot(name, np.dtype(("<f8", (count,))))
 
     def sequence(self, name: str | None, count: int) -> None:
@@ -159,23 +159,43 @@ class Layout:
             self._align(kind.itemsize)
             form += f"{self.size - end}x{codes[name]}"
             self._slot(name, kind)
-        self._groups.append((struct.Struct(form), start))
+        self._groups.append((struct.Struct(form), start, tuple(codes)))
 
     def pack(self, *groups: Iterable[float]) -> bytes:
         """One message with these numbers.
 
         Raises:
-            struct.error: A group has another number of elements than its place, or an element does not fit.
+            struct.error: A group has another number of elements than in the layout, or an element does not fit.
         """
-        for (packer, offset), numbers in zip(self._groups, groups, strict=True):
+        for (packer, offset, _), numbers in zip(self._groups, groups, strict=True):
             packer.pack_into(self._template, offset, *numbers)
+        return bytes(self._template)
+
+    def pack_record(self, stamp: tuple[int, int], record: object) -> bytes:
+        """One message with the numbers of a record's attributes, which have the names of the layout.
+
+        Args:
+            stamp: Seconds and nanoseconds of the header.
+            record: Vectors are arrays.
+
+        Raises:
+            ValueError: A number is missing, left over or does not fit; names the attribute.
+        """
+        packer, offset, _ = self._groups[0]
+        packer.pack_into(self._template, offset, *stamp)
+        for packer, offset, names in self._groups[1:]:
+            values = [getattr(record, name) for name in names]
+            try:
+                packer.pack_into(self._template, offset, *(np.ravel(values[0]).tolist() if len(names) == 1 else values))
+            except struct.error as error:
+                raise ValueError(f"{', '.join(names)}: {error}") from error
         return bytes(self._template)
 
     def unpack(self, messages: Sequence[bytes]) -> dict[str, NDArray[Any]]:
         """The numbers of T messages: under each name an array (T,), or (T, count) for a vector.
 
         Raises:
-            ValueError: A message is not of this layout: its size, or a byte that never changes, is another.
+            ValueError: A message has another layout: its size or a constant byte differs.
         """
         if any(len(message) != self.size for message in messages):
             raise ValueError(f"a message is not {self.size} bytes long")

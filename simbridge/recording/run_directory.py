@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
 import tomli_w
 
-from simbridge.errors import InvalidParameter, NotARun, OutputError
-from simbridge.planning.plan import Plan
-from simbridge.recording.log import LogColumns, read_log
-from simbridge.trajectory.trajectory import Trajectory
+from simbridge.errors import NotARun, OutputError
+from simbridge.recording.log import LogColumns
+from simbridge.recording.log_reader import read_log
 
-# What every settings.toml holds.
+T = TypeVar("T")
+
+# The tables of every settings.toml.
 _TABLES = ("scenario", "robot", "kinematics", "solver", "backend")
 
 
 @dataclass(frozen=True)
 class RunDirectory:
-    """Where everything about one run is.
+    """The directory of one run and the files in it.
 
     Attributes:
         path: The directory.
@@ -35,7 +36,7 @@ class RunDirectory:
 
     @staticmethod
     def create(out: str | Path | None, name: str) -> RunDirectory:
-        """Make a new directory: `out`, or one under runs/ named for now and for the scenario.
+        """Make a new directory: `out`, or one under runs/ named after the time and the scenario.
 
         Raises:
             OutputError: It exists already, or cannot be made.
@@ -108,7 +109,7 @@ class RunDirectory:
         return self.path / "report.html"
 
     def write_settings(self, settings: dict[str, Any]) -> None:
-        """Write settings.toml: all that was resolved, so that the run can be repeated and evaluated again."""
+        """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
         self._write(self.settings_file, tomli_w.dumps(settings).encode())
 
     def settings(self) -> dict[str, Any]:
@@ -126,55 +127,25 @@ class RunDirectory:
                 raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
         return settings
 
-    def write_plan(self, plan: Plan) -> None:
+    def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        given: dict[str, Any] = {}
-        if plan.given is not None:
-            given = {"given_stamps": plan.given.times, "given_poses": plan.given.poses}
         try:
-            np.savez(
-                self.plan_file,
-                checksum=plan.checksum,
-                period=plan.period,
-                hold=plan.hold,
-                trajectory_source=plan.trajectory.source,
-                trajectory_stamps=plan.trajectory.times,
-                trajectory_poses=plan.trajectory.poses,
-                trajectory_times=plan.trajectory_times,
-                solution=plan.solution,
-                setpoints=plan.setpoints,
-                limited=plan.limited,
-                **given,
-            )
+            np.savez(self.plan_file, **arrays)
         except OSError as error:
-            raise OutputError(self.plan_file, str(error.strerror or error)) from None
+            raise OutputError(self.path, f"plan.npz: {error.strerror or error}") from None
 
-    def plan(self) -> Plan:
+    def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
         """Read plan.npz.
+
+        Args:
+            decode: Makes a plan of the arrays; raises ValueError or KeyError where they are not one.
 
         Raises:
             NotARun: It is missing or broken.
         """
         try:
-            with np.load(self.plan_file) as data:
-                _check_plan(data)
-                trajectory = Trajectory(
-                    data["trajectory_stamps"], data["trajectory_poses"], source=str(data["trajectory_source"])
-                )
-                given = None
-                if "given_poses" in data:
-                    given = Trajectory(data["given_stamps"], data["given_poses"], source=trajectory.source)
-                return Plan(
-                    checksum=str(data["checksum"]),
-                    period=float(data["period"]),
-                    trajectory=trajectory,
-                    hold="zero-order" if str(data["hold"]) == "zero-order" else "linear",
-                    trajectory_times=data["trajectory_times"],
-                    solution=data["solution"],
-                    setpoints=data["setpoints"],
-                    limited=data["limited"],
-                    given=given,
-                )
+            with np.load(self.plan_file) as arrays:
+                return decode(arrays)
         except FileNotFoundError:
             raise NotARun(self.path, "plan.npz") from None
         except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
@@ -184,8 +155,8 @@ class RunDirectory:
         """Read log.mcap, as far as it was written.
 
         Raises:
-            NotARun: There is none.
-            LogReadError: It is no log.
+            NotARun: It is missing.
+            LogReadError: It is not a log.
         """
         if not self.log_file.is_file():
             raise NotARun(self.path, "log.mcap")
@@ -207,11 +178,11 @@ class RunDirectory:
             raise NotARun(self.path, "summary.json", str(error)) from None
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
-        """Write evaluation.json: what an outside witness saw."""
+        """Write evaluation.json: the external measurement."""
         self._write(self.evaluation_file, json.dumps(evaluation, indent=2, allow_nan=False).encode() + b"\n")
 
     def evaluation(self) -> dict[str, Any] | None:
-        """Read evaluation.json; None where no outside witness has been compared.
+        """Read evaluation.json; None without an external measurement.
 
         Raises:
             NotARun: It is broken.
@@ -224,7 +195,7 @@ class RunDirectory:
             raise NotARun(self.path, "evaluation.json", str(error)) from None
 
     def outcome(self, *, complete: bool, arrived: bool) -> str:
-        """How the run ended: as summary.json says, or, where there is none, as far as the log tells.
+        """How the run ended: from summary.json, or, without one, from the log.
 
         Args:
             complete: Whether the log was closed.
@@ -235,7 +206,7 @@ class RunDirectory:
         except (NotARun, KeyError, TypeError):
             if not complete:
                 return "the log was not closed: the run was killed, or still goes on"
-            return "completed" if arrived else "the log ends before the plan does, and why was not written down"
+            return "completed" if arrived else "the log ends before the plan does, and the reason was not recorded"
 
     def write_report(self, page: str) -> None:
         """Write report.html."""
@@ -252,43 +223,8 @@ class RunDirectory:
             raise OutputError(path, str(error.strerror or error)) from None
 
 
-def _check_plan(data: Mapping[str, Any]) -> None:
-    """Refuse arrays that do not belong together: a plan may have been written by other hands.
-
-    Raises:
-        ValueError: Says which.
-    """
-    count, joints = data["setpoints"].shape
-    needed = {
-        "trajectory_times": (count,),
-        "limited": (count,),
-        "solution": (count, joints),
-        "setpoints": (count, joints),
-    }
-    for name, shape in needed.items():
-        array = data[name]
-        if count == 0 or array.shape != shape or array.dtype.kind not in "fb" or not np.isfinite(array).all():
-            raise ValueError(f"{name} must be finite numbers of the shape {shape}, and not empty")
-
-
-def check_same_kinematics(plan: Plan, checksum: str, period: float) -> None:
-    """Refuse to replay a plan on another arm or at another period.
-
-    Raises:
-        InvalidParameter: The plan was made for other kinematics, or for another period.
-    """
-    if plan.checksum != checksum:
-        raise InvalidParameter(
-            "plan",
-            plan.checksum[:12],
-            f"made for this robot and TCP (kinematics {checksum[:12]}; --kinematics RUN takes those of a run)",
-        )
-    if not abs(plan.period - period) <= 1e-12:
-        raise InvalidParameter("plan's period", f"{plan.period} s", f"the run's, {period} s (--period)")
-
-
 def is_of_repeats(path: Path) -> bool:
-    """Whether a directory is one of repeats: it holds numbered runs, and is none."""
+    """Whether a directory is one of repeats: it contains numbered runs, and is not a run itself."""
     return not (path / "settings.toml").is_file() and bool(repeats_in(path))
 
 

@@ -19,7 +19,7 @@ from simbridge.ik.solver_import import solver_of_function
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
-from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
@@ -86,8 +86,8 @@ def replayed(
     if given:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
     run = RunDirectory.open(Path(options.plan))
-    plan = run.plan()
-    check_same_kinematics(plan, robot.checksum, robot.period if options.period is None else options.period)
+    plan = run.plan(Plan.from_arrays)
+    plan.check_made_for(robot.checksum, robot.period if options.period is None else options.period)
     settings = run.settings()
     made = settings["scenario"]
     wanted = scenario.trajectory.time_scaled(made["speed_scale"])

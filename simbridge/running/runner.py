@@ -265,7 +265,7 @@ def begin(
     """Write down what is going to be done; of one of several runs also its `number`, and the `count` of all."""
     settings = resolved_settings(prepared, arm)
     directory.write_settings(settings if repeats is None else settings | {"repeats": dict(repeats)})
-    directory.write_plan(prepared.plan)
+    directory.write_plan(prepared.plan.as_arrays())
 
 
 def drive(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None) -> None:

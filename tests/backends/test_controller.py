@@ -16,6 +16,7 @@ import pytest
 import simbridge
 from simbridge.emulator.handle import Emulator, Recorded
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.runner import prepare
@@ -77,7 +78,7 @@ def test_the_square_is_completed_and_the_controllers_time_only_goes_forward(ran)
 
 def test_every_setpoint_of_the_plan_arrives_in_order_and_is_the_one_that_was_planned_for_pybullet(ran):
     here = prepare("square_tracking", robot=ran.robot, backend="pybullet").plan
-    plan = RunDirectory.open(ran.directory).plan()
+    plan = RunDirectory.open(ran.directory).plan(Plan.from_arrays)
     assert np.array_equal(plan.setpoints, here.setpoints) and plan.period == here.period
     log = RunDirectory.open(ran.directory).log()
     sent = log.index[-1] + 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.recording.log import read_log
+from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robots_directory
 from simbridge.robot import load_robot

@@ -20,7 +20,8 @@ from evo.tools import file_interface
 
 import simbridge
 from simbridge.errors import InvalidParameter
-from simbridge.recording.log import Sample, read_log
+from simbridge.recording.log import Sample
+from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files, scenario_files, scenarios_directory
 from simbridge.robot import load_robot

@@ -11,6 +11,7 @@ import pytest
 import simbridge
 from simbridge.errors import UnknownName
 from simbridge.ik.settings import SOLVERS, DampedLeastSquaresParameters
+from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
@@ -73,6 +74,6 @@ def test_a_position_only_run_is_not_judged_by_its_rotation(cli, line, tmp_path):
     assert answer.status == 0, answer.err
     summary = json.loads(answer.out)
     assert summary["solver_error"]["rotation_rad"]["max"] < 1e-9
-    joints = RunDirectory.open(tmp_path / "run").plan().setpoints
+    joints = RunDirectory.open(tmp_path / "run").plan(Plan.from_arrays).setpoints
     turned = pose.error(*tool_path(load_robot("ur10"), joints[[0, -1]]))[1]
     assert np.linalg.norm(turned) > 0.02

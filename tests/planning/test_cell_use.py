@@ -143,7 +143,7 @@ def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line
 def test_a_flag_that_contradicts_the_cell_is_refused_with_both(cli, lab, text, flags, words):
     answer = cli("check", "square_tracking", "--cell", lab(text), *flags.split())
     assert answer.status == 2
-    for part in (*words, "lab.toml says"):
+    for part in (*words, "lab.toml"):
         assert part in answer.message
 
 

@@ -20,7 +20,8 @@ from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 
 from simbridge.errors import LogReadError, LogWriteError, SimbridgeError
-from simbridge.recording.log import LogWriter, read_log
+from simbridge.recording.log import LogWriter
+from simbridge.recording.log_reader import read_log
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 TOPICS = ["/joint_states", "/setpoint", "/solution", "/controller_target", "/target", "/status"]

@@ -1,4 +1,4 @@
-"""The end of a log as other tools see it: counts, times and places of what was written."""
+"""The summary and index of a log as other tools read them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mcap.reader import make_reader
 from mcap.records import Chunk, DataEnd, MessageIndex
 from mcap.stream_reader import StreamReader
 
-from simbridge.recording.log import read_log
+from simbridge.recording.log_reader import OwnChunks, read_log
 
 TOPICS = 6
 
@@ -27,7 +27,7 @@ def test_the_statistics_count_what_was_written(indexed, run_of, write_log, tmp_p
     assert len(summary.chunk_indexes) == (4 if indexed else 0)
 
 
-def test_every_message_is_where_the_index_says(finished):
+def test_every_message_is_where_the_index_points(finished):
     path, samples = finished
     with path.open("rb") as file:
         records = list(StreamReader(file, emit_chunks=True, validate_crcs=True).records)
@@ -51,16 +51,13 @@ def test_a_tool_that_jumps_finds_the_samples_of_a_span_of_time(finished):
     assert found == [round(sample.stamp * 1e9) for sample in samples[40:70]]
 
 
-def test_samples_that_stand_whole_in_a_chunk_are_read_as_those_that_are_read_one_by_one(
-    finished, monkeypatch, assert_same
-):
-    from simbridge.recording.whole_samples import WholeSamples
-
+def test_whole_chunks_and_single_messages_are_read_alike(finished, monkeypatch, assert_same):
     path, samples = finished
     decoded = []
-    decode = WholeSamples.decode
-    monkeypatch.setattr(WholeSamples, "decode", lambda self, content: decoded.append(0) or decode(self, content))
+    decode = OwnChunks.decode
+    monkeypatch.setattr(OwnChunks, "decode", lambda self, content: decoded.append(0) or decode(self, content))
     assert_same(read_log(path), samples)
-    assert len(decoded) == 4
-    monkeypatch.setattr(WholeSamples, "decode", lambda self, content: None)
+    # The first of the four chunks begins with the definitions.
+    assert len(decoded) == 3
+    monkeypatch.setattr(OwnChunks, "decode", lambda self, content: None)
     assert_same(read_log(path), samples)

@@ -11,9 +11,9 @@ import pytest
 
 from simbridge.errors import InvalidParameter, LogReadError, NotARun, OutputError
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.plan import make_plan
+from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
-from simbridge.recording.run_directory import RunDirectory, check_same_kinematics
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 
 ROBOT = load_robot("ur10")
@@ -61,8 +61,8 @@ def test_a_directory_that_cannot_be_made_is_refused(tmp_path, monkeypatch, out):
 
 def test_a_plan_is_read_back_bit_for_bit(plan, tmp_path):
     directory = RunDirectory.create(tmp_path / "run", "mine")
-    directory.write_plan(plan)
-    again = directory.plan()
+    directory.write_plan(plan.as_arrays())
+    again = directory.plan(Plan.from_arrays)
     for name in ("trajectory_times", "solution", "setpoints", "limited", "targets", "times"):
         assert getattr(again, name).tobytes() == getattr(plan, name).tobytes(), name
     assert again.trajectory.poses.tobytes() == plan.trajectory.poses.tobytes()
@@ -75,8 +75,8 @@ def test_a_plan_is_read_back_bit_for_bit(plan, tmp_path):
 def test_a_held_plan_is_read_back_as_held(line, tmp_path):
     scenario = Scenario(load_scenario(line, ROBOT).trajectory, hold="zero-order", on_limits="limit")
     directory = RunDirectory.create(tmp_path / "run", "mine")
-    directory.write_plan(make_plan(ROBOT, scenario, ForwardDynamics(ROBOT))[0])
-    assert directory.plan().hold == "zero-order"
+    directory.write_plan(make_plan(ROBOT, scenario, ForwardDynamics(ROBOT))[0].as_arrays())
+    assert directory.plan(Plan.from_arrays).hold == "zero-order"
 
 
 def test_settings_and_summary_are_read_back_as_written(tmp_path):
@@ -134,7 +134,7 @@ def become_a_directory(path):
 def test_a_broken_plan_is_named(copy, harm):
     harm(copy.plan_file)
     with pytest.raises(NotARun, match=r"plan\.npz") as caught:
-        copy.plan()
+        copy.plan(Plan.from_arrays)
     assert caught.value.missing == "plan.npz"
 
 
@@ -187,7 +187,7 @@ def test_a_plan_of_parts_that_do_not_belong_together_is_refused(copy, name, chan
     parts[name] = change(parts[name])
     np.savez(copy.plan_file, **parts)
     with pytest.raises(NotARun, match=r"plan\.npz"):
-        copy.plan()
+        copy.plan(Plan.from_arrays)
 
 
 def test_a_plan_that_lacks_a_part_is_refused(copy):
@@ -195,7 +195,7 @@ def test_a_plan_that_lacks_a_part_is_refused(copy):
         parts = {name: data[name] for name in data if name != "checksum"}
     np.savez(copy.plan_file, **parts)
     with pytest.raises(NotARun, match="checksum"):
-        copy.plan()
+        copy.plan(Plan.from_arrays)
 
 
 def test_settings_that_lack_a_table_are_refused(copy):
@@ -206,20 +206,20 @@ def test_settings_that_lack_a_table_are_refused(copy):
 
 
 def test_a_plan_holds_for_its_own_kinematics_and_period_only(plan):
-    check_same_kinematics(plan, ROBOT.checksum, plan.period)
+    plan.check_made_for(ROBOT.checksum, plan.period)
     with pytest.raises(InvalidParameter, match="robot and TCP"):
-        check_same_kinematics(plan, load_robot("ur10e").checksum, plan.period)
+        plan.check_made_for(load_robot("ur10e").checksum, plan.period)
     with pytest.raises(InvalidParameter, match="period"):
-        check_same_kinematics(plan, ROBOT.checksum, 0.004)
+        plan.check_made_for(ROBOT.checksum, 0.004)
     with pytest.raises(InvalidParameter, match="period"):
-        check_same_kinematics(replace(plan, period=float("nan")), ROBOT.checksum, 0.008)
+        replace(plan, period=float("nan")).check_made_for(ROBOT.checksum, 0.008)
 
 
 @pytest.mark.parametrize("name", ["settings", "summary", "report", "plan"])
 def test_a_file_that_cannot_be_written_is_named(plan, tmp_path, name):
     directory = RunDirectory.create(tmp_path / "run", "mine")
     getattr(directory, f"{name}_file").mkdir()
-    content = {"settings": {}, "summary": {}, "report": "page", "plan": plan}[name]
+    content = {"settings": {}, "summary": {}, "report": "page", "plan": plan.as_arrays()}[name]
     with pytest.raises(OutputError, match=getattr(directory, f"{name}_file").name):
         getattr(directory, f"write_{name}")(content)
 

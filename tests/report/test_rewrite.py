@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from simbridge.cli.command_line import main
+from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.run_directory import RunDirectory
 from tests.report.conftest import Page
@@ -67,7 +68,8 @@ def test_a_run_that_ended_early_and_has_no_summary_is_no_success(cli: Any, line_
     directory = RunDirectory(shutil.copytree(line_run, tmp_path / "run"))
     directory.summary_file.unlink()
     log = directory.log()
-    with LogWriter(directory.log_file, joint_names=log.joint_names, period=directory.plan().period) as cut:
+    period = directory.plan(Plan.from_arrays).period
+    with LogWriter(directory.log_file, joint_names=log.joint_names, period=period) as cut:
         for k in range(len(log.stamp) // 2):
             cut.write(Sample(**{field.name: getattr(log, field.name)[k] for field in fields(Sample)}))
     answer = cli("report", directory.path)

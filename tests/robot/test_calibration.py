@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidParameter, OutputError
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.recording.export import export_tum
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import repeat_command
 from simbridge.robot.calibration import calibrated, nominal_dh, read_calibration, with_kinematics, write_calibration
@@ -141,8 +140,10 @@ def test_a_run_is_evaluated_again_with_the_arms_own_kinematics(calibrated_run, u
 
 def test_exported_poses_are_those_of_the_arms_own_kinematics(calibrated_run) -> None:
     run = Evaluation.of(RunDirectory.open(calibrated_run))
-    paths = {path.stem: path for path in export_tum(run)}
-    exported = read_trajectory(paths["attained"])
+    from simbridge.cli.command_line import main
+
+    assert main(["export", str(calibrated_run), "--to", "tum"]) == 0
+    exported = read_trajectory(calibrated_run / "attained.tum")
     assert np.abs(exported.poses[:, :3] - flange(run.log.position)[:, :3]).max() < 1e-11
 
 
