@@ -1,4 +1,4 @@
-"""The experiments on arms that nobody laid them out for: a user's URDF, and the flags that say how it stands."""
+"""The experiments on arms other than the paper's: a user's URDF, and the flags for its home, tool and task."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def joint(number, kind, place, limits):
 
 @pytest.fixture
 def scara(tmp_path):
-    """An arm whose tool points up, whatever it does: two links in the plane, a slide, and a turn."""
+    """An arm whose tool always points up: two links in the plane, a sliding joint, and a rotating one."""
     joints = [("revolute", "0 0 0.4", 2.5), ("revolute", "0.4 0 0", 2.5)]
     joints += [("prismatic", "0.3 0 0", 0.2), ("revolute", "0 0 0", 3.0)]
     text = "".join(joint(number, *each) for number, each in enumerate(joints, start=1))
@@ -43,8 +43,8 @@ def scara(tmp_path):
     return str(path)
 
 
-def assert_within_reach(robot, place):
-    """Joint positions for every corner, found by another solver than the one that laid the square out."""
+def assert_corners_within_reach(robot, place):
+    """A solver other than the one that chose the square solves every corner within the joint limits."""
     for target in corners(place.side, place.centre, orientation=place.orientation).poses[:4]:
         found = make_solver(robot, "damped-least-squares").solve(target, robot.home)
         assert found.distance < 1e-8
@@ -52,7 +52,7 @@ def assert_within_reach(robot, place):
 
 
 @pytest.mark.parametrize("name", robot_files())
-def test_on_the_arms_of_robots_everything_is_laid_out_as_in_the_paper(name):
+def test_the_arms_in_robots_use_the_papers_layout(name):
     chosen = choose_arm(InterpolationParameters(robot=name))
     size, place = paper_size(chosen.robot), choose_layout(chosen.robot)
     assert (chosen.notes, place.note, step_target(chosen.robot)[1]) == ((), "", "")
@@ -60,43 +60,43 @@ def test_on_the_arms_of_robots_everything_is_laid_out_as_in_the_paper(name):
     assert (place.scale, *place.centre) == (size.scale, *size.centre)
 
 
-def test_an_upright_arm_begins_in_another_posture_and_gets_around_a_square_worth_the_name():
+def test_an_upright_arm_begins_in_another_posture_and_follows_a_square_of_useful_size():
     chosen = choose_arm(InterpolationParameters(robot=SEVEN))
     robot, place = chosen.robot, choose_layout(chosen.robot)
     assert dexterity(robot, robot.file_home[None])[0] < 1e-9 < SINGULAR <= dexterity(robot, robot.home[None])[0]
     assert "--home" in chosen.notes[0]
     assert place.side > 0.1
-    assert_within_reach(robot, place)
+    assert_corners_within_reach(robot, place)
 
 
-def test_a_ur10_from_a_urdf_gets_around_the_papers_own_square():
+def test_a_ur10_from_a_urdf_follows_the_papers_square():
     robot = choose_arm(InterpolationParameters(robot=str(URDFS / "ur10_from_ros.urdf"))).robot
     place = choose_layout(robot)
     assert (place.note, place.scale, *place.orientation) == ("", 1.0, *TOOL_DOWN)
     assert tool_path(robot, robot.home[None])[0, :3] == pytest.approx(place.centre, abs=1e-6)
 
 
-def test_where_the_tool_cannot_point_down_it_stays_as_it_is(scara):
+def test_a_tool_that_cannot_point_down_keeps_its_orientation(scara):
     robot = choose_arm(InterpolationParameters(robot=scara)).robot
     place = choose_layout(robot)
     assert robot.task == "pose"
     assert "tool down" in place.note
     assert place.orientation == pytest.approx(tool_path(robot, robot.home[None])[0, 3:])
     assert place.side > 0.1
-    assert_within_reach(robot, place)
+    assert_corners_within_reach(robot, place)
 
 
-def test_of_an_arm_of_few_joints_no_more_is_asked_than_it_can_do():
+def test_an_arm_with_few_joints_gets_a_task_that_its_joints_control():
     chosen = choose_arm(InterpolationParameters(robot=ODD))
     assert chosen.robot.task == "position"
     assert "--task position" in chosen.notes[0]
-    assert_within_reach(chosen.robot, choose_layout(chosen.robot))
+    assert_corners_within_reach(chosen.robot, choose_layout(chosen.robot))
     with pytest.raises(TargetOutOfReach, match="--task position"):
         choose_layout(choose_arm(InterpolationParameters(robot=ODD, task="pose")).robot)
 
 
 @pytest.mark.parametrize("name", ["interpolation", "tracking", "convergence"])
-def test_the_experiments_run_on_an_arm_of_ones_own_and_say_where_it_begins(cli, tmp_path, name):
+def test_the_experiments_run_on_a_custom_arm_and_report_its_start(cli, tmp_path, name):
     only = ("--solver", "forward-dynamics")
     answer = cli("experiment", name, "--robot", SEVEN, *only, "--out", tmp_path / "out")
     assert answer.status == 0, answer.message
@@ -107,7 +107,7 @@ def test_the_experiments_run_on_an_arm_of_ones_own_and_say_where_it_begins(cli, 
         assert written["square"]["scale"] > 0.25
 
 
-def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_alone(cli, tmp_path):
+def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compared_on_poses_only(cli, tmp_path):
     refused = cli("experiment", "tracking", "--robot", FLAT, "--out", tmp_path / "out")
     assert refused.status == 2
     assert "cannot move its tool in all the directions that this needs" in refused.message
@@ -119,7 +119,7 @@ def test_an_arm_that_can_follow_no_square_is_refused_with_the_reason_and_compare
     assert found["poses"]["success"] == 1.0
 
 
-def test_a_given_home_is_where_the_experiment_begins_and_a_singular_one_is_told(cli, tmp_path):
+def test_the_experiment_begins_at_a_given_home_and_a_singular_one_is_reported(cli, tmp_path):
     home = [0.1, -1.2, 1.6, -1.9, -1.5, 0.3]
     answer = cli("experiment", "convergence", "--home", *home, "--out", tmp_path / "out", "--json")
     written = json.loads(answer.out)
@@ -130,7 +130,7 @@ def test_a_given_home_is_where_the_experiment_begins_and_a_singular_one_is_told(
     assert stretched.robot.home.tolist() == [0.0, -1.5, 0.0, 0.0, 0.0, 0.0]
 
 
-def test_link_lengths_tool_and_task_are_the_given_ones():
+def test_link_lengths_tool_and_task_follow_the_flags():
     robot = choose_arm(
         InterpolationParameters(robot="planar2r", link_lengths=(0.3, 0.2), tcp=(0.1, 0.0, 0.0, 0.0, 0.0, 0.0))
     ).robot
@@ -139,7 +139,7 @@ def test_link_lengths_tool_and_task_are_the_given_ones():
     assert choose_arm(InterpolationParameters(task="axis")).robot.task == "axis"
 
 
-def test_a_tool_too_long_for_the_papers_square_has_one_around_it():
+def test_a_tool_too_long_for_the_papers_square_gets_a_square_around_itself():
     robot = choose_arm(InterpolationParameters(tcp=(0.0, 0.0, 0.9, 0.0, 0.0, 0.0))).robot
     place = choose_layout(robot)
     assert place.centre == pytest.approx(tool_path(robot, robot.home[None])[0, :3])

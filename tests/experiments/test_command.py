@@ -29,14 +29,14 @@ PICTURES = {
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_an_experiment_prints_its_tables_and_writes_numbers_and_figures(cli, tmp_path, monkeypatch, name):
+def test_an_experiment_prints_its_tables_and_writes_numbers_and_plots(cli, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("experiment", name, "--out", "out", *QUICK[name])
     assert answer.status == 0, answer.message
     lines = answer.out.splitlines()
     assert max(len(line) for line in lines) <= 80
-    # The cells of a table that is too wide are broken, and the rest of a name stands alone in a line.
+    # In a table that is too wide, cells wrap, and the end of a column's name is alone on a line.
     assert not {line.strip() for line in lines} & {"mm", "rad", "degrees", "iterations", "variance", "miss, mm"}
     assert "Results: out/results.json" in lines
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"results.json", *PICTURES[name]}
@@ -49,26 +49,26 @@ def test_an_experiment_prints_its_tables_and_writes_numbers_and_figures(cli, tmp
         assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
 
 
-def test_json_is_what_the_file_holds_and_where_it_is(cli, tmp_path):
+def test_json_prints_the_content_of_the_file_and_its_directory(cli, tmp_path):
     out = tmp_path / "out"
     printed = json.loads(cli("experiment", "convergence", "--out", out, "--json").out)
     assert printed.pop("directory") == str(out)
     assert printed == json.loads((out / "results.json").read_text())
 
 
-def test_on_the_papers_arm_figures_stand_beside_what_is_expected(cli, tmp_path):
+def test_on_the_papers_arm_figures_are_compared_with_the_expected_ones(cli, tmp_path):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out")
     row = next(line for line in answer.out.splitlines() if line.startswith("forward-dynamics, below 10 mm"))
     assert row.split()[-3:] == ["16", "16", "yes"]
 
 
 @pytest.mark.parametrize("other", [("--robot", "ur5e"), ("--iterations", "100")])
-def test_of_another_arm_or_other_settings_nothing_is_expected(cli, tmp_path, other):
+def test_on_another_arm_or_with_other_settings_nothing_is_expected(cli, tmp_path, other):
     answer = cli("experiment", "convergence", "--out", tmp_path / "out", "--json", *other)
     assert json.loads(answer.out)["expected"] == []
 
 
-def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path, monkeypatch):
+def test_a_figure_out_of_its_expected_range_is_marked(cli, tmp_path, monkeypatch):
     known = (
         within("forward-dynamics, left, mm", 5.0, 0.1, "nobody"),
         within("jacobian-transpose, left, mm", 24, 1, "all"),
@@ -80,7 +80,7 @@ def test_a_figure_that_is_not_as_expected_says_so(cli, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("samples", "compared"), [(300, False), (100_000, True)])
-def test_of_few_samples_nothing_is_expected_and_it_is_said_why(cli, tmp_path, samples, compared):
+def test_few_samples_are_not_compared_and_a_note_gives_the_reason(cli, tmp_path, samples, compared):
     answer = cli("experiment", "homogenization", "--samples", samples, "--out", tmp_path / "out")
     assert answer.status == 0
     assert ("holds" in answer.out) == compared
@@ -93,15 +93,15 @@ def test_what_never_happened_is_null(cli, tmp_path):
     assert json.loads(answer.out)["figures"]["forward-dynamics, below 10 mm at iteration"] is None
 
 
-def test_several_solvers_are_compared_each_once_in_the_order_given(cli, tmp_path):
+def test_each_named_solver_is_compared_once_in_the_order_given(cli, tmp_path):
     chosen = ("feedback", "closed-form", "feedback")
     answer = cli("experiment", "convergence", "--solver", *chosen, "--out", tmp_path / "out", "--json")
     assert list(json.loads(answer.out)["errors"]) == ["feedback", "closed-form"]
 
 
 @pytest.fixture
-def own_solver(tmp_path, monkeypatch):
-    """The name of a solver of one's own, a function in a module in the working directory."""
+def custom_solver(tmp_path, monkeypatch):
+    """The name of a custom solver, a function in a module in the working directory."""
     (tmp_path / "my_ik.py").write_text(
         "import simbridge\n\n"
         "exact = simbridge.ClosedForm(simbridge.load_robot('ur10'))\n\n"
@@ -123,22 +123,22 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_solver_of_ones_own_takes_part_in_every_experiment(cli, own_solver, name):
-    both = ("--solver", own_solver, "closed-form")
+def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name):
+    both = ("--solver", custom_solver, "closed-form")
     answer = cli("experiment", name, *both, *OWN[name], "--out", "out", "--json")
     assert answer.status == 0, answer.message
     found = json.loads(answer.out)
-    # What it answers is the closed form's answer, and so is every figure but time.
+    # It returns the closed form's solution, so every figure except time is the same.
     if name == "tracking":
         own, exact = found["laps"]
-        assert (own.pop("solver"), exact.pop("solver")) == (own_solver, "closed-form")
+        assert (own.pop("solver"), exact.pop("solver")) == (custom_solver, "closed-form")
         assert own["rms_m"] < 1e-9 and own["predicted_rms_m"] is None
         places = [setting for setting in found["dial"] if setting["kp"] is None]
-        assert [place["solver"] for place in places] == [own_solver, "closed-form"]
+        assert [place["solver"] for place in places] == [custom_solver, "closed-form"]
         assert places[0]["off_path_rms_m"] == pytest.approx(places[1]["off_path_rms_m"], rel=1e-6)
         return
     part = {"homogenization": "matrices", "convergence": "errors", "interpolation": "edges", "solvers": "solvers"}[name]
-    own, exact = (found[part][solver] for solver in (own_solver, "closed-form"))
+    own, exact = (found[part][solver] for solver in (custom_solver, "closed-form"))
     if name == "homogenization":
         assert np.allclose(own["mean"], exact["mean"], atol=1e-9)
     elif name == "convergence":
@@ -150,11 +150,11 @@ def test_a_solver_of_ones_own_takes_part_in_every_experiment(cli, own_solver, na
         assert own["trajectory"]["rms"] < 1e-9
 
 
-def test_a_solver_of_ones_own_stands_in_the_tables_and_figures(cli, own_solver, tmp_path):
-    answer = cli("experiment", "tracking", "--solver", own_solver, "--kp", 50, "--out", "out")
+def test_a_custom_solver_is_in_the_tables_and_plots(cli, custom_solver, tmp_path):
+    answer = cli("experiment", "tracking", "--solver", custom_solver, "--kp", 50, "--out", "out")
     assert answer.status == 0, answer.message
-    rows = [line for line in answer.out.splitlines() if line.startswith(own_solver)]
-    assert len(rows) == 2  # of the square, and beside the dial
+    rows = [line for line in answer.out.splitlines() if line.startswith(custom_solver)]
+    assert len(rows) == 2  # the square, and the gain sweep
     assert (tmp_path / "out" / "tracking.png").stat().st_size > 10_000
 
 
@@ -174,7 +174,7 @@ def test_a_solver_of_ones_own_stands_in_the_tables_and_figures(cli, own_solver, 
         (("solvers", "--robot", "planar3r", "--solver", "closed-form"), "planar3r"),
     ],
 )
-def test_what_makes_no_sense_is_refused_and_leaves_nothing_behind(cli, tmp_path, given, message):
+def test_invalid_arguments_are_refused_and_leave_no_directory(cli, tmp_path, given, message):
     answer = cli("experiment", *given, "--out", tmp_path / "out")
     assert answer.status == 2
     assert message in answer.message

@@ -1,4 +1,4 @@
-"""Experiments A to D on a UR10 give the figures that are known, and on other arms what theory says."""
+"""Experiments A to D on a UR10 give the known figures, and on other arms what theory predicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UR10 = load_robot("ur10")
 OTHERS = ("ur5e", "planar3r")
 
 
-def assert_as_expected(figures, expected):
+def assert_expected(figures, expected):
     for known in expected:
         measured = figures[known.figure]
         assert known.low <= measured <= known.high, f"{known.figure}: {measured}, {known.words}"
@@ -59,11 +59,11 @@ def spread_by_pinocchio(robot, q, link_mass, link_inertia, tool_mass, tool_inert
 
 
 def test_a_gives_the_known_means_variances_and_alpha():
-    assert_as_expected(homogenization.figures(homogenization.measure(UR10, 100_000)), homogenization.EXPECTED)
+    assert_expected(homogenization.figures(homogenization.measure(UR10, 100_000)), homogenization.EXPECTED)
 
 
 @pytest.mark.parametrize("name", ["ur10", *OTHERS])
-def test_a_is_what_pinocchio_computes(name):
+def test_a_agrees_with_pinocchio(name):
     robot = load_robot(name)
     found = homogenization.measure(robot, 40, seed=3)
     joints = homogenization.configurations(robot, 40, seed=3)
@@ -80,13 +80,13 @@ def test_a_is_what_pinocchio_computes(name):
         np.testing.assert_allclose(found[matrix].variance, samples.var(axis=0), atol=1e-7)
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_others():
+def test_the_same_seed_gives_the_same_numbers_and_another_seed_others():
     one, again, other = (homogenization.measure(UR10, 50, seed)[TRANSPOSE].mean for seed in (1, 1, 2))
     assert one.tobytes() == again.tobytes() != other.tobytes()
 
 
-def test_a_solver_that_is_exact_answers_an_error_with_itself():
-    # None of these postures is stretched so far that the error would leave the arm's reach.
+def test_the_response_of_an_exact_solver_is_the_identity():
+    # None of these postures is so stretched that the error would be out of reach.
     spread = homogenization.response(UR10, make_solver(UR10, "closed-form"), 30, seed=1)
     np.testing.assert_allclose(spread.mean, np.eye(6), atol=1e-4)
     assert spread.variance.max() < 1e-6
@@ -101,17 +101,17 @@ def test_the_response_of_forward_dynamics_is_the_conditioned_matrix():
 
 def test_b_converges_as_known():
     steps = steps_of(UR10)
-    assert_as_expected(convergence.figures(steps), convergence.EXPECTED)
+    assert_expected(convergence.figures(steps), convergence.EXPECTED)
 
 
 def test_c_is_as_straight_as_known():
     edges = interpolation.measure(UR10, papers_solvers(UR10, dt=0.1, iterations=50, kp=(1.0,)), choose_layout(UR10))
-    assert_as_expected(interpolation.figures(edges), interpolation.EXPECTED)
+    assert_expected(interpolation.figures(edges), interpolation.EXPECTED)
 
 
 def test_d_tracks_as_known():
     laps = tracking.sweep(UR10, PAPER_SOLVERS, (5.0, 10.0, 20.0, 50.0), around(UR10))
-    assert_as_expected(tracking.figures(laps), tracking.EXPECTED)
+    assert_expected(tracking.figures(laps), tracking.EXPECTED)
 
 
 def test_solvers_without_the_papers_gain_are_tracked_once():
@@ -120,7 +120,7 @@ def test_solvers_without_the_papers_gain_are_tracked_once():
     assert all(lap.rms < 1e-6 for lap in laps)
 
 
-def test_beside_a_sweep_a_solver_without_gain_has_the_sweeps_axes_and_no_axis_has_an_offset():
+def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_offset():
     laps = tracking.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), around(UR10))
     figure = Figure()
     tracking.plot(laps).draw(figure)
@@ -144,7 +144,7 @@ def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_on_other_arms_forward_dynamics_goes_straighter_than_the_transpose(name):
+def test_on_other_arms_forward_dynamics_is_straighter_than_the_transpose(name):
     robot = load_robot(name)
     solvers = papers_solvers(robot, dt=0.1, iterations=50, kp=(1.0,))
     edges = interpolation.measure(robot, solvers, choose_layout(robot), steps=200)
@@ -165,7 +165,7 @@ def test_what_never_arrives_has_no_arrival():
     assert all(math.isnan(step.arrival) for step in steps.values())
 
 
-def test_the_dial_trades_delay_for_smoothness():
+def test_the_gain_trades_delay_for_smoothness():
     settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.5, 2.0, 10.0, 50.0))
     assert np.all(np.diff([s.delay for s in settings]) < 0.0)
     assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
@@ -173,22 +173,22 @@ def test_the_dial_trades_delay_for_smoothness():
     assert settings[-1].delay == pytest.approx(0.045, abs=0.01)
 
 
-def test_between_smoothing_and_exact_there_is_a_gain_that_stays_closest_to_the_path():
+def test_a_gain_between_smoothing_and_exact_stays_closest_to_the_path():
     settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.2, 1.0, 50.0))
     too_smooth, best, exact = (s.path_error for s in settings)
     assert best < 0.8 * exact < too_smooth
 
 
-def test_without_noise_and_at_the_solvers_own_rate_the_exact_setting_is_on_the_path():
+def test_without_noise_and_at_the_solvers_rate_a_high_gain_stays_on_the_path():
     (exact,) = gain_sweep.sweep(UR10, slow_targets(UR10, 100.0, 0.0), gains=(50.0,))
     assert exact.path_error < 1e-5
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_any_solver_has_a_place_beside_the_dial_on_any_robot(name):
+def test_any_solver_can_be_compared_with_the_gain_sweep_on_any_robot(name):
     robot = load_robot(name)
     (kp, fixed) = gain_sweep.sweep(robot, slow_targets(robot), gains=(50.0,), others=["feedback", "jacobian-transpose"])
-    # The transpose has the gain itself; of what has none an exact solver stands where the dial ends.
+    # The transpose has a gain, so it is not compared; an exact solver is like the highest gain.
     assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
     assert fixed.path_error == pytest.approx(kp.path_error, rel=0.02)
     assert fixed.delay == pytest.approx(kp.delay, abs=0.005)
@@ -197,6 +197,6 @@ def test_any_solver_has_a_place_beside_the_dial_on_any_robot(name):
 def test_the_response_of_any_solver_on_a_planar_arm_stays_in_its_plane():
     robot = load_robot("planar2r")
     spread = homogenization.response(robot, make_solver(robot, "closed-form"), 30, seed=1)
-    # Of six directions an exact planar arm answers two, which their mean over six makes three.
+    # An exact planar arm responds in two of six directions, so dividing by the mean of six gives three.
     np.testing.assert_allclose(spread.mean[:2, :2], 3.0 * np.eye(2), atol=0.05)
     assert np.abs(spread.mean[2]).max() < 1e-9

@@ -1,4 +1,4 @@
-"""The comparison of solvers: the same tasks for all of them, judged by what is left."""
+"""The comparison of solvers: the same tasks for all of them, judged by the residual."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
         assert found["trajectory"]["peak_speed"] < 1.0, name
 
 
-def test_a_solver_that_cannot_is_left_out_and_named(cli, tmp_path):
+def test_a_solver_that_does_not_support_the_arm_is_left_out_and_named(cli, tmp_path):
     answer = cli("experiment", "solvers", "--robot", "planar3r", "--samples", 2, "--out", tmp_path / "out")
     assert answer.status == 0
     rows = [line.split()[0] for line in answer.out.splitlines() if line.strip()]
@@ -36,7 +36,7 @@ def test_a_solver_that_cannot_is_left_out_and_named(cli, tmp_path):
     assert "The solver closed-form cannot solve for planar3r" in " ".join(answer.out.split())
 
 
-def test_the_random_poses_are_reachable_and_not_those_of_the_solvers_restarts():
+def test_the_random_poses_are_reachable_and_differ_from_the_solvers_restart_postures():
     random = np.random.default_rng((0, 1))
     joints = solvers.random_joints(UR10, 50, random)
     assert np.all(joints >= UR10.position_min) and np.all(joints <= UR10.position_max)
@@ -51,8 +51,8 @@ def test_the_closed_form_solves_every_pose_exactly():
     assert solved.errors.max() < 1e-9
 
 
-def test_success_is_judged_by_what_is_left_not_by_the_solvers_word():
-    # With one iteration a try nothing is reached, whatever is claimed.
+def test_success_is_judged_by_the_residual_not_by_the_solvers_claim():
+    # With one iteration per start no target is reached, whatever the solver claims.
     solver = make_solver(UR10, "feedback")
     solver.patience = 1
     solved = solvers.solve(UR10, solver, 5)
@@ -74,6 +74,6 @@ def test_a_smoother_solver_has_less_acceleration_and_more_error():
     assert smooth.rms > 10.0 * sharp.rms
 
 
-def test_targets_come_once_a_control_period():
-    # Two laps of 8 s, and the last instant.
+def test_there_is_one_target_per_control_period():
+    # Two laps of 8 s, and the final instant.
     assert len(TARGETS) == 1 + round(16.0 / UR10.period)
