@@ -1,5 +1,1 @@
-"""What setpoints can be sent to."""
-
-from simbridge.backends.backend import ArmState, Backend, Capabilities
-
-__all__ = ["ArmState", "Backend", "Capabilities"]
+"""What executes a plan: simulation, URSim or a real arm, behind one interface."""

@@ -1,14 +1,25 @@
-"""The one interface between a plan and whatever executes it."""
+"""The interface between a plan and whatever executes it."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar
 
 from simbridge.robot.pose import Array
+
+if TYPE_CHECKING:  # load the solvers; the servo process, which imports this module, must start quickly
+    from simbridge.planning.options import Options
+    from simbridge.robot.robot import Robot
+    from simbridge.ur.facts import ControllerFacts
+
+# Names and values to display, such as ("payload", "1.5 kg").
+Facts = tuple[tuple[str, str], ...]
+# Displays facts, asks a question, and returns whether the operator confirmed.
+Ask = Callable[[Facts, str], bool]
 
 
 @dataclass(frozen=True)
@@ -16,19 +27,19 @@ class ArmState:
     """The arm at one instant of its controller's clock.
 
     Attributes:
-        sequence: Number of the setpoint it belongs to, counted from 0; a gap means that its state was missed.
-        host_monotonic: The host's clock when the state was taken, s. Depends on the host.
+        sequence: Index of the setpoint it belongs to, from 0; a gap means that states were missed.
+        host_monotonic: The host's monotonic clock when the state was received, s.
         timestamp: The controller's clock, s.
-        plan_time: How far the plan has come, s.
+        plan_time: Position within the plan, s.
         q: Measured joint positions (n,), rad.
         qd: Measured joint velocities (n,), rad/s.
-        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In simulation the largest
-            of the period that ends here.
+        effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In simulation, the
+            largest within the period that ends here.
         controller_target: The controller's own target positions (n,), rad.
-        setpoint: What was really sent for this instant (n,), rad.
-        speed_scaling: 0..1, of the controller.
-        host_sent: The host's clock when the setpoint was sent, s; nan in simulation.
-        robot_mode, safety_mode, runtime_state: As numbered by UR's controllers (7, 1 and 2 when all is well).
+        setpoint: The joint positions that were sent for this instant (n,), rad.
+        speed_scaling: The controller's, 0..1.
+        host_sent: The host's monotonic clock when the setpoint was sent, s; nan in simulation.
+        robot_mode, safety_mode, runtime_state: Numbers of UR's controllers (7, 1 and 2 in normal operation).
     """
 
     sequence: int
@@ -49,10 +60,10 @@ class ArmState:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a backend can do.
+    """Properties of a backend.
 
     Attributes:
-        simulated_time: Its clock is computed, not the wall's.
+        simulated_time: Its clock is simulated; otherwise it runs in real time.
         effort_unit: "N m" or "A".
     """
 
@@ -61,19 +72,47 @@ class Capabilities:
 
 
 class Backend(ABC):
-    """An arm that takes setpoints. A context manager: leaving it stops the arm.
+    """An arm that executes setpoints. A context manager: leaving it stops the arm.
 
     Attributes:
         period: Control period, s.
-        capabilities: What it can do.
+        capabilities: Its properties.
+        approach_joint_speed: Limit on every joint in `move_to`, rad/s.
+        approach_tool_speed: Limit on the tool in `move_to`, m/s.
     """
 
     period: float
     capabilities: Capabilities
+    approach_joint_speed: ClassVar[float]
+    approach_tool_speed: ClassVar[float]
+
+    @classmethod
+    def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts | None, Robot, Options]:
+        """Determine what a plan has to be made for; nothing moves.
+
+        Returns:
+            The controller's facts, None in simulation; the robot and the options, completed from them.
+
+        Raises:
+            ControllerError: One of its subclasses: the controller cannot be used.
+        """
+        return None, robot, options
+
+    @classmethod
+    def from_options(cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> Backend:
+        """The backend for a run, not yet entered. Every backend of the registry has this.
+
+        Args:
+            robot: The arm.
+            options: See `Options`.
+            plan_facts: Facts about the plan, displayed before a real arm moves.
+            ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
+        """
+        raise NotImplementedError(f"{cls.__name__} is not made from options.")
 
     @property
     def loop(self) -> dict[str, float | int] | None:
-        """How well the last stream kept its time, as summary.json has it; None in simulated time."""
+        """Timing of the last stream, as in summary.json; None in simulated time."""
         return None
 
     def __enter__(self) -> Backend:
@@ -83,34 +122,34 @@ class Backend(ABC):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop the arm and let go of it."""
+        """Stop the arm and release it."""
 
     @abstractmethod
     def read(self) -> ArmState:
-        """The arm as it is now."""
+        """The current state of the arm."""
 
     @abstractmethod
     def move_to(self, q: Array) -> None:
-        """Bring the arm to joint positions q (n,) by a slow, checked joint move, and wait until it is there.
+        """Move to joint positions q (n,), rad, by a slow, checked joint motion, and wait until the arm is there.
 
         Raises:
-            PlanRefused: The straight way in joint space breaks a limit or touches something.
+            PlanRefused: The straight line in joint space violates a limit or collides.
         """
 
     @abstractmethod
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
-        """Send one setpoint (n,) a period and yield the state at the instant each is due.
+        """Send one setpoint (n,), rad, per period and yield the state at the instant each is due.
 
         Closing the iterator stops the arm.
 
         Raises:
-            GuardViolation: A setpoint was not let out; the arm has been stopped.
+            GuardViolation: A setpoint was refused; the arm has been stopped.
         """
 
     @abstractmethod
     def stop(self) -> None:
-        """Bring the arm to rest where it is."""
+        """Bring the arm to rest."""
 
     @abstractmethod
     def recover(self) -> None:
-        """After a stop: begin anew from the measured joints. Nothing moves before the next command."""
+        """After a stop: start again from the measured joints. Nothing moves before the next command."""

@@ -1,8 +1,8 @@
-"""URSim and real arms as a backend: through ur_rtde, which lives in the servo process.
+"""URSim and real arms as backends: through ur_rtde, which runs in the servo process.
 
-Entering only reads: it makes sure that this is the controller and the arm that are meant, switches URSim on (and never
-anything else), and asks before a real arm moves. The first motion starts the servo process, which uploads ur_rtde's
-control script; every end of a motion is a decelerated stop and the end of that script.
+Entering checks that this is the intended controller and arm, powers URSim on (never anything else), and asks for
+confirmation before a real arm moves. The first motion starts the servo process, which uploads ur_rtde's control script;
+every motion ends with a decelerated stop and the end of that script.
 """
 
 from __future__ import annotations
@@ -13,87 +13,109 @@ import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
 from types import TracebackType
+from typing import ClassVar
 
 import numpy as np
 
 from simbridge.backends import preflight
-from simbridge.backends.backend import ArmState, Backend, Capabilities
-from simbridge.backends.loop_timing import LoopTiming
-from simbridge.backends.operator_confirmation import Ask, agree
+from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
+from simbridge.backends.controller_setup import (
+    controller_host,
+    controller_settings,
+    identify_controller,
+    resolve_options,
+    with_calibration,
+)
+from simbridge.backends.operator_confirmation import confirm
 from simbridge.backends.power_control import power_up, stop_paused_program, unlock
-from simbridge.backends.profiles import PROFILES, ControllerSettings, Profile
-from simbridge.backends.servo_client import ServoProcess
-from simbridge.backends.servo_config import ServoConfig
-from simbridge.backends.state_ring import StateRing
+from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing
+from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import ArmLimits
+from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller import read_controller, registers_taken
-from simbridge.ur.errors import (
-    ArmStopped,
-    ConnectionLost,
-    FullTurn,
-    ProgramRunning,
-    RegistersInUse,
-    StaleState,
-    StartNotReached,
-)
+from simbridge.ur.controller import read_controller
+from simbridge.ur.errors import ArmStopped, ConnectionLost, FullTurn, ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.rtde import RtdeReader
 
-__all__ = ["PROFILES", "ControllerSettings", "Profile", "RtdeBackend"]
-
-STATE = ("timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "speed_scaling", "target_speed_fraction",
-         "robot_mode", "safety_mode", "runtime_state")  # fmt: skip
-
-# How far the arm may be from a plan's first setpoint when the plan begins.
+# Largest distance of the arm from a plan's first setpoint when the plan begins.
 START_TOLERANCE = math.radians(1.0)
-# On `real` a person is asked again before an approach on which a joint travels farther.
+# A real arm's approach in which a joint travels farther needs another confirmation.
 FAR = 1.0  # rad
-# The servo process gives up after 100 ms without states; when it says nothing at all for so long, it is ended.
+# The servo process gives up after 100 ms without states; if it sends nothing at all for this long, it is killed.
 SILENCE = 0.8  # s
-# How long an ending control script may still count as a running program.
+# How long a control script that is ending may still count as a running program.
 SCRIPT_ENDS = 0.5  # s
 
 
-class RtdeBackend(Backend):
-    """An arm behind a UR controller.
+class ControllerBackend(Backend):
+    """An arm behind a UR controller; `UrsimBackend` and `RealBackend` say which kind.
 
     Args:
-        robot: Its chain is what approaches are checked with.
+        robot: The arm, with which approaches are checked.
         host: The controller's address.
-        profile: URSim, or a real arm.
-        period: Control period, s; must be the controller's. None for that.
-        wishes: How the controller is to be used.
-        cell: What the controller must agree with.
-        surroundings: What the arm must not touch.
-        plan_facts: What a person is shown of the plan before a real arm moves: names and values.
-        ask: Asks a person; None when there is none.
+        period: Control period, s, which must be the controller's; the robot's by default.
+        settings: How the controller is used.
+        cell: The cell that the controller must match.
+        collision_scene: Obstacles for approaches.
+        plan_facts: Facts about the plan, displayed before a real arm moves.
+        ask: Asks the operator for confirmation; None if there is no operator.
+
+    Attributes:
+        ursim: Whether the controller must be URSim, and may be powered on.
+        default_host: The controller's address if none is given.
+        tool_speed_limit: The plan's, m/s, if the options give none; None for the robot's.
     """
 
     capabilities = Capabilities(simulated_time=False, effort_unit="A")
+    ursim: ClassVar[bool]
+    default_host: ClassVar[str | None] = None
+    tool_speed_limit: ClassVar[float | None] = None
+
+    @classmethod
+    def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
+        """See `Backend.resolve`: the arm as its controller describes it."""
+        host = controller_host(options, cls.default_host)
+        facts = identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
+        arm = with_calibration(robot, facts, options)
+        return facts, arm, resolve_options(facts, options, cls.tool_speed_limit)
+
+    @classmethod
+    def from_options(
+        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+    ) -> ControllerBackend:
+        return cls(
+            robot,
+            controller_host(options, cls.default_host),
+            period=options.period,
+            settings=controller_settings(robot, options),
+            cell=options.cell,
+            collision_scene=options.collision_scene,
+            plan_facts=plan_facts,
+            ask=ask,
+        )
 
     def __init__(
         self,
         robot: Robot,
         host: str,
-        profile: Profile,
         *,
         period: float | None = None,
-        wishes: ControllerSettings | None = None,
+        settings: ControllerSettings | None = None,
         cell: Cell | None = None,
         collision_scene: CollisionScene = BARE_FLOOR,
-        plan_facts: Iterable[tuple[str, str]] = (),
+        plan_facts: Facts = (),
         ask: Ask | None = None,
     ) -> None:
-        self.robot, self.host, self.profile = robot, host, profile
+        self.robot, self.host = robot, host
         self.period = robot.period if period is None else period
-        self._wishes, self._cell, self._surroundings = wishes or ControllerSettings(), cell, collision_scene
-        self._plan_facts, self._ask = tuple(plan_facts), ask
+        self._settings, self._cell, self._collision_scene = settings or ControllerSettings(), cell, collision_scene
+        self._plan_facts, self._ask = plan_facts, ask
         self._process: ServoProcess | None = None
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
@@ -103,27 +125,23 @@ class RtdeBackend(Backend):
     def loop(self) -> dict[str, float | int] | None:
         return self._timing.summary()
 
-    def __enter__(self) -> RtdeBackend:
-        facts = self._checked()
-        if self.profile.ursim:
-            preflight.check_not_stopped(facts)
-            power_up(facts, self.robot)
-            facts = self._checked()
-        preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
-        if not self.profile.ursim:
-            agree(facts, self.robot, self._cell, self._plan_facts, self._ask, yes=self._wishes.yes)
+    def __enter__(self) -> ControllerBackend:
+        facts = self._ready()
+        if not self.ursim:
+            confirm(facts, self.robot, self._cell, self._plan_facts, self._ask, yes=self._settings.yes)
         return self
 
-    def _checked(self) -> ControllerFacts:
-        """The controller as it is now, once it is sure that it is the one that is meant and that it may be used."""
-        facts = read_controller(self.host)
-        preflight.check_identity(facts, self.robot, self._cell, ursim=self.profile.ursim)
-        preflight.check_period(facts, self.period)
-        preflight.check_remote_control(facts)
-        preflight.check_idle(facts)
-        taken = registers_taken(self.host)
-        if taken:
-            raise RegistersInUse(self.host, taken)
+    def _identify(self) -> ControllerFacts:
+        return identify_controller(self.host, self.robot, self._cell, period=self.period, ursim=self.ursim)
+
+    def _ready(self) -> ControllerFacts:
+        """The controller's facts, once it is identified and ready to move; URSim is powered on."""
+        facts = self._identify()
+        if self.ursim:
+            preflight.check_not_stopped(facts)
+            power_up(facts)
+            facts = self._identify()
+        preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
         return facts
 
     def __exit__(
@@ -132,7 +150,7 @@ class RtdeBackend(Backend):
         self.stop()
 
     def read(self) -> ArmState:
-        with RtdeReader(self.host, STATE, 1.0 / self.period) as reader:
+        with RtdeReader(self.host, STATE_FIELDS, 1.0 / self.period) as reader:
             state = reader.first()
         q = _frozen(state["actual_q"])
         return ArmState(
@@ -155,11 +173,11 @@ class RtdeBackend(Backend):
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
         begin = self.read().q if self._process is None or self._last is None else self._last.setpoint
-        way = self._approach(begin, goal)
+        path = self._approach(begin, goal)
         process = self._connected()
-        # The servo trails its setpoints: it is given the time to come to the end of them.
-        settling = math.ceil((0.2 + 10.0 * self._wishes.lookahead) / self.period)
-        for _ in self._replayed(process, np.concatenate((way, np.repeat(way[-1:], settling, axis=0)))):
+        # The servo lags behind its setpoints: hold the last one until the arm has caught up.
+        settling = math.ceil((0.2 + 10.0 * self._settings.lookahead) / self.period)
+        for _ in self._replay(process, np.concatenate((path, np.repeat(path[-1:], settling, axis=0)))):
             pass
         self._check_start(goal)
 
@@ -168,39 +186,41 @@ class RtdeBackend(Backend):
         if turns.any():
             joint = int(np.argmax(np.abs(turns)))
             raise FullTurn(self.host, self.robot.joint_names[joint], int(turns[joint]))
-        way = plan_approach(
+        path = plan_approach(
             self.robot,
             begin,
             goal,
             self.period,
-            max_joint_speed=self.profile.approach_joint_speed,
-            max_tool_speed=self.profile.approach_tool_speed,
-            collision_scene=self._surroundings,
+            max_joint_speed=self.approach_joint_speed,
+            max_tool_speed=self.approach_tool_speed,
+            collision_scene=self._collision_scene,
         )
         travel = np.abs(goal - begin)
-        if not self.profile.ursim and travel.max() > FAR:
+        if not self.ursim and travel.max() > FAR:
             joint = int(np.argmax(travel))
-            shown = (("longest way", f"{self.robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees"),
-                     ("duration", f"{(len(way) - 1) * self.period:.0f} s"))  # fmt: skip
-            agree(None, self.robot, self._cell, shown, self._ask, yes=False)
-        return way
+            facts = (
+                ("largest joint motion", f"{self.robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees"),
+                ("duration", f"{(len(path) - 1) * self.period:.0f} s"),
+            )
+            confirm(None, self.robot, self._cell, facts, self._ask, yes=False)
+        return path
 
     def _check_start(self, goal: Array) -> None:
         measured = self.read().q if self._last is None else self._last.q
-        off = np.abs(measured - goal)
-        if off.max() > START_TOLERANCE:
-            joint = int(np.argmax(off))
+        deviation = np.abs(measured - goal)
+        if deviation.max() > START_TOLERANCE:
+            joint = int(np.argmax(deviation))
             self.stop()
-            raise StartNotReached(self.host, self.robot.joint_names[joint], float(off[joint]))
+            raise StartNotReached(self.host, self.robot.joint_names[joint], float(deviation[joint]))
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
-        """See `Backend.stream`. An array (T, n) is a replay: it is mapped whole before its first setpoint leaves, and
-        the state of every setpoint is given. Anything else is live: one setpoint is taken from it a period, and the
-        state given with it is the newest, which belongs to the setpoint before.
+        """See `Backend.stream`. An array (T, n) is a replay: it is mapped as a whole before its first setpoint is sent,
+        and the state of every setpoint is yielded. Any other iterable is live: one setpoint is taken from it per
+        period, and the state yielded is the newest, which belongs to the previous setpoint.
 
         Raises:
             ControllerError: One of its subclasses: what ended the stream. Nothing moves again before `recover`.
-            TargetsStopped: A live source gave nothing for 100 ms.
+            TargetsStopped: A live source provided no setpoint for 100 ms.
         """
         self._refuse_if_stopped()
         process = self._connected()
@@ -208,8 +228,8 @@ class RtdeBackend(Backend):
         try:
             if isinstance(setpoints, np.ndarray):
                 self._check_start(setpoints[0])
-                # Closed here and now, not whenever its memory is collected: closing stops the arm.
-                with contextlib.closing(self._replayed(process, setpoints)) as states:
+                # Closed explicitly, not by the garbage collector: closing stops the arm.
+                with contextlib.closing(self._replay(process, setpoints)) as states:
                     for state in states:
                         self._timing.add(state)
                         yield state
@@ -219,35 +239,23 @@ class RtdeBackend(Backend):
             self.stop()
 
     def _connected(self) -> ServoProcess:
-        """The servo process, with the control script running and the tool set and verified."""
+        """The servo process, with the control script running and the tool configured and verified."""
         if self._process is not None:
             return self._process
-        wishes = self._wishes
-        orders = ServoConfig(
-            host=self.host,
-            period=self.period,
-            limits=ArmLimits.told(self.robot),
-            lookahead=wishes.lookahead,
-            gain=wishes.gain,
-            tcp=None if wishes.tcp is None else list(wishes.tcp),
-            payload=wishes.payload,
-            payload_cog=None if wishes.payload_cog is None else list(wishes.payload_cog),
-            follow_scaling=wishes.follow_scaling,
-            priority=wishes.priority,
-        )
+        settings = self._settings
         self._check_again()
         self._last = None
-        self._process = ServoProcess(orders)
-        with self._ending():
+        self._process = ServoProcess(ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings))
+        with self._stop_on_error():
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
-            if wishes.tcp is not None or wishes.payload is not None:
-                preflight.check_tool(read_controller(self.host), wishes.tcp, wishes.payload, wishes.payload_cog)
+            if settings.tcp is not None or settings.payload is not None:
+                preflight.check_tool(read_controller(self.host), settings.tcp, settings.payload, settings.payload_cog)
         return self._process
 
     def _check_again(self) -> None:
-        """Right before the control script is sent: a person may have taken long to answer, and ur_rtde's constructor
-        would stop a program that was begun meanwhile."""
+        """Repeat the checks right before the control script is sent: the confirmation may have taken long, and
+        ur_rtde's constructor would stop a program that was started meanwhile."""
         deadline = time.monotonic() + SCRIPT_ENDS
         while True:
             facts = read_controller(self.host)
@@ -255,16 +263,16 @@ class RtdeBackend(Backend):
                 preflight.check_idle(facts)
                 break
             except ProgramRunning:
-                # It may be the script of the motion before, which is just ending.
+                # It may be the script of the previous motion, which is just ending.
                 if time.monotonic() > deadline:
                     raise
-        preflight.check_identity(facts, self.robot, self._cell, ursim=self.profile.ursim)
+        preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
         preflight.check_remote_control(facts)
-        preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
+        preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
 
-    def _replayed(self, process: ServoProcess, setpoints: Array) -> Generator[ArmState, None, None]:
-        """The states of a plan, as they come."""
-        with self._ending():
+    def _replay(self, process: ServoProcess, setpoints: Array) -> Generator[ArmState, None, None]:
+        """The states of a plan, as they arrive."""
+        with self._stop_on_error():
             ring = process.replay(setpoints)
             done, heard = False, time.monotonic()
             try:
@@ -272,19 +280,19 @@ class RtdeBackend(Backend):
                     events = process.events(5.0 * self.period)
                     done = any(event["event"] == "done" for event in events)
                     for event in events:
-                        self._timing.hear(event)
-                    # What was written before the end was reported is all there is.
+                        self._timing.add_counts(event)
+                    # All states were written before the end was reported.
                     for state in ring.new_states(self.period):
                         self._last = state
                         yield state
-                        # Only now: a reader that takes its time is no silence of the servo process.
+                        # After the yield: a slow consumer is not silence of the servo process.
                         heard = time.monotonic()
                     self._check_silence(heard)
             finally:
                 ring.close()
 
     def _live(self, process: ServoProcess, setpoints: Iterator[Array]) -> Iterator[ArmState]:
-        with self._ending():
+        with self._stop_on_error():
             ring: StateRing | None = None
             try:
                 for setpoint in setpoints:
@@ -304,7 +312,7 @@ class RtdeBackend(Backend):
                     ring.close()
 
     def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
-        """Until a live setpoint was sent and, for the first, its state has come."""
+        """Wait until a live setpoint was sent and, for the first, its state has arrived."""
         begin = time.monotonic()
         while ring.taken < number or not ring.written:
             process.events(self.period / 10.0)
@@ -317,8 +325,8 @@ class RtdeBackend(Backend):
             raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
 
     @contextlib.contextmanager
-    def _ending(self) -> Iterator[None]:
-        """Whatever goes wrong inside ends the servo process, and is remembered until `recover`."""
+    def _stop_on_error(self) -> Iterator[None]:
+        """Any error in the block ends the servo process and is remembered until `recover`."""
         try:
             yield
         except SimbridgeError as error:
@@ -327,7 +335,7 @@ class RtdeBackend(Backend):
                 self._process.end_soon()
             self.stop()
             if isinstance(error, ArmStopped):
-                # The paused script must not go on where it was when someone presses play.
+                # The paused script must not continue when someone presses play.
                 stop_paused_program(self.host)
             raise
         except BaseException:
@@ -344,27 +352,42 @@ class RtdeBackend(Backend):
             process.stop()
 
     def recover(self) -> None:
-        """After a stop: make sure that the arm may move again. Nothing moves before the next command, which plans a new
-        approach from where the arm is then. A real arm is never unlocked from here, and a person is asked.
+        """After a stop: check that the arm may move again. Nothing moves before the next command, which plans a new
+        approach from the arm's position then. URSim is unlocked; a real arm never is, and the operator must confirm.
 
         Raises:
-            ControllerError: One of its subclasses: what still keeps the arm.
+            ControllerError: One of its subclasses: why the arm still may not move.
+            NotConfirmed: The operator did not confirm.
         """
         self.stop()
         stop_paused_program(self.host)
-        if self.profile.ursim:
-            self._checked()
+        if self.ursim:
+            self._identify()
             unlock(self.host)
-            facts = self._checked()
-            preflight.check_not_stopped(facts)
-            power_up(facts, self.robot)
-        facts = self._checked()
-        preflight.check_ready(facts, follow_scaling=self._wishes.follow_scaling)
-        if not self.profile.ursim:
-            shown = (("stopped by", str(self._stopped_by or "nothing")),)
-            agree(facts, self.robot, self._cell, shown, self._ask, yes=False)
+        facts = self._ready()
+        if not self.ursim:
+            cause = (("stopped by", str(self._stopped_by or "nothing")),)
+            confirm(facts, self.robot, self._cell, cause, self._ask, yes=False)
         self._stopped_by = None
         self._last = None
+
+
+class UrsimBackend(ControllerBackend):
+    """URSim, UR's simulator of the controller; it is powered on and unlocked as needed."""
+
+    ursim = True
+    default_host = "127.0.0.1"
+    approach_joint_speed = 1.0
+    approach_tool_speed = 0.4
+
+
+class RealBackend(ControllerBackend):
+    """A real arm; it moves only after confirmation, and is never powered on or unlocked from here."""
+
+    ursim = False
+    tool_speed_limit = 0.25
+    approach_joint_speed = 0.25
+    approach_tool_speed = 0.1
 
 
 def _frozen(values: Iterable[float]) -> Array:

@@ -1,22 +1,19 @@
-"""Before a real arm moves, a person says yes; or a cell file that matches the controller does."""
+"""Before a real arm moves, the operator confirms; or a cell file that matches the controller does."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from simbridge.backends import preflight
+from simbridge.backends.backend import Ask, Facts
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from simbridge.ur.facts import ControllerFacts, successors
 
-Shown = tuple[tuple[str, str], ...]
-# Shows names and values, asks a question, and returns whether the person said yes.
-Ask = Callable[[Shown, str], bool]
 
-
-def agree(
+def confirm(
     facts: ControllerFacts | None,
     robot: Robot,
     cell: Cell | None,
@@ -25,95 +22,99 @@ def agree(
     *,
     yes: bool,
 ) -> None:
-    """Have it confirmed that the arm moves.
+    """Ask for confirmation that the arm may move.
 
     Args:
-        facts: What the controller says; None when a person has seen it already.
+        facts: The controller's facts; None if the operator has seen them already.
         robot: The arm.
         cell: The cell.
-        more: What else is shown.
-        ask: Asks a person; None when there is none.
-        yes: Let the cell file answer.
+        more: Further facts to display.
+        ask: Asks the operator; None if there is no operator.
+        yes: Let the cell file confirm.
 
     Raises:
-        NotConfirmed: Nobody said yes.
-        ModelMismatch: The cell file was to answer, and the controller is not as it says.
+        NotConfirmed: The motion was not confirmed.
+        ModelMismatch: The cell file was to confirm, and the controller does not match it.
     """
     if yes and facts is not None:
-        check_cell_answers(facts, cell)
+        check_cell_matches(facts, cell)
         assert cell is not None
         warnings.warn(
-            f"The cell file has answered. Its mounting, {mounted(cell)}, is not compared: no controller tells its own.",
+            f"Confirmed by the cell file. Its mounting, {mounting_text(cell)}, was not compared: it cannot be read from "
+            f"a controller.",
             stacklevel=2,
         )
         return
-    shown = (*(() if facts is None else arm_facts(facts, robot, cell)), *more)
+    shown: Facts = (*(() if facts is None else arm_facts(facts, robot, cell)), *more)
     if ask is None and facts is None:
-        way = ", ".join(f"{name}: {value}" for name, value in shown)
+        motion = ", ".join(f"{name}: {value}" for name, value in shown)
         raise NotConfirmed(
-            f"The arm is far from where it shall go ({way}). For so long a way a person must say yes, whatever the "
-            f"cell file says, and there is no terminal to ask at. Nothing was moved. Run it in a terminal, or bring "
-            f"the arm nearer at the pendant."
+            f"The arm is far from its goal ({motion}). An operator must confirm such a long motion; the cell file "
+            f"cannot, and there is no terminal to ask at. Nothing was moved. Run it in a terminal, or move the arm "
+            f"closer at the pendant."
         )
     if ask is None:
         raise NotConfirmed(
-            "A real arm moves only when a person says yes, and there is no terminal to ask at. Run it in a terminal, "
-            "or with --yes and a cell file (--cell) that says serial_number, tcp, payload and mounting of the arm."
+            "A real arm moves only when the operator confirms, and there is no terminal to ask at. Run it in a "
+            "terminal, or with --yes and a cell file (--cell) that gives serial_number, tcp, payload and mounting."
         )
     if not ask(shown, f"Move the {robot.title}?"):
-        raise NotConfirmed("Nothing was moved: it was not confirmed.")
+        raise NotConfirmed("Nothing was moved: the motion was not confirmed.")
 
 
-def check_cell_answers(facts: ControllerFacts, cell: Cell | None) -> None:
-    """Whether a cell file may answer for a person: it names the arm, its tool and its mounting, and they match.
+def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
+    """Check that a cell file may confirm for the operator: it gives the arm, tool and mounting, and they match.
 
     Raises:
-        NotConfirmed: It leaves something out.
-        ModelMismatch: It says something else than the controller.
+        NotConfirmed: It leaves one of them out.
+        ModelMismatch: It differs from the controller.
     """
     needed = ("serial_number", "tcp", "payload", "mounting")
     missing = [name for name in needed if cell is None or getattr(cell, name) is None]
     if missing:
         raise NotConfirmed(
-            f"--yes lets a cell file answer for a person, and it must say {', '.join(missing)} as well. Give it with "
-            f"--cell, or leave --yes out and answer yourself."
+            f"--yes lets a cell file confirm for the operator, but it does not give {', '.join(missing)}. Add that to "
+            f"the file named by --cell, or leave --yes out and confirm yourself."
         )
     assert cell is not None
     if facts.serial_number != cell.serial_number:
         raise ModelMismatch(
             facts.host,
             "serial number",
-            facts.serial_number or "not told",
+            facts.serial_number or "unknown",
             str(cell.serial_number),
-            "--yes needs a controller that tells the serial number of the cell file; leave it out and answer yourself.",
+            "--yes needs a controller that reports the cell file's serial number; leave it out and confirm yourself.",
         )
     if facts.state.payload is None:
         raise ModelMismatch(
             facts.host,
             "payload",
-            "not told",
+            "unknown",
             f"{cell.payload:g} kg",
-            "This software does not tell its payload, so --yes cannot compare it; leave it out and answer yourself.",
+            "This software does not report its payload, so --yes cannot compare it; leave it out and confirm yourself.",
         )
     preflight.check_tool(facts, cell.tcp, cell.payload, cell.centre_of_gravity)
 
 
-def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Shown:
-    """What a person must have seen before saying yes."""
+def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
+    """The facts that the operator sees before confirming."""
     tcp, payload = facts.arm.tcp_offset, facts.state.payload
     model = successors(facts.model) or robot.title
     return (
-        ("arm", f"{model}, serial number {facts.serial_number or 'not told'}, at {facts.host}"),
+        ("arm", f"{model}, serial number {facts.serial_number or 'unknown'}, at {facts.host}"),
         ("PolyScope", ".".join(map(str, facts.version))),
-        ("TCP", f"{preflight.shown_tcp(tcp)} (on the controller now)"),
-        ("payload", f"{payload:g} kg (on the controller now)" if payload is not None else "not told by this software"),
-        ("mounting", f"{mounted(cell)}; it cannot be read, so look at the arm"),
+        ("TCP", f"{preflight.tcp_text(tcp)} (on the controller now)"),
+        (
+            "payload",
+            f"{payload:g} kg (on the controller now)" if payload is not None else "not reported by this software",
+        ),
+        ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),
         ("speed slider", f"{facts.state.slider:.0%}"),
     )
 
 
-def mounted(cell: Cell | None) -> str:
-    """How the arm is mounted, as people read it."""
+def mounting_text(cell: Cell | None) -> str:
+    """How the arm is mounted: "ceiling", "floor (assumed)", "rotated by [0.0, 1.5, 0.0] rad"."""
     if cell is None or cell.mounting is None:
-        return "floor (not said)"
-    return cell.mounting if isinstance(cell.mounting, str) else f"turned by {list(cell.mounting)} rad"
+        return "floor (assumed)"
+    return cell.mounting if isinstance(cell.mounting, str) else f"rotated by {list(cell.mounting)} rad"

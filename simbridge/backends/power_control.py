@@ -1,33 +1,31 @@
-"""Switching a controller through its dashboard: URSim on, and what a stop has left behind off."""
+"""Power and stops of a controller through its dashboard: power URSim on, unlock it, stop a paused program."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 
-from simbridge.robot.robot import Robot
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, CommandRefused, ControllerError
 from simbridge.ur.facts import ControllerFacts
 
-# URSim takes its time to boot.
+# URSim may still be booting.
 POWER_TIMEOUT = 30.0  # s
 # A controller refuses to be unlocked in the first five seconds after a protective stop.
 UNLOCK_TIMEOUT = 7.0  # s
 
 
-def power_up(facts: ControllerFacts, robot: Robot) -> None:
-    """Power on URSim and release its brakes; does nothing when it is ready.
+def power_up(facts: ControllerFacts) -> None:
+    """Power URSim on and release its brakes; does nothing when it is ready.
 
     Args:
-        facts: What has shown that it is URSim.
-        robot: The arm of the run.
+        facts: The facts that identify it as URSim.
 
     Raises:
-        ArmNotReady: It did not get ready.
-        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard does not do it.
+        ArmNotReady: It did not become ready within `POWER_TIMEOUT`.
+        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard refused.
     """
-    assert facts.ursim, "only URSim is ever switched on"
+    assert facts.ursim, "only URSim is ever powered on"
     with DashboardClient(facts.host) as dashboard:
         if dashboard.robot_mode() == "RUNNING":
             return
@@ -46,10 +44,10 @@ def _await_mode(dashboard: DashboardClient, facts: ControllerFacts, *modes: str)
 
 
 def unlock(host: str) -> None:
-    """Confirm a protective stop of URSim, as soon as the controller lets itself be unlocked.
+    """Unlock a protective stop of URSim as soon as the controller allows it.
 
     Raises:
-        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard does not do it.
+        ConnectionLost, RemoteControlDisabled, CommandRefused: The dashboard refused.
     """
     with DashboardClient(host) as dashboard:
         deadline = time.monotonic() + UNLOCK_TIMEOUT
@@ -65,7 +63,7 @@ def unlock(host: str) -> None:
 
 
 def stop_paused_program(host: str) -> None:
-    """Stop the program that a stop of the arm has paused, so that nobody can make it go on; silent when it cannot."""
+    """Stop a program that a stop of the arm has paused, so that nobody can resume it; does not raise if it fails."""
     with contextlib.suppress(ControllerError), DashboardClient(host, timeout=1.0) as dashboard:
         if dashboard.program_state().startswith("PAUSED"):
             dashboard.stop()

@@ -1,4 +1,4 @@
-"""What must hold before a controller is given a control script; pure functions of what it says of itself."""
+"""Conditions for sending a control script to a controller: pure functions of its facts."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 import numpy as np
+import pinocchio as pin
 
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
@@ -22,7 +23,7 @@ from simbridge.ur.errors import (
 from simbridge.ur.facts import ControllerFacts, is_model
 from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, safety_stop
 
-# A TCP or payload counts as the same within rounding of what the pendant lets one enter.
+# TCP and payload are compared within the rounding of what can be entered at the pendant.
 SAME_LENGTH = 1e-4  # m
 SAME_ANGLE = 1e-3  # rad
 SAME_MASS = 0.005  # kg
@@ -30,38 +31,38 @@ SAME_COG = 1e-3  # m
 
 
 def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, ursim: bool) -> None:
-    """Whether this is the controller that is meant.
+    """Check that this is the intended controller.
 
     Args:
-        facts: What it says.
+        facts: The controller's facts.
         robot: The arm of the run.
         cell: The cell of the run, if any.
         ursim: Whether it must be URSim.
 
     Raises:
-        NotURSim: A real arm, where URSim was meant.
-        ModelMismatch: Another model, series or serial number.
+        NotURSim: It is a real arm instead of URSim.
+        ModelMismatch: It has another model, series or serial number.
     """
     if ursim and not facts.ursim:
         raise NotURSim(facts.host, facts.arm.checksum)
     expected = robot.title
     if facts.model is not None and not is_model(facts.model, expected):
-        remedy = f"Say --robot {facts.model.lower().replace(' ', '')} if that is the arm you mean."
+        remedy = f"Use --robot {facts.model.lower().replace(' ', '')} if that is the intended arm."
         raise ModelMismatch(facts.host, "model", facts.model, expected, remedy)
     if facts.series != robot.series:
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
         raise ModelMismatch(facts.host, "series", facts.series, robot.series or "a UR series", remedy)
     wanted = None if cell is None else cell.serial_number
     if wanted is not None and facts.serial_number != wanted and not ursim:
-        remedy = "This is another arm than the cell file's; check host and serial_number there."
-        raise ModelMismatch(facts.host, "serial number", facts.serial_number or "not told", wanted, remedy)
+        remedy = "This is not the arm of the cell file; check host and serial_number there."
+        raise ModelMismatch(facts.host, "serial number", facts.serial_number or "unknown", wanted, remedy)
 
 
 def check_period(facts: ControllerFacts, period: float | None) -> float:
-    """The control period of the run, s: the controller's.
+    """The control period of the run, s, which is the controller's.
 
     Raises:
-        ModelMismatch: Another one was asked for.
+        ModelMismatch: Another period was requested.
     """
     if period is not None and abs(period - facts.period) > 1e-9:
         remedy = "The period of a run on hardware is the controller's; leave --period out."
@@ -70,7 +71,7 @@ def check_period(facts: ControllerFacts, period: float | None) -> float:
 
 
 def check_remote_control(facts: ControllerFacts) -> None:
-    """Whether the controller takes programs from outside.
+    """Check that the controller accepts programs from outside.
 
     Raises:
         RemoteControlDisabled: It does not.
@@ -80,7 +81,7 @@ def check_remote_control(facts: ControllerFacts) -> None:
 
 
 def check_idle(facts: ControllerFacts) -> None:
-    """Whether no program runs, not even a paused one.
+    """Check that no program runs or is paused.
 
     Raises:
         ProgramRunning: One does; it is left alone.
@@ -90,10 +91,10 @@ def check_idle(facts: ControllerFacts) -> None:
 
 
 def check_not_stopped(facts: ControllerFacts) -> None:
-    """Whether nobody and nothing holds the arm by a stop, so that it may be switched on.
+    """Check that no stop is active, so that the arm may be powered on.
 
     Raises:
-        ArmStopped: One of its subclasses. None for a controller without a safety mode: it may still be booting.
+        ArmStopped: One of its subclasses. A fault is not raised: a controller reports one while it is booting.
     """
     state = facts.state
     stop = safety_stop(state.safety_mode)
@@ -102,11 +103,11 @@ def check_not_stopped(facts: ControllerFacts) -> None:
 
 
 def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
-    """Whether the arm is powered, free of stops, and at the speed it is meant to have.
+    """Check that the arm is powered, that no stop is active, and that the speed slider allows the run.
 
     Raises:
         ArmStopped: One of its subclasses.
-        SpeedScaled: The speed slider is not at 100 % and the run is to be at full speed.
+        SpeedScaled: The speed slider is not at 100 %, and the run requires full speed.
     """
     state = facts.state
     stop = safety_stop(state.safety_mode) or (ArmNotReady if state.robot_mode != 7 else None)
@@ -122,58 +123,56 @@ def check_tool(
     payload: float | None,
     payload_cog: Sequence[float] | None = None,
 ) -> None:
-    """Whether TCP and payload on the controller are these; None is not compared, nor what the software does not tell.
+    """Check TCP and payload on the controller; None is not compared, nor is what the software does not report.
 
     Args:
-        facts: What the controller says.
+        facts: The controller's facts.
         tcp: [x y z rx ry rz] in the flange, m and rad.
         payload: kg.
         payload_cog: Its centre of gravity in the flange (3,), m.
 
     Raises:
-        ModelMismatch: They are not.
+        ModelMismatch: One of them differs.
     """
     found = facts.arm.tcp_offset
     if tcp is not None and not same_tcp(found, tcp):
         remedy = "Set it at the pendant (Installation > TCP), or correct the run or its cell file."
-        raise ModelMismatch(facts.host, "TCP", shown_tcp(found), shown_tcp(tcp), remedy)
+        raise ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy)
     mass = facts.state.payload
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
         remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
         raise ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
     cog = facts.state.payload_cog
-    # Without a mass there is nothing that the controller would have to balance.
+    # Without a mass, the centre of gravity has no effect.
     if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
         remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
-        raise ModelMismatch(facts.host, "centre of gravity", _shown_place(cog), _shown_place(payload_cog), remedy)
+        raise ModelMismatch(facts.host, "centre of gravity", _position_text(cog), _position_text(payload_cog), remedy)
 
 
 def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float]) -> bool:
-    """Whether two TCPs [x y z rx ry rz] are the same within what the pendant rounds to."""
-    import pinocchio as pin
-
+    """Whether two TCPs [x y z rx ry rz] are equal within the pendant's rounding."""
     one, other = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
     turn = np.linalg.norm(pin.log3(pin.exp3(one[3:]).T @ pin.exp3(other[3:])))
     return bool(np.abs(one[:3] - other[:3]).max() <= SAME_LENGTH and turn <= SAME_ANGLE)
 
 
-def shown_tcp(tcp: Sequence[float] | Array) -> str:
-    """A TCP as people read it."""
+def tcp_text(tcp: Sequence[float] | Array) -> str:
+    """A TCP [x y z rx ry rz] in mm and rad, as text."""
     millimetres = " ".join(f"{value * 1e3:.1f}" for value in tcp[:3])
     return f"{millimetres} mm, {' '.join(f'{value:.4f}' for value in tcp[3:])} rad"
 
 
-def _shown_place(place: Sequence[float]) -> str:
-    return f"{' '.join(f'{value * 1e3:.1f}' for value in place)} mm"
+def _position_text(position: Sequence[float]) -> str:
+    return f"{' '.join(f'{value * 1e3:.1f}' for value in position)} mm"
 
 
 def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
-    """The command that starts URSim for an arm, to be reached from this computer alone.
+    """The command that starts URSim for an arm, reachable only from this computer.
 
     Args:
         robot: The arm.
-        host: Where it is looked for. Anything but a loopback address is another computer, on which the ports must then
-            be open to the network.
+        host: The address it is expected at. Any address other than loopback is another computer, on which the ports
+            must then be open to the network.
     """
     loopback = "127.0.0.1" if host == "localhost" else host
     where = f"{loopback}:" if loopback.startswith("127.") else ""

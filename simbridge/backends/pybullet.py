@@ -1,11 +1,11 @@
 """PyBullet as a backend: rigid-body dynamics under gravity, with torque-controlled joints.
 
-The simulated controller is a computed-torque servo. It interpolates between setpoints over the control period and asks
-the arm's nominal model for the torques that gravity, velocity and a critically damped pull towards the setpoint need.
-Torques saturate at the robot's limits. What the nominal model does not know (an unmodelled payload) stays as error.
+The simulated controller is a computed-torque servo. It interpolates setpoints over the control period, and computes
+from the arm's nominal model the torques for gravity, velocity and a critically damped feedback towards the setpoint.
+Torques saturate at the robot's limits. Whatever the nominal model lacks (an unmodelled payload) remains as error.
 
 Physics runs at 1 kHz in simulated time, without friction, elasticity or contact: the plan check has ruled out contact,
-and UR publishes neither of the other two. The servo is a plain stiff one, not a model of UR's.
+and UR publishes data on neither of the other two. The servo is a generic stiff one, not a model of UR's.
 """
 
 from __future__ import annotations
@@ -23,40 +23,43 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.backend import ArmState, Backend, Capabilities
+from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
 from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
+from simbridge.planning.options import Options
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.servoj import LOOKAHEAD, ServojModel
 
 PHYSICS_STEP = 0.001  # s
-# Bandwidth of the servo: fast against the motion, slow against the physics step.
+# Bandwidth of the servo: fast compared with the motion, slow compared with the physics step.
 SERVO_FREQUENCY = 12.0  # Hz
-APPROACH_JOINT_SPEED = 1.0  # rad/s
-APPROACH_TOOL_SPEED = 1.0  # m/s
 
 
-def _import_pybullet() -> Any:
-    """Import pybullet without the banner that it prints from C."""
+def import_pybullet() -> Any:
+    """Import pybullet without the banner that it prints from C.
+
+    Raises:
+        MissingPackage: It is not installed.
+    """
     sys.stderr.flush()
-    kept = os.dup(2)
+    saved = os.dup(2)
     try:
         with open(os.devnull, "wb") as null:
             os.dup2(null.fileno(), 2)
-        import pybullet
+        import pybullet  # its banner is suppressed, and it may be missing
     except ImportError:
         raise MissingPackage("pybullet", "The simulation") from None
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(saved, 2)
+        os.close(saved)
     return pybullet
 
 
 def _loaded(robot: Robot, mass: float) -> Robot:
-    """The arm with `mass` kg at the TCP, beside its payload."""
+    """The arm with `mass` kg at the TCP in addition to its payload."""
     if not (np.isfinite(mass) and mass >= 0.0):
         raise InvalidParameter("unmodelled payload", mass, "a mass in kg, not negative")
     if mass == 0.0:
@@ -67,19 +70,35 @@ def _loaded(robot: Robot, mass: float) -> Robot:
 
 
 class PyBulletBackend(Backend):
-    """A simulated arm that stands at home when it is entered.
+    """A simulated arm, at home when it is entered.
 
     Args:
-        robot: Its nominal model is what the servo knows; `robot.payload` is part of it.
-        period: Control period, s; the robot's own by default.
-        unmodelled_payload: kg at the TCP that the simulated arm carries and the servo does not know.
+        robot: Its nominal model, including `robot.payload`, is the servo's model.
+        period: Control period, s; the robot's by default.
+        unmodelled_payload: Mass at the TCP, kg, that the simulated arm has and the servo's model lacks.
         realtime: Pace simulated time by the wall clock.
         gui: Open PyBullet's window.
-        surroundings: What the approach must not touch.
-        servo: Lookahead (s) and gain (1/s^2) of a servoj that stands before the stiff servo; None for none.
+        collision_scene: Obstacles for approaches.
+        servo: Lookahead (s) and gain (1/s^2) of a servoj model in front of the stiff servo; None for no such model.
     """
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
+    approach_joint_speed = 1.0
+    approach_tool_speed = 1.0
+
+    @classmethod
+    def from_options(
+        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+    ) -> PyBulletBackend:
+        return cls(
+            robot,
+            period=options.period,
+            unmodelled_payload=options.unmodelled_payload,
+            realtime=options.realtime,
+            gui=options.gui,
+            collision_scene=options.collision_scene,
+            servo=None if options.servo == "stiff" else (options.servo_lookahead, options.servo_gain),
+        )
 
     def __init__(
         self,
@@ -98,10 +117,10 @@ class PyBulletBackend(Backend):
         if self._steps < 1 or abs(self._steps * PHYSICS_STEP - self.period) > 1e-9:
             raise InvalidParameter("period", f"{self.period} s", "a multiple of the physics step of 1 ms")
         if gui and sys.platform == "linux" and not os.environ.get("DISPLAY"):
-            # PyBullet itself would end the whole process.
+            # PyBullet itself would terminate the process.
             raise NoDisplay("PyBullet's window (--gui)")
         self._real = _loaded(robot, unmodelled_payload)
-        self._realtime, self._gui, self._surroundings = realtime, gui, collision_scene
+        self._realtime, self._gui, self._collision_scene = realtime, gui, collision_scene
         self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
         self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
         self._model, self._data = robot.model, robot.model.createData()
@@ -110,7 +129,7 @@ class PyBulletBackend(Backend):
         self._bullet: Any = None
 
     def __enter__(self) -> PyBulletBackend:
-        self._bullet = _import_pybullet()
+        self._bullet = import_pybullet()
         self._client = self._bullet.connect(self._bullet.GUI if self._gui else self._bullet.DIRECT)
         self._body = self._load()
         self._joints = list(range(self.robot.n))
@@ -141,14 +160,14 @@ class PyBulletBackend(Backend):
             path = os.path.join(directory, "robot.urdf")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(self._real.urdf)
-            # Without this flag PyBullet makes up inertias from the shapes.
+            # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
             body = b.loadURDF(path, useFixedBase=True, flags=flags, physicsClientId=client)
         for link in range(-1, b.getNumJoints(body, physicsClientId=client)):
             b.changeDynamics(
                 body, link, linearDamping=0.0, angularDamping=0.0, jointDamping=0.0, physicsClientId=client
             )
-        # A velocity motor holds every joint until it is told not to.
+        # By default, PyBullet brakes every joint with a velocity motor: switch it off.
         joints = list(range(self.robot.n))
         b.setJointMotorControlArray(
             body, joints, b.VELOCITY_CONTROL, forces=[0.0] * len(joints), physicsClientId=client
@@ -166,7 +185,7 @@ class PyBulletBackend(Backend):
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
         for step in range(self._steps):
-            # The pull belongs to the instant of the measurement: a steady motion is followed without lead or lag.
+            # Interpolated at the instant of the measurement, so that a steady motion is tracked without lead or lag.
             wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
             pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)
@@ -177,7 +196,7 @@ class PyBulletBackend(Backend):
             )
             b.stepSimulation(physicsClientId=self._client)
             self._q, self._qd = self._measured()
-        # Of the period's physics steps the largest: a saturation between two samples must not go unseen.
+        # The largest of the period's physics steps, so that a saturation between two samples is recorded.
         self._effort = largest
         self._reference = setpoint.copy()
         self._count += 1
@@ -205,23 +224,23 @@ class PyBulletBackend(Backend):
         )
 
     def move_to(self, q: Array) -> None:
-        way = plan_approach(
+        path = plan_approach(
             self.robot,
             self._q,
             np.asarray(q, dtype=float),
             self.period,
-            max_joint_speed=APPROACH_JOINT_SPEED,
-            max_tool_speed=APPROACH_TOOL_SPEED,
-            collision_scene=self._surroundings,
+            max_joint_speed=self.approach_joint_speed,
+            max_tool_speed=self.approach_tool_speed,
+            collision_scene=self._collision_scene,
         )
         self._guard.expect(self._q)
-        for setpoint in way:
+        for setpoint in path:
             self._sent = self._guard.check(setpoint, self._q)
             self._advance(self._sent)
-        self._settle(way[-1])
+        self._settle(path[-1])
 
     def _settle(self, q: Array) -> None:
-        """Wait until the arm has stopped moving, at most a simulated second."""
+        """Wait until the arm is at rest, at most one simulated second."""
         for _ in range(int(1.0 / self.period)):
             self._advance(q)
             if np.abs(self._qd).max() < 1e-6:
@@ -242,7 +261,7 @@ class PyBulletBackend(Backend):
             self.stop()
 
     def stop(self) -> None:
-        """Hold the last setpoint until the arm rests."""
+        """Hold the last setpoint until the arm is at rest."""
         self._settle(self._reference)
 
     def recover(self) -> None:

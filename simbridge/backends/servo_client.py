@@ -1,4 +1,4 @@
-"""The parent's end of the servo process: start it, give it orders, take its reports, end it in any case."""
+"""The parent's end of the servo process: start it, send requests, receive events, measure its timing, end it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from array import array
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 import numpy as np
 
-import simbridge
 from simbridge import errors
-from simbridge.backends.servo_config import ServoConfig
-from simbridge.backends.state_ring import StateRing
+from simbridge.backends.backend import ArmState
+from simbridge.backends.servo_channel import ServoConfig, StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
@@ -29,19 +29,21 @@ from simbridge.ur.errors import ConnectionLost, RegistersInUse
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
 CONNECT_TIMEOUT = 15.0  # s
-# The arm decelerates, the script ends; then the process is ended by force.
+# For the arm to decelerate and the script to end; after that the process is killed.
 STOP_TIMEOUT = 5.0  # s
+# The directory that contains the package.
+_PACKAGE_ROOT = Path(__file__).parents[2]
 
 
 class ServoProcess:
-    """A servo process, from its start to its end.
+    """A running servo process.
 
     Args:
-        orders: What it is told as it starts.
+        config: Its configuration.
     """
 
-    def __init__(self, orders: ServoConfig) -> None:
-        self._orders = orders
+    def __init__(self, config: ServoConfig) -> None:
+        self._config = config
         self._buffer = b""
         self._shared: list[int] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
@@ -50,35 +52,38 @@ class ServoProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            # Where the package is: `-m` also looks in the working directory, and nothing there may stand in the way.
-            cwd=Path(simbridge.__file__).parent.parent,
-            # Ctrl-C reaches the parent alone.
+            # `-m` searches the working directory first: this one holds the package, and nothing that shadows it.
+            cwd=_PACKAGE_ROOT,
+            # Ctrl-C reaches only the parent.
             start_new_session=True,
             bufsize=0,
         )
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process's id."""
         return self._process.pid
 
     def connect(self) -> dict[str, Any]:
-        """Wait until it has the controller; its report: joints `q`, and `notes` about what the system refused.
+        """Wait until it is connected to the controller.
+
+        Returns:
+            Its event: joints `q`, and `notes` about scheduling that the system refused.
 
         Raises:
-            ControllerError: Whatever kept it.
+            ControllerError: Why it could not connect.
         """
-        self._send(msgspec.to_builtins(self._orders))
+        self._send(msgspec.to_builtins(self._config))
         try:
             return self._ready()
         except ConnectionLost:
             self._process.kill()
-            # ur_rtde does not tell which of its connections failed.
-            for silent in survey(self._orders.host).lost.values():
+            # ur_rtde does not report which of its connections failed.
+            for silent in survey(self._config.host).lost.values():
                 raise silent from None
-            taken = registers_taken(self._orders.host)
+            taken = registers_taken(self._config.host)
             if taken:
-                raise RegistersInUse(self._orders.host, taken) from None
+                raise RegistersInUse(self._config.host, taken) from None
             raise
 
     def _ready(self) -> dict[str, Any]:
@@ -87,73 +92,81 @@ class ServoProcess:
             for event in self.events(left):
                 if event["event"] == "ready":
                     return event
-        raise ConnectionLost(self._orders.host, 30003, f"the control script did not run within {CONNECT_TIMEOUT:g} s")
+        raise ConnectionLost(self._config.host, 30003, f"the control script did not run within {CONNECT_TIMEOUT:g} s")
 
     def replay(self, setpoints: Array) -> StateRing:
-        """Have it send setpoints (T, n) one a period; the ring gives a state for each."""
+        """Send setpoints (T, n), rad, one per period.
+
+        Returns:
+            The ring in which the state of each appears.
+        """
         plan = self._memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
-        # A controller that slows down takes more periods than the plan has.
+        # A controller that scales the speed takes more periods than the plan has.
         return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan))
 
     def live(self, first: Array) -> StateRing:
-        """Have it send the setpoints (n,) that are posted in the ring, of which this is the first."""
+        """Send live setpoints, beginning with this one (n,), rad.
+
+        Returns:
+            The ring to which the next ones are posted, and in which states appear.
+        """
         return self._play(4096, first, do="live")
 
-    def _play(self, states: int, first: Array | None = None, **order: Any) -> StateRing:
+    def _play(self, states: int, first: Array | None = None, **request: Any) -> StateRing:
         path = self._memory("states")
-        ring = StateRing.create(path, len(self._orders.limits["joint_names"]), states)
+        ring = StateRing.create(path, len(self._config.limits.joint_names), states)
         if first is not None:
             ring.post(first)
-        self._send({**order, "ring": str(path), "rows": ring.rows})
+        self._send({**request, "ring": str(path), "rows": ring.rows})
         return ring
 
     def _memory(self, name: str) -> Path:
-        """A file in memory that has no name: no disk makes the servo process wait, and nothing is left behind when both
-        processes are gone, however they went."""
+        """An anonymous file in memory: the servo process never waits for a disk, and nothing is left when both
+        processes have ended, even by SIGKILL."""
         self._shared.append(os.memfd_create(f"simbridge-{name}"))
         return Path(f"/proc/{os.getpid()}/fd/{self._shared[-1]}")
 
-    def _send(self, order: dict[str, Any]) -> None:
+    def _send(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
-        # That it has died is told by its exit, with the reason.
+        # If the process has ended, `events` raises, with the reason.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(order).encode() + b"\n")
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     def events(self, timeout: float = 0.0) -> list[dict[str, Any]]:
-        """What it reported since the last call.
+        """The events since the last call; waits at most `timeout` s for one.
 
         Raises:
-            ControllerError, GuardViolation, TargetsStopped: What ended it.
+            ControllerError, GuardViolation, TargetsStopped: What ended the process.
         """
         assert self._process.stdout is not None
         if not select.select([self._process.stdout], [], [], timeout)[0]:
             return []
         data = os.read(self._process.stdout.fileno(), 65536)
         if not data:
-            raise self._died()
+            raise self._exit_error()
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         events = [json.loads(line) for line in lines]
         for event in events:
             if event["event"] == "error":
-                raise _rebuilt(event)
+                raise reconstruct_error(event)
         return events
 
-    def _died(self) -> Exception:
-        """What is to be said of a process that ended without a word."""
+    def _exit_error(self) -> Exception:
+        """The error for a process that ended without an error event."""
         status = self._wait(STOP_TIMEOUT)
         self._errors.seek(0)
-        words = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = f" Its last words: {words[-1][:300]}" if words else ""
-        how = f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        last = f" Its last output: {lines[-1][:300]}" if lines else ""
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         hint = f"The controller's watchdog stops the arm.{last}"
-        return ConnectionLost(self._orders.host, None, f"the servo process {how}", hint)
+        return ConnectionLost(self._config.host, None, f"the servo process {how}", hint)
 
     def stop(self) -> None:
-        """Have it decelerate the arm and end the control script, and wait for its end; by force if it takes too long.
+        """Stop the arm and the control script and wait for the process to end; kill it if that takes too long.
 
         Raises:
-            KeyboardInterrupt: It came meanwhile; the arm has been stopped all the same.
+            KeyboardInterrupt: Ctrl-C was pressed meanwhile; the arm has been stopped nevertheless.
         """
         assert self._process.stdin is not None
         try:
@@ -166,14 +179,14 @@ class ServoProcess:
                 self._close()
 
     def end_soon(self) -> None:
-        """Give it half a second to leave by itself, then end it: it is not to be waited for."""
+        """Give the process half a second to end by itself, then kill it."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(0.5)
             return
         self._process.kill()
 
     def _wait(self, timeout: float) -> int:
-        """Its exit status. An impatient second Ctrl-C does not cut the arm's stop short."""
+        """Wait for the exit status. A second Ctrl-C does not interrupt the arm's stop."""
         interrupted = False
         deadline = time.monotonic() + timeout
         while True:
@@ -198,13 +211,57 @@ class ServoProcess:
             os.close(self._shared.pop())
 
 
-def _rebuilt(event: dict[str, Any]) -> Exception:
-    """The error that the process reported."""
+def reconstruct_error(event: dict[str, Any]) -> Exception:
+    """The error that an event of the servo process describes."""
     kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
     if kind is None or not issubclass(kind, errors.SimbridgeError):
         return errors.InternalError("servo process", event["trace"])
-    # Errors keep what they were made with under the same names.
+    # The arguments of an error are its attributes.
     known = {"message": event["message"], **event["fields"]}
     error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
     error.args = (event["message"],)
     return error
+
+
+class LoopTiming:
+    """Timing of a servo loop, collected from the states of a stream: 24 bytes a sample.
+
+    Args:
+        period: Control period, s.
+    """
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._sequence, self._sent, self._received = array("q"), array("d"), array("d")
+        self._missed = {"missed_deadlines": 0, "missed_states": 0}
+
+    def add(self, state: ArmState) -> None:
+        """Add a state."""
+        self._sequence.append(state.sequence)
+        self._sent.append(state.host_sent)
+        self._received.append(state.host_monotonic)
+
+    def add_counts(self, event: dict[str, Any]) -> None:
+        """Take the counts of missed deadlines and states from an event of the servo process."""
+        self._missed |= {name: int(event[name]) for name in self._missed if name in event}
+
+    def summary(self) -> dict[str, float | int] | None:
+        """As in summary.json's `loop`; None before the second setpoint.
+
+        A period is the time between two consecutive setpoints; the age of a state is the time from its arrival until
+        the next setpoint was sent.
+        """
+        sequence, sent, received = np.array(self._sequence), np.array(self._sent), np.array(self._received)
+        consecutive = np.diff(sequence) == 1
+        if not consecutive.any():
+            return None
+        periods = np.diff(sent)[consecutive]
+        ages = (sent[1:] - received[:-1])[consecutive]
+        return {
+            "period_mean_s": float(periods.mean()),
+            "period_std_s": float(periods.std()),
+            "period_p999_s": float(np.quantile(periods, 0.999)),
+            "period_max_s": float(periods.max()),
+            **self._missed,
+            "state_age_mean_s": float(ages.mean()),
+        }

@@ -1,15 +1,16 @@
-"""The servo loop: one checked setpoint a control period, paced by absolute deadlines that are locked to the controller.
+"""The servo loop: one checked setpoint per control period, paced by absolute deadlines locked to the controller.
 
-Everything that decides what reaches the wire is here, and nothing of sockets or ur_rtde: it runs against a `Link`.
+Everything that decides what is sent is here, without sockets or ur_rtde: the loop runs against a `Link`. What is sent
+comes from a `Motion`: a `Replay` of a plan, or `Live` setpoints.
 
-Time. A state with the controller's timestamp t arrives; at a fixed phase after it the setpoint for t + period leaves.
-The deadlines advance by exactly one period, and are drawn slowly towards that phase, so the network's jitter does not
-become the loop's. The state stamped t + period, when it comes, is the sample's: reference, setpoint and attained
-belong to one instant of the controller's clock.
+Time. A state with the controller's timestamp t arrives; at a fixed phase after it the setpoint for t + period is sent.
+The deadlines advance by exactly one period and are pulled slowly towards that phase, so that network jitter does not
+become jitter of the loop. The state stamped t + period belongs to the sample: reference, setpoint and attained then
+refer to one instant of the controller's clock.
 
-Speed. The plan advances by the controller's own speed scaling: at once when it slows down, ramped when it speeds up,
-and not at all while its program is paused. When states stay out, at most a few setpoints go on; then the loop waits,
-and after 100 ms it gives up.
+Speed. The plan advances by the controller's speed scaling: immediately when it slows down, ramped when it speeds up,
+and not at all while the program is paused. When no states arrive, at most a few more setpoints are sent; then the loop
+waits, and after 100 ms it gives up.
 """
 
 from __future__ import annotations
@@ -21,50 +22,129 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simbridge.backends.motions import Motion
+from simbridge.backends.servo_channel import StateRing
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
-from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
+from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState, TargetsStopped
 from simbridge.ur.rtde import Package
 from simbridge.ur.stops import FULL_SPEED, scaling_of, stop_of
 
 STALE = 0.1  # s without a newer state
-# After so long without a setpoint it is likely that the script's watchdog has ended it: 0.1 s, less what is uncertain.
+# After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the uncertainty.
 WATCHDOG = 0.09  # s
-# How long setpoints go on without a newer state: so far ahead may the arm's target be when the controller wakes.
+# How long setpoints are sent without a newer state: the arm's target is at most this far ahead of the controller.
 AHEAD = 0.008  # s
 # When the controller speeds up again: from rest to full speed in a quarter of a second.
 RAMP = 4.0  # 1/s
-# After so long without setpoints the arm has come to rest, and the plan goes on from there.
+# After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET = 0.03  # s
-# A setpoint leaves this part of a period after the state it answers has come.
+# A live setpoint older than this is outdated.
+LIVE_DEADLINE = 0.1  # s
+# A setpoint is sent this fraction of a period after the arrival of the state it responds to.
 _PHASE = 0.2
-# Two setpoints that leave within so much of a period may meet in one tick of the controller, which takes one.
+# Two setpoints sent within this fraction of a period may arrive in one tick of the controller, which uses only one.
 _CROWDED = 0.85
-# Of the difference between where a deadline is and where it should be, so much is made up a period.
+# Fraction of a deadline's phase error that is corrected per period.
 _PULL = 0.02
-# How long a stop that was noticed by its effects is given to say its name.
+# How long to wait for the cause of a stop when only its effects have been seen.
 _REASON_TIMEOUT = 0.1  # s
-# A program that ends so soon after a gap has ended because of it.
+# A program that ends within this time after a gap in the setpoints ended because of it.
 _CAUSE = 0.5  # s
-# For the first state, and for the control script to be seen running.
+# For the first state, and for the control script to run.
 _FIRST_TIMEOUT = 1.0  # s
 
 
+class Motion(Protocol):
+    """A source of setpoints."""
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
+
+        Args:
+            rate: Fraction of a period by which the plan advances: 1 at full speed, 0 while the controller pauses.
+        """
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last setpoint has been returned."""
+        ...
+
+
+class Replay:
+    """A plan: setpoints (T, n), rad, one period apart, replayed at the controller's speed.
+
+    At full speed every setpoint is sent as planned, bit for bit; while the controller scales the speed, setpoints are
+    interpolated linearly.
+    """
+
+    def __init__(self, setpoints: Array) -> None:
+        self._setpoints = setpoints
+        self._position = 0.0
+        self._begun = False
+        self.finished = False
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """See `Motion`."""
+        if self._begun:
+            self._position = min(self._position + rate, len(self._setpoints) - 1.0)
+        self._begun = True
+        index = int(self._position)
+        part = self._position - index
+        self.finished = index == len(self._setpoints) - 1
+        setpoint = self._setpoints[index]
+        if part:
+            setpoint = setpoint + part * (self._setpoints[index + 1] - setpoint)
+        return np.array(setpoint), self._position
+
+
+class Live:
+    """The newest setpoint of a source in another process that posts one per period.
+
+    A live source cannot be slowed down. While the controller pauses, the arm is held at the last setpoint; if the
+    source has moved on meanwhile, its next setpoint is more than a step away and the guard refuses it.
+    """
+
+    finished = False
+
+    def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ring, self._clock = ring, clock
+        self._position = -1.0
+        self._begin = clock()
+        self._held: Array | None = None
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """See `Motion`.
+
+        Raises:
+            TargetsStopped: The newest setpoint is older than 100 ms.
+        """
+        found = self._ring.newest()
+        waited = self._clock() - (self._begin if found is None else max(self._begin, found[2]))
+        if found is None or waited > LIVE_DEADLINE:
+            raise TargetsStopped(waited)
+        number, setpoint, _ = found
+        self._ring.take(number)
+        self._position += 1.0
+        if rate > 0.0 or self._held is None:
+            self._held = setpoint
+        return self._held, self._position
+
+
 class Link(Protocol):
-    """The way to a controller whose control script runs."""
+    """The connection to a controller whose control script runs."""
 
     def states(self, timeout: float) -> list[Package]:
         """The states since the last call, oldest first; waits at most `timeout` s for one."""
         ...
 
     def servo(self, q: Array) -> bool:
-        """Send a setpoint (n,), rad; False when the controller no longer takes any."""
+        """Send a setpoint (n,), rad; False when the controller no longer accepts any."""
         ...
 
 
 class Clock(Protocol):
-    """The host's clock; tests have their own."""
+    """The host's clock."""
 
     def monotonic(self) -> float: ...
 
@@ -72,9 +152,9 @@ class Clock(Protocol):
 
 
 class Sent(NamedTuple):
-    """A setpoint on its way: which state will be its own."""
+    """A setpoint that was sent, and the controller's tick at which it is due."""
 
-    due: int  # the controller's tick
+    due: int
     sequence: int
     position: float
     sent: float
@@ -86,20 +166,20 @@ Record = Callable[[tuple[float, ...], tuple[Array, ...]], None]
 
 
 class ServoLoop:
-    """Sends what a motion gives, one setpoint a period, and records the state in which each was due.
+    """Sends the setpoints of a motion, one per period, and records the state at which each was due.
 
     Args:
-        link: The way to the controller.
-        guard: The last look at every setpoint.
-        host: The controller's name, for messages.
+        link: The connection to the controller.
+        guard: Checks every setpoint right before it is sent.
+        host: The controller's address, for messages.
         period: Control period, s.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
-        clock: The host's.
+        clock: The host's clock.
 
     Attributes:
         state: The newest state.
-        missed_deadlines: Periods of the controller in which no setpoint left although one was due.
-        missed_states: Setpoints whose own state never came.
+        missed_deadlines: Periods of the controller in which no setpoint was sent although one was due.
+        missed_states: Setpoints whose state never arrived.
     """
 
     def __init__(
@@ -114,7 +194,7 @@ class ServoLoop:
         self._sequence = 0
         self._last_due = -1
         self._ahead_for = 0
-        # When the last setpoint left; the last gap that was long enough for the script's watchdog, and when it ended.
+        # When the last setpoint was sent; the last gap long enough for the script's watchdog, and when it ended.
         self._sent = self._unsent = self._unsent_until = 0.0
         self._pending: deque[Sent] = deque()
         self._stopped: Package | None = None
@@ -123,7 +203,7 @@ class ServoLoop:
         self._await_first_state()
 
     def _await_first_state(self) -> None:
-        """The newest state, in which the control script runs; those from before it ran have piled up meanwhile."""
+        """Wait for a state in which the control script runs; older states are skipped."""
         begin = self._clock.monotonic()
         state: Package = {}
         while (not state or stop_of(state) is ProgramStopped) and self._clock.monotonic() - begin < _FIRST_TIMEOUT:
@@ -141,11 +221,11 @@ class ServoLoop:
 
     @property
     def idle(self) -> bool:
-        """Whether the motion is over and all its states have come, so that its last setpoint is only held."""
+        """Whether the motion is over and all its states have arrived; its last setpoint is held."""
         return self._motion is None and not self._pending
 
     def play(self, motion: Motion, record: Record) -> None:
-        """Begin a motion. Its first setpoint must be within one step of what is held, or of the arm at rest."""
+        """Start a motion. Its first setpoint must be within one step of the held one, or of the arm at rest."""
         if self._hold is None:
             self._guard.reset(self.measured)
         self._motion, self._record = motion, record
@@ -155,18 +235,18 @@ class ServoLoop:
         self.missed_deadlines = self.missed_states = 0
 
     def slot(self) -> None:
-        """One control period: wait for the deadline, look at the newest state, send what is due.
+        """One control period: wait for the deadline, check the newest state, send the setpoint that is due.
 
         Raises:
             ControllerError, GuardViolation, TargetsStopped: The arm must be stopped; nothing was sent in this period.
         """
         self._wait()
-        self._look()
+        self._check_state()
         if self._motion is None and self._hold is None:
             return
         ahead = self._last_due - self._tick(self.state)
         if ahead > self._most_ahead:
-            # Not to run away from a controller that sleeps.
+            # The controller has fallen behind: do not run ahead of it.
             self.missed_deadlines += self._motion is not None
             self._rate = max(self._rate - self._period / FORGET, 0.0)
             return
@@ -176,11 +256,11 @@ class ServoLoop:
         self._send()
 
     def _would_crowd(self, ahead: int) -> bool:
-        """Whether a setpoint now might meet the last one in one tick, so that one of the two had no effect.
+        """Whether a setpoint sent now might arrive in the same tick as the last one, so that one of them is lost.
 
-        The newest state has been answered, and the next is not overdue. Either the answer was late, or that state was,
-        and then this setpoint is on time. When that goes on, the controller's clock has shifted against ours by a tick:
-        one is left out, and until then samples belong to the state before their own.
+        The newest state has been responded to, and the next is not overdue. Either the response was late, or that state
+        was, and then this setpoint is on time. If that persists, the controller's clock has shifted against ours by a
+        tick: one setpoint is skipped, and until then samples belong to the state before their own.
         """
         now = self._clock.monotonic()
         answered = ahead > 0 and now - self._arrival < self._period
@@ -188,7 +268,7 @@ class ServoLoop:
         return answered and (now - self._sent < _CROWDED * self._period or self._ahead_for > self._most_ahead)
 
     def _wait(self) -> None:
-        """Sleep until the deadline, with an ear for states, and set the next one."""
+        """Sleep until the deadline while receiving states, and set the next deadline."""
         while (left := self._deadline - self._clock.monotonic()) > 0.0:
             if self._take(self._link.states(left)):
                 self._deadline += self._correction()
@@ -199,44 +279,44 @@ class ServoLoop:
         late = self._clock.monotonic() - self._deadline
         if late > 0.0:
             skipped = int(late / self._period) + 1
-            # Before a motion's first setpoint none was due.
+            # No setpoint is due before a motion's first.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
             if late > FORGET:
                 self._rate = 0.0
 
     def _correction(self) -> float:
-        """How much this deadline is moved towards its phase after the state that just came."""
+        """Shift of this deadline towards its phase after the state that just arrived, s."""
         off = self._arrival + _PHASE * self._period - self._deadline
-        # A state that came after its own deadline asks for a later one, not for the one before.
+        # A state that arrived after its deadline moves that deadline later, not the previous one earlier.
         return _PULL * (off if off > -0.5 * self._period else off + self._period)
 
     def _tick(self, state: Package) -> int:
         return round(state["timestamp"] / self._period)
 
     def _take(self, states: list[Package]) -> bool:
-        """Keep the newest of these states; whether one was newer than the last."""
+        """Process received states; returns whether one was newer than the last."""
         newer = [state for state in states if state["timestamp"] > self.state["timestamp"]]
         if newer:
             self._arrival = self._clock.monotonic()
         for state in newer:
             self._keep(state)
-            self._settle(state)
+            self._match(state)
         return bool(newer)
 
     def _keep(self, state: Package) -> None:
-        """Make this the newest state, and remember the one that shows a stop, for by the next one it may be over."""
+        """Make this the newest state, and remember the state that shows a stop: in the next one it may be over."""
         self.state = state
         if stop_of(state) is not None and not self._reason_known:
             self._stopped = state
 
     @property
     def _reason_known(self) -> bool:
-        """Whether a stop was seen that has a name of its own: a safety stop also ends the program."""
+        """Whether the cause of a stop was seen: a safety stop also ends the program."""
         return self._stopped is not None and stop_of(self._stopped) not in (ProgramStopped, ArmNotReady)
 
-    def _settle(self, state: Package) -> None:
-        """Give a state to the setpoint it belongs to."""
+    def _match(self, state: Package) -> None:
+        """Match a state to the setpoint it belongs to, and record both."""
         tick = self._tick(state)
         while self._pending and self._pending[0].due <= tick:
             sent = self._pending.popleft()
@@ -261,8 +341,8 @@ class ServoLoop:
         q, qd, effort = state["actual_q"], state["actual_qd"], state["effort"]
         self._record(scalars, (np.array(q), np.array(qd), np.array(effort), np.array(state["target_q"]), sent.setpoint))
 
-    def _look(self) -> None:
-        """Whether all is well with the arm."""
+    def _check_state(self) -> None:
+        """Raise if states are stale, the arm has stopped, or its speed is scaled against the settings."""
         gap = self._clock.monotonic() - self._sent
         if self._hold is not None and gap > WATCHDOG:
             self._unsent, self._unsent_until = gap, self._clock.monotonic()
@@ -276,7 +356,7 @@ class ServoLoop:
             raise SpeedScaled(self._host, scaling)
 
     def _stop(self) -> ArmStopped:
-        """The stop that was seen, or by whose effects it was noticed: its own name may come a bit later."""
+        """The error for the stop that was seen; its cause may become visible a little later than its effects."""
         end = self._clock.monotonic() + _REASON_TIMEOUT
         while not self._reason_known and (left := end - self._clock.monotonic()) > 0.0:
             self._take(self._link.states(left))
@@ -301,7 +381,7 @@ class ServoLoop:
         now = self._clock.monotonic()
         self._sent = now
         if not self._link.servo(checked):
-            # Its next states say why.
+            # The next states show the cause.
             raise self._stop()
         self._hold = checked
         self._last_due = max(self._tick(self.state), self._last_due) + 1

@@ -1,11 +1,14 @@
-"""The servo process: the one place where ur_rtde lives, started as `python -m simbridge.backends.servo_process`.
+"""The servo process: the only place where ur_rtde runs, started as `python -m simbridge.backends.servo_process`.
 
-ur_rtde holds Python's lock while it connects, can end its process by a segmentation fault when a controller goes away,
-and reconnects by itself and goes on streaming. So it has a process of its own, which can be given a deadline and be
-killed, and which leaves through `os._exit` without letting ur_rtde clean up after a lost connection.
+ur_rtde holds the GIL while it connects, may crash its process with a segmentation fault when a controller disappears,
+and reconnects by itself and continues streaming. So it runs in a separate process that has deadlines, can be killed,
+and exits through `os._exit` without letting ur_rtde clean up after a lost connection.
 
-The parent gives orders as JSON lines on standard input and reads reports as JSON lines from standard output. When
-standard input ends, the parent is gone: the arm is stopped.
+Its reconnection cannot be switched off. A process that can open no further socket cannot reconnect: ur_rtde then
+reports the loss. So the limit on open files is lowered as soon as the connection is up.
+
+The parent sends requests as JSON lines on standard input and reads events as JSON lines from standard output. When
+standard input ends, the parent is gone, and the arm is stopped.
 """
 
 from __future__ import annotations
@@ -14,60 +17,68 @@ import contextlib
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 import numpy as np
 
-from simbridge.backends.motions import Live, Replay
-from simbridge.backends.no_reconnect import forbid_new_files, new_files_allowed
-from simbridge.backends.servo_config import ServoConfig
-from simbridge.backends.servo_loop import ServoLoop
-from simbridge.backends.state_ring import StateRing
+from simbridge.backends.servo_channel import STATE_FIELDS, ServoConfig, StateRing
+from simbridge.backends.servo_loop import Live, Replay, ServoLoop
 from simbridge.errors import SimbridgeError
-from simbridge.planning.guard import ArmLimits, Guard
+from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
 
-STATE = (
-    "timestamp",
-    "actual_q",
-    "actual_qd",
-    "actual_current",
-    "target_q",
-    "speed_scaling",
-    "target_speed_fraction",
-    "robot_mode",
-    "safety_mode",
-    "safety_status_bits",
-    "runtime_state",
-)
-# The controller ends the script when nothing came for so long.
+# The control script ends when nothing arrives for one period of this.
 WATCHDOG_FREQUENCY = 10.0  # Hz
-# Deceleration at the end, rad/s^2 or m/s^2, as ur_rtde's servoStop takes it.
+# Deceleration at the end, rad/s^2: the argument of ur_rtde's servoStop.
 DECELERATION = 4.0
-# Longest that a stop may take before the process leaves anyway.
+# How long a stop may take before the process exits anyway.
 STOP_TIMEOUT = 2  # s
+# Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
+_NO_MORE_FILES = 3
+
+
+def forbid_new_files() -> None:
+    """From now on this process opens no file and no socket; open ones stay open."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_NO_MORE_FILES, most))
+
+
+@contextlib.contextmanager
+def new_files_allowed() -> Iterator[None]:
+    """Files can be opened again within the block."""
+    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
 
 
 class Parent:
-    """The pipes to and from the parent."""
+    """The pipes to and from the parent.
 
-    def __init__(self, reports: TextIO) -> None:
-        self._reports = reports
+    Attributes:
+        gone: Whether the parent has closed a pipe or ended.
+    """
+
+    def __init__(self, events: TextIO) -> None:
+        self._events = events
         self._buffer = b""
         self.gone = False
 
-    def orders(self, timeout: float = 0.0) -> list[dict[str, Any]]:
-        """What the parent said since the last call."""
+    def requests(self, timeout: float = 0.0) -> list[dict[str, Any]]:
+        """The requests since the last call."""
         if self.gone or not select.select([0], [], [], timeout)[0]:
             return []
         data = os.read(0, 65536)
@@ -76,58 +87,58 @@ class Parent:
         return [json.loads(line) for line in lines]
 
     def report(self, **facts: Any) -> None:
-        """Tell the parent; that it is gone is noticed elsewhere."""
+        """Send an event."""
         try:
-            self._reports.write(json.dumps(facts) + "\n")
-            self._reports.flush()
+            self._events.write(json.dumps(facts) + "\n")
+            self._events.flush()
         except OSError:
             self.gone = True
 
 
 class RtdeLink:
-    """The controller through ur_rtde, its states through a reader of our own.
+    """The controller: commands through ur_rtde, states through our own RTDE reader.
 
     Raises:
-        ConnectionLost: The controller does not answer, or took no control script.
+        ConnectionLost: The controller does not answer, or did not start the control script.
     """
 
-    def __init__(self, orders: ServoConfig) -> None:
-        from rtde_control import RTDEControlInterface
+    def __init__(self, config: ServoConfig) -> None:
+        from rtde_control import RTDEControlInterface  # so that the parent's imports do not load ur_rtde
 
-        self._orders = orders
-        self._reader = RtdeReader(orders.host, STATE, 1.0 / orders.period).__enter__()
+        self._config = config
+        self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period).__enter__()
         try:
-            self._control = RTDEControlInterface(orders.host, 1.0 / orders.period)
-        except Exception as error:  # ur_rtde raises RuntimeError and others for whatever went wrong
-            raise ConnectionLost(orders.host, 30004, f"ur_rtde could not begin: {str(error).strip()}") from None
-        # A script counts as running as soon as it was sent. The first command is taken when it really runs: it is one
-        # that an arm at rest does not mind, for after this nothing waits any more.
+            self._control = RTDEControlInterface(config.host, 1.0 / config.period)
+        except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
+            raise ConnectionLost(config.host, 30004, f"ur_rtde could not connect: {str(error).strip()}") from None
+        # ur_rtde regards a script as running as soon as it was sent. The first command waits until it really runs; the
+        # later ones do not wait. So the first is one that has no effect on an arm at rest.
         if not self._control.servoStop(DECELERATION):
-            raise ConnectionLost(orders.host, 30003, "the control script was sent and takes no commands")
+            raise ConnectionLost(config.host, 30003, "the control script was sent but accepts no commands")
 
     def set_tool(self) -> None:
-        """Set TCP and payload on the controller.
+        """Configure TCP and payload on the controller.
 
         Raises:
-            ProgramStopped: It did not take them.
+            ProgramStopped: It did not accept them.
         """
-        orders, done = self._orders, True
-        if orders.tcp is not None:
-            done = self._control.setTcp(orders.tcp)
-        if orders.payload is not None and done:
-            done = self._control.setPayload(orders.payload, orders.payload_cog or [0.0, 0.0, 0.0])
+        settings, done = self._config.settings, True
+        if settings.tcp is not None:
+            done = self._control.setTcp(list(settings.tcp))
+        if settings.payload is not None and done:
+            done = self._control.setPayload(settings.payload, list(settings.payload_cog or (0.0, 0.0, 0.0)))
         if not done:
             state = self._reader.first()
-            raise ProgramStopped(orders.host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+            raise ProgramStopped(self._config.host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
-    def watch(self) -> None:
-        """From now on the controller ends the script when nothing comes any more.
+    def start_watchdog(self) -> None:
+        """From now on the controller ends the script when no command arrives for 100 ms.
 
         Raises:
-            ConnectionLost: It did not take the watchdog; nothing may be streamed without.
+            ConnectionLost: The watchdog was not accepted; nothing is streamed without it.
         """
         if not self._control.setWatchdog(WATCHDOG_FREQUENCY):
-            raise ConnectionLost(self._orders.host, 30004, "the control script did not take its watchdog")
+            raise ConnectionLost(self._config.host, 30004, "the control script did not accept its watchdog")
 
     def states(self, timeout: float) -> list[Package]:
         """See `servo_loop.Link`."""
@@ -142,13 +153,13 @@ class RtdeLink:
         Raises:
             ConnectionLost: ur_rtde has lost the controller.
         """
-        o = self._orders
+        config, settings = self._config, self._config.settings
         with contextlib.suppress(RuntimeError):
-            taken = self._control.servoJ(q.tolist(), 0.0, 0.0, o.period, o.lookahead, o.gain)
-            # What it returns after a loss means nothing.
+            taken = self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, settings.lookahead, settings.gain)
+            # After a connection loss the return value is meaningless.
             if self._control.isConnected():
                 return bool(taken)
-        raise ConnectionLost(o.host, 30004, "the connection for commands has ended")
+        raise ConnectionLost(config.host, 30004, "the connection for commands has ended")
 
     def stop(self) -> None:
         """Bring the arm to rest and end the script."""
@@ -157,30 +168,32 @@ class RtdeLink:
 
 
 class Session:
-    """One connection, from the first order to the stop."""
+    """One connection to the controller, from the configuration to the stop."""
 
-    def __init__(self, orders: ServoConfig, parent: Parent) -> None:
-        self._orders, self._parent = orders, parent
+    def __init__(self, config: ServoConfig, parent: Parent) -> None:
+        self._config, self._parent = config, parent
         self._link: RtdeLink | None = None
         self._watched = False
 
     def run(self) -> None:
-        """Serve the parent until it says stop, or is gone, or something must end it."""
-        self._link = link = RtdeLink(self._orders)
+        """Serve the parent until it requests a stop or is gone.
+
+        Raises:
+            SimbridgeError: What ended the motion.
+        """
+        config, settings = self._config, self._config.settings
+        self._link = link = RtdeLink(config)
         link.set_tool()
         forbid_new_files()
-        limits = ArmLimits.of(**self._orders.limits)
-        guard = Guard(limits, self._orders.period, self._orders.lookahead)
-        loop = ServoLoop(
-            link, guard, self._orders.host, self._orders.period, follow_scaling=self._orders.follow_scaling
-        )
-        self._parent.report(event="ready", q=loop.measured.tolist(), notes=_undisturbed(self._orders.priority))
+        guard = Guard(config.limits, config.period, settings.lookahead)
+        loop = ServoLoop(link, guard, config.host, config.period, follow_scaling=settings.follow_scaling)
+        self._parent.report(event="ready", q=loop.measured.tolist(), notes=_minimize_latency(settings.priority))
         playing = False
         while True:
-            for order in self._parent.orders():
-                if order["do"] == "stop":
+            for request in self._parent.requests():
+                if request["do"] == "stop":
                     return
-                self._begin(loop, order)
+                self._begin(loop, request)
                 playing = True
             if self._parent.gone or _terminated:
                 return
@@ -191,24 +204,24 @@ class Session:
                     event="done", missed_deadlines=loop.missed_deadlines, missed_states=loop.missed_states
                 )
 
-    def _begin(self, loop: ServoLoop, order: dict[str, Any]) -> None:
-        joints = len(self._orders.limits["joint_names"])
+    def _begin(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+        joints = len(self._config.limits.joint_names)
         setpoints = None
         with new_files_allowed():
-            ring = StateRing(Path(order["ring"]), joints, order["rows"])
-            if order["do"] == "replay":
-                # All of it in memory before the first setpoint leaves.
-                setpoints = np.fromfile(order["plan"]).reshape(-1, joints)
+            ring = StateRing(Path(request["ring"]), joints, request["rows"])
+            if request["do"] == "replay":
+                # The whole plan is in memory before the first setpoint is sent.
+                setpoints = np.fromfile(request["plan"]).reshape(-1, joints)
         if not self._watched:
             assert self._link is not None
-            self._link.watch()
+            self._link.start_watchdog()
             self._watched = True
         loop.play(Live(ring) if setpoints is None else Replay(setpoints), ring.write)
 
     def stop(self) -> None:
-        """The decelerated end, given at most `STOP_TIMEOUT`."""
+        """Bring the arm to rest within at most `STOP_TIMEOUT`."""
         if self._link is not None:
-            # A controller that answers no more must not keep this process: the default action of the alarm ends it.
+            # A controller that no longer answers must not block this process: the alarm's default action ends it.
             signal.alarm(STOP_TIMEOUT)
             self._link.stop()
 
@@ -221,12 +234,12 @@ def _terminate(*_: object) -> None:
     _terminated = True
 
 
-def _undisturbed(priority: int) -> list[str]:
-    """No garbage collection, and the scheduler's favour as far as it is given; what the system refused."""
+def _minimize_latency(priority: int) -> list[str]:
+    """Disable garbage collection and request scheduling priority; returns notes on what the system refused."""
     gc.collect()
     gc.freeze()
     gc.disable()
-    # The system lists the threads in a directory.
+    # Threads are listed by reading a directory.
     with new_files_allowed():
         for thread in threads():
             ask_for_short_slices(thread)
@@ -234,22 +247,24 @@ def _undisturbed(priority: int) -> list[str]:
 
 
 def _facts(error: BaseException) -> dict[str, Any]:
-    """An error as the parent can make it again."""
+    """An error as an event, from which the parent reconstructs it."""
     fields = {name: value for name, value in vars(error).items() if isinstance(value, (int, float, str, type(None)))}
     trace = "".join(traceback.format_exception(error))
     return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields, "trace": trace}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the orders from the first line of standard input and serve the parent."""
-    reports = os.fdopen(os.dup(1), "w")
-    # What ur_rtde prints must not be taken for a report.
+    """Read the configuration from the first line of standard input and serve the parent."""
+    events = os.fdopen(os.dup(1), "w")
+    # Output of ur_rtde must not be mistaken for an event.
     os.dup2(2, 1)
-    # Ctrl-C is for the parent, which then tells this process to stop.
+    # Ctrl-C is handled by the parent, which then requests a stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
-    parent = Parent(reports)
-    session = Session(msgspec.json.decode(sys.stdin.buffer.raw.readline(), type=ServoConfig), parent)  # type: ignore[union-attr]
+    parent = Parent(events)
+    # Unbuffered: what follows the first line belongs to `Parent.requests`.
+    line = sys.stdin.buffer.raw.readline()  # type: ignore[union-attr]
+    session = Session(msgspec.json.decode(line, type=ServoConfig), parent)
     failure: BaseException | None = None
     try:
         session.run()
@@ -257,8 +272,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failure = error
         parent.report(**_facts(error))
     try:
-        # A controller that is out of reach, or that stopped the arm itself, is told nothing more: its watchdog, or its
-        # safety system, has the arm, and every further call into ur_rtde could hang or move something later.
+        # Nothing more is sent to a controller that is out of reach or has stopped the arm itself: its watchdog or its
+        # safety system is in charge, and any further call into ur_rtde could hang, or move something later.
         if not isinstance(failure, (ConnectionLost, StaleState, ArmStopped)):
             session.stop()
         parent.report(event="stopped")
@@ -272,5 +287,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     status = main()
     sys.stderr.flush()
-    # ur_rtde's destructors may hang, or reconnect: leave without them.
+    # ur_rtde's destructors may hang or reconnect: exit without them.
     os._exit(status)

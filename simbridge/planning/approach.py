@@ -1,4 +1,4 @@
-"""The way from where the arm is to where a plan begins: a slow joint move, checked like any plan."""
+"""The approach: a slow joint motion from the arm's position to the start of a plan, checked like any plan."""
 
 from __future__ import annotations
 
@@ -24,22 +24,25 @@ def plan_approach(
 ) -> Array:
     """Joint positions (T, n) from start to goal (n,), straight in joint space, with a minimum-jerk profile.
 
+    The two speed limits set its duration, so it never exceeds them. Then it is checked like a plan: position, velocity,
+    velocity jump and torque limits, self-collision and obstacles.
+
     Args:
         robot: The arm.
         start, goal: Joint positions (n,), rad.
         period: Control period, s.
-        max_joint_speed: rad/s, for every joint.
-        max_tool_speed: m/s.
-        surroundings: What it must not touch.
+        max_joint_speed: Limit on every joint, rad/s.
+        max_tool_speed: Limit on the tool, m/s.
+        collision_scene: Obstacles.
 
     Raises:
-        PlanRefused: The way there breaks a limit or touches something.
+        PlanRefused: The approach violates a limit or collides.
     """
     farthest = float(np.abs(goal - start).max())
     # A minimum-jerk profile peaks at 15/8 of its mean speed.
     duration = max(1.875 * farthest / max_joint_speed, 0.1)
     setpoints = _profile(start, goal, duration, period)
-    # A coarse profile hides its peak: slower is found in a few rounds, each of at least one period more.
+    # A coarsely sampled profile may miss its peak: lengthen it until the limit holds, by at least one period at a time.
     while (fastest := float(tool_speeds(robot, setpoints, period).max())) > max_tool_speed:
         duration = max(duration * fastest / max_tool_speed, duration + period)
         setpoints = _profile(start, goal, duration, period)

@@ -1,107 +1,98 @@
-"""The setpoint guard: the last, pure look at a setpoint before it leaves for the arm."""
+"""The setpoint guard: a pure check of each setpoint right before it is sent to the arm.
+
+The guard is the last of three stages. The plan check refuses a plan that violates position, velocity, velocity jump,
+torque or tool speed limits, or collides; with `--on-limits limit`, and for live targets, the limiter first brings the
+setpoints within velocity, acceleration and tool speed. The guard then checks three rules on the single setpoint:
+position, velocity (the step from the previous setpoint) and distance from the measured arm. Acceleration and tool speed
+are no limits of the guard.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # loads pinocchio; the servo process, which imports this module, must start quickly
     from simbridge.robot.robot import Robot
 
-
-# Setpoints planned to a limit may pass it by rounding.
+# Setpoints planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-5
-# How far a setpoint may be from the measured arm: this, plus what a healthy servo trails behind at speed.
+# How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at speed.
 _DISTANCE = 0.2  # rad
 
 
 @dataclass(frozen=True)
 class ArmLimits:
-    """All the guard knows of an arm: a `Robot` has it, and a process without one can be told.
+    """The limits that the guard checks, as plain numbers: the servo process has no `Robot`.
 
     Attributes:
         name: The arm's.
         joint_names: n names.
-        position_min, position_max: (n,) rad.
-        max_velocity: (n,) rad/s.
+        position_min, position_max: n positions, rad.
+        max_velocity: n velocities, rad/s.
     """
 
     name: str
     joint_names: tuple[str, ...]
-    position_min: Array
-    position_max: Array
-    max_velocity: Array
+    position_min: tuple[float, ...]
+    position_max: tuple[float, ...]
+    max_velocity: tuple[float, ...]
 
     @staticmethod
-    def of(
-        name: str,
-        joint_names: list[str],
-        position_min: list[float],
-        position_max: list[float],
-        max_velocity: list[float],
-    ) -> ArmLimits:
-        """From plain lists."""
-        return ArmLimits(
-            name, tuple(joint_names), np.array(position_min), np.array(position_max), np.array(max_velocity)
+    def of(robot: Robot) -> ArmLimits:
+        """The limits of a robot."""
+        low, high, velocity = (
+            tuple(values.tolist()) for values in (robot.position_min, robot.position_max, robot.max_velocity)
         )
-
-    @staticmethod
-    def told(robot: Robot) -> dict[str, Any]:
-        """A robot's limits as plain lists, as `of` takes them."""
-        return {
-            "name": robot.name,
-            "joint_names": list(robot.joint_names),
-            "position_min": robot.position_min.tolist(),
-            "position_max": robot.position_max.tolist(),
-            "max_velocity": robot.max_velocity.tolist(),
-        }
+        return ArmLimits(robot.name, tuple(robot.joint_names), low, high, velocity)
 
 
 class Guard:
-    """Lets a setpoint out only if it is one the arm may be given now; the first violation latches.
+    """Passes a setpoint on only if the arm may receive it now; the first violation latches.
 
     Args:
-        robot: Its position and velocity limits hold.
-        period: Control period, s: setpoints are this far apart in time.
-        lookahead: The servo's lookahead, s; the arm may trail twice that behind a moving setpoint.
+        robot: The arm, with its position and velocity limits.
+        period: Control period, s: the time between setpoints.
+        lookahead: The servo's lookahead, s; the arm may lag behind a moving setpoint by twice that.
     """
 
     def __init__(self, robot: Robot | ArmLimits, period: float, lookahead: float = 0.03) -> None:
         self._robot = robot
         self._period = period
         self._lookahead = lookahead
-        self._low, self._high = robot.position_min, robot.position_max
-        self._max_step = robot.max_velocity * period * _SLACK
+        self._low, self._high = np.asarray(robot.position_min), np.asarray(robot.position_max)
+        self._max_velocity = np.asarray(robot.max_velocity)
+        self._max_step = self._max_velocity * period * _SLACK
         self._previous: Array | None = None
         self._violated = False
 
     def reset(self, q: Array) -> None:
-        """Unlatch; the next setpoint is judged against an arm that stands at q (n,)."""
+        """Unlatch; the next setpoint is checked against an arm at rest at q (n,), rad."""
         self._previous = np.array(q, dtype=float)
         self._violated = False
 
     def expect(self, q: Array) -> None:
-        """Judge the next setpoint against an arm that stands at q (n,); a latched guard stays latched."""
+        """Check the next setpoint against an arm at rest at q (n,), rad; a latched guard stays latched."""
         if not self._violated:
             self.reset(q)
 
     def check(self, setpoint: Array, measured: Array) -> Array:
-        """Pass a setpoint on.
+        """Check a setpoint.
 
         Args:
-            setpoint: What is about to be sent (n,), rad.
-            measured: Where the arm is (n,), rad.
+            setpoint: The setpoint that is about to be sent (n,), rad.
+            measured: The arm's joint positions (n,), rad.
 
         Returns:
-            The setpoint as a read-only array of its own (n,).
+            A read-only copy of the setpoint (n,).
 
         Raises:
-            GuardViolation: Names the rule, the joint, the value and the limit. Nothing passes after it.
+            GuardViolation: The violated rule, the joint, the value and the limit. Every later setpoint is refused.
         """
         if self._violated:
             raise GuardViolation(
@@ -109,7 +100,7 @@ class Guard:
             )
         try:
             q = self._numbers(setpoint, "setpoint")
-            self._judge(q, self._numbers(measured, "measured position"))
+            self._check_limits(q, self._numbers(measured, "measured position"))
         except GuardViolation:
             self._violated = True
             raise
@@ -119,7 +110,7 @@ class Guard:
     def _numbers(self, given: Array, name: str) -> Array:
         try:
             q = np.array(given, dtype=float)
-        except Exception:  # whatever it is and however it fails, it is no setpoint
+        except Exception:  # conversion of an arbitrary object may fail in any way
             raise GuardViolation(
                 f"A {name} must be numbers, not {type(given).__name__}; the arm was stopped.", rule="shape"
             ) from None
@@ -136,17 +127,17 @@ class Guard:
         q.setflags(write=False)
         return q
 
-    def _judge(self, q: Array, measured: Array) -> None:
+    def _check_limits(self, q: Array, measured: Array) -> None:
         outside = np.maximum(self._low - q, q - self._high)
         if (outside > 1e-9).any():
             i = int(np.argmax(outside))
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
             raise self._violation("position", i, q[i], bound, "its position", "rad")
         step = np.abs(q - (measured if self._previous is None else self._previous))
-        # Worded so that a step from an unknown position (nan) is refused too.
+        # Written so that a step from an unknown position (nan) is refused, too.
         if not (step <= self._max_step).all():
             i = int(np.argmax(step / self._max_step))
-            speed, limit = step[i] / self._period, self._robot.max_velocity[i]
+            speed, limit = step[i] / self._period, self._max_velocity[i]
             raise self._violation("velocity", i, speed, limit, "its velocity", "rad/s")
         allowed = _DISTANCE + 2.0 * self._lookahead * step / self._period
         distance = np.abs(q - measured)

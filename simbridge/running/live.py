@@ -1,4 +1,4 @@
-"""A live arm: one target a period goes through the same parts as a replayed plan."""
+"""A live arm: one target per period passes through the same stages as a replayed plan."""
 
 from __future__ import annotations
 
@@ -9,28 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.backends.backend import ArmState, Backend
-from simbridge.backends.operator_confirmation import Ask
+from simbridge.backends.backend import ArmState, Ask, Backend
+from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import GuardViolation
+from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.solver import Solver, Target
 from simbridge.planning.limiter import Limiter
+from simbridge.planning.options import Options
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.running.preparation import resolve_arm
 
 
 class LiveArm:
-    """An arm that follows targets as they come: solver, limiter and guard inside. A context manager.
+    """An arm that follows targets one per period, through solver, limiter and guard. A context manager.
 
-    The solver begins at the arm's measured joints. Setpoints past velocity, acceleration or tool speed are limited;
-    one that comes closer than 5 mm to its surroundings or to the arm itself, or that the guard refuses, stops the arm.
+    The solver starts at the arm's measured joints. Setpoints that exceed velocity, acceleration or tool speed are
+    limited; one that comes closer than 5 mm to an obstacle or to the arm itself, or that the guard refuses, stops the
+    arm.
 
     Args:
         backend: Not yet entered.
         solver: Made for the same arm.
         max_tool_speed: m/s; the robot's by default.
-        surroundings: What it must not touch.
+        collision_scene: Obstacles.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class LiveArm:
 
     @property
     def period(self) -> float:
-        """Control period, s: one call of `servo` takes the arm this much further."""
+        """Control period, s: one call of `servo` advances the arm by this time."""
         return self._backend.period
 
     def __enter__(self) -> LiveArm:
@@ -88,28 +92,28 @@ class LiveArm:
             yield self._next
 
     def read(self) -> ArmState:
-        """The arm as it is now."""
+        """The current state of the arm."""
         return self._backend.read()
 
     def move_to(self, q: Array) -> None:
-        """Bring the arm to joint positions q (n,), rad, by a slow, checked joint move.
+        """Move to joint positions q (n,), rad, by a slow, checked joint motion.
 
         Raises:
-            PlanRefused: The straight way there in joint space breaks a limit or touches something.
+            PlanRefused: The straight line in joint space violates a limit or collides.
         """
         self._end_stream()
         self._backend.move_to(np.asarray(q, dtype=float))
         self._begin()
 
     def servo(self, target: Target) -> ArmState:
-        """Go one control period towards a target pose of the TCP in base_link.
+        """Move for one control period towards a target pose of the TCP in base_link.
 
         Returns:
-            The state at the end of the period; `setpoint` is what was really sent.
+            The state at the end of the period; `setpoint` is what was sent.
 
         Raises:
             InvalidParameter: The target is not a pose.
-            GuardViolation: The setpoint was not let out. The arm was stopped; `recover()` begins anew.
+            GuardViolation: The setpoint was refused and the arm was stopped; call `recover()` to start again.
         """
         if self._refused:
             raise GuardViolation("The arm was stopped before a collision; call recover() first.", rule="latched")
@@ -121,7 +125,7 @@ class LiveArm:
         try:
             return next(self._states)
         except BaseException:
-            # A generator that raised is finished; the next setpoint needs a new one, after recover().
+            # A generator that raised is finished: after recover(), a new one is needed.
             self._states = None
             raise
 
@@ -139,7 +143,7 @@ class LiveArm:
         )
 
     def recover(self) -> None:
-        """After a stop: begin anew from the measured joints. Nothing moves before the next target."""
+        """After a stop: start again from the measured joints. Nothing moves before the next target."""
         self._end_stream()
         self._refused = False
         self._backend.recover()
@@ -147,7 +151,7 @@ class LiveArm:
 
 
 def connect(
-    backend: str = "pybullet",
+    backend: str = SIMULATION,
     *,
     robot: Robot | str | os.PathLike[str] | None = None,
     solver: Solver | None = None,
@@ -156,29 +160,25 @@ def connect(
 ) -> LiveArm:
     """A live arm, to be entered with `with`.
 
-    On "ursim" and "real" the state that `servo` returns is the newest, which belongs to the setpoint before; a call
-    that comes more than 100 ms after the last stops the arm.
+    On a controller, the state that `servo` returns is the newest, which belongs to the previous setpoint; if more than
+    100 ms pass between two calls, the arm is stopped.
 
     Args:
-        backend: "pybullet", "ursim" or "real".
-        robot: A `Robot`, a name or a file; the cell's or else ur10 by default. Ignored when a solver is given, which
-            has its own.
+        backend: A name in `BACKENDS`.
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default. Ignored if a solver is given: it has
+            its own.
         solver: The paper's solver by default.
-        ask: Shows facts and asks a question before a real arm moves; without it only a cell file can answer.
-        choices: Fields of `Options` that are not the scenario's: host="192.168.1.10", cell=..., max_tool_speed=0.1, ...
+        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
+        choices: Fields of `Options` that do not concern a scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1.
 
     Raises:
         UnknownName: There is no such backend or robot.
-        InvalidParameter: What was given makes no sense, or contradicts the cell.
+        InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
-    from simbridge.ik.forward_dynamics import ForwardDynamics
-    from simbridge.planning.options import Options
-    from simbridge.running.runner import met_arm, open_backend
-
-    _, arm, options = met_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    _, arm, options = resolve_arm(backend, None if solver is not None else robot, solver, Options(**choices))
     return LiveArm(
-        open_backend(backend, arm, options, ask=ask),
+        backend_class(backend).from_options(arm, options, ask=ask),
         solver or ForwardDynamics(arm),
         options.max_tool_speed,
         options.collision_scene,

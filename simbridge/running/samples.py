@@ -1,4 +1,4 @@
-"""From a plan and an arm's state to a line of the log."""
+"""Rows of the log, from a plan and the states of the arm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from simbridge.recording.log import Sample
 
 
 def log_facts(settings: dict[str, Any]) -> dict[str, str]:
-    """What the log itself says about the run, so that it can be told apart without its directory."""
+    """The metadata of a log, which identifies the run without its directory."""
     return {
         "scenario": settings["scenario"]["name"],
         "robot": settings["robot"]["name"],
@@ -24,10 +24,10 @@ def log_facts(settings: dict[str, Any]) -> dict[str, str]:
 
 
 class Samples:
-    """Makes the log's lines of one run: what was wanted from the plan, what happened from the arm.
+    """Makes the rows of one run's log: desired values from the plan, measured values from the states.
 
     Args:
-        plan: What is executed. Its first setpoint is due at stamp 0.
+        plan: The plan that is executed. Its first setpoint is due at stamp 0.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -35,17 +35,17 @@ class Samples:
         self._first_tick: int | None = None
 
     def of(self, state: ArmState) -> Sample:
-        """The line for a state; the first state's sequence number says how far the run has come by then."""
+        """The row for a state; earlier states than the first one given may have been missed."""
         tick = round(state.timestamp / self._plan.period)
         if self._first_tick is None:
             self._first_tick = tick - state.sequence
-        # The controller's time, not the count of setpoints: where a setpoint came late, the two part.
+        # The controller's time, not the number of setpoints: they differ after a late setpoint.
         return _sample(self._plan, state, (tick - self._first_tick) * self._plan.period)
 
 
 def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
     position = state.plan_time / plan.period
-    # Between two samples of the plan, where a controller scales the speed; rounding is no such place.
+    # Between two samples of the plan if a controller scales the speed; deviations by rounding are removed.
     at = round(position) if abs(position - round(position)) < 1e-9 else position
     below, above = math.floor(at), math.ceil(at)
     part = at - below

@@ -1,7 +1,7 @@
-"""What the servo process and its parent share: mapped memory with the states, and the newest live setpoint.
+"""What the servo process and its parent share: its configuration, and mapped memory for states and live setpoints.
 
-The servo process must never wait for its parent, so nothing here locks. States go one way, through a ring of rows that
-the parent reads at leisure; the live setpoint goes the other way, under a counter that is odd while it is written.
+The servo process must never wait for its parent, so nothing here locks. States go to the parent through a ring of rows
+that the parent reads when it has time; live setpoints go the other way, under a counter that is odd during a write.
 """
 
 from __future__ import annotations
@@ -9,29 +9,89 @@ from __future__ import annotations
 import mmap
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from simbridge.backends.backend import ArmState
 from simbridge.errors import GuardViolation
+from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
+from simbridge.servo.servoj import GAIN, LOOKAHEAD
 
-# A ring of two minutes at 500 Hz: a parent that is held up for less misses nothing.
+# The RTDE outputs of which a state consists.
+STATE_FIELDS = (
+    "timestamp",
+    "actual_q",
+    "actual_qd",
+    "actual_current",
+    "target_q",
+    "speed_scaling",
+    "target_speed_fraction",
+    "robot_mode",
+    "safety_mode",
+    "safety_status_bits",
+    "runtime_state",
+)
+# Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")
 _VECTORS = ("q", "qd", "effort", "controller_target", "setpoint")
-# Head of the file, as 8-byte words: rows written, mailbox counter, when the setpoint was posted, setpoints taken.
+# The file begins with 8-byte words: rows written, counter of live setpoints, time of the last one, number last sent,
+# and from word 8 the setpoint itself.
 _WRITTEN, _COUNTER, _POSTED, _TAKEN, _SETPOINT, _HEAD = 0, 1, 2, 3, 8, 64
 
 
+@dataclass(frozen=True)
+class ControllerSettings:
+    """How a controller is used.
+
+    Attributes:
+        lookahead: Of servoJ, s.
+        gain: Of servoJ, 1/s^2.
+        follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
+        tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), configured on the controller; None leaves it.
+        payload: Mass, kg, configured on the controller; None leaves it.
+        payload_cog: Its centre of gravity in tool0, m.
+        priority: Real-time priority of the servo process; 0 for the default scheduler.
+        yes: Whether the cell file may confirm motion instead of the operator.
+    """
+
+    lookahead: float = LOOKAHEAD
+    gain: float = GAIN
+    follow_scaling: bool = True
+    tcp: tuple[float, ...] | None = None
+    payload: float | None = None
+    payload_cog: tuple[float, ...] | None = None
+    priority: int = 0
+    yes: bool = False
+
+
+@dataclass(frozen=True)
+class ServoConfig:
+    """The configuration of a servo process, the first line on its standard input.
+
+    Attributes:
+        host: The controller.
+        period: Control period, s.
+        limits: The arm's limits.
+        settings: How the controller is used.
+    """
+
+    host: str
+    period: float
+    limits: ArmLimits
+    settings: ControllerSettings
+
+
 class StateRing:
-    """A mapped file of states, and a mailbox for one setpoint.
+    """A mapped file with a ring of states and the newest live setpoint.
 
     Args:
-        path: The file; made by `create`, opened by the other process.
-        joints: n.
-        rows: How many states are kept until they are overwritten.
+        path: The file, made by `create`.
+        joints: Number of joints n.
+        rows: Number of states kept until they are overwritten.
     """
 
     def __init__(self, path: Path, joints: int, rows: int) -> None:
@@ -50,22 +110,22 @@ class StateRing:
         """Make the file, large enough for `states` rows or for two minutes, whichever is less."""
         rows = min(states, ROWS)
         width = len(_SCALARS) + len(_VECTORS) * joints
-        # Written, not only stretched: no page is made while the arm is servoed.
+        # Written in full: no page has to be allocated while the arm is servoed.
         path.write_bytes(bytes(8 * (_HEAD + rows * width)))
         return StateRing(path, joints, rows)
 
     @property
     def rows(self) -> int:
-        """How many states are kept."""
+        """Number of states kept."""
         return self._capacity
 
     @property
     def written(self) -> int:
-        """How many states were written so far."""
+        """Number of states written so far."""
         return int(self._counts[_WRITTEN])
 
     def write(self, scalars: tuple[float, ...], vectors: tuple[Array, ...]) -> None:
-        """Add a state: the servo process's side."""
+        """Add a state (called by the servo process)."""
         count = int(self._counts[_WRITTEN])
         row = self._rows[count % self._capacity]
         row[: len(_SCALARS)] = scalars
@@ -73,12 +133,12 @@ class StateRing:
         self._counts[_WRITTEN] = count + 1
 
     def new_states(self, period: float) -> Iterator[ArmState]:
-        """The states since the last call, oldest first: the parent's side. Those overwritten are passed over."""
+        """The states since the last call, oldest first, without overwritten ones (called by the parent)."""
         while self._read < self.written:
             self._read = max(self._read, self.written - self._capacity + 1)
             row = self._rows[self._read % self._capacity].copy()
             if self._read <= self.written - self._capacity:
-                continue  # it was overwritten while it was copied
+                continue  # overwritten during the copy
             self._read += 1
             yield self._state(row, period)
 
@@ -100,13 +160,13 @@ class StateRing:
         )
 
     def post(self, setpoint: Array) -> int:
-        """Put a live setpoint (n,) in place of the last: the parent's side.
+        """Replace the live setpoint (n,), rad (called by the parent).
 
         Returns:
-            Its number; `taken` tells when it was sent.
+            Its number, which `taken` reaches when it has been sent.
 
         Raises:
-            GuardViolation: It has another shape; the one before stays. Its values are judged where they leave.
+            GuardViolation: It has another shape; the previous setpoint stays. The servo process checks the values.
         """
         q = self._joints(setpoint)
         self._counts[_COUNTER] += 1
@@ -133,11 +193,11 @@ class StateRing:
         return int(self._counts[_COUNTER])
 
     def newest(self) -> tuple[int, Array, float] | None:
-        """The live setpoint's number, the setpoint (n,), and when it was posted; None before the first."""
+        """The live setpoint's number, the setpoint (n,), and the time it was posted; None before the first."""
         before = int(self._counts[_COUNTER])
         setpoint = self._head[_SETPOINT : _SETPOINT + self._n].copy()
         posted = float(self._head[_POSTED])
-        # While one is being written, also for ever because the parent was killed there, the one before it holds.
+        # During a write, which never ends if the parent was killed in it, the previous setpoint holds.
         if before % 2 == 0 and before == int(self._counts[_COUNTER]) and before:
             self._newest = before, setpoint, posted
         return self._newest
@@ -148,10 +208,10 @@ class StateRing:
         return int(self._counts[_TAKEN])
 
     def take(self, number: int) -> None:
-        """Say that a live setpoint was sent: the servo process's side."""
+        """Record that a live setpoint was sent (called by the servo process)."""
         self._counts[_TAKEN] = number
 
     def close(self) -> None:
-        """Let go of the memory."""
+        """Release the memory."""
         del self._counts, self._head, self._rows
         self._map.close()
