@@ -11,10 +11,9 @@ from simbridge.backends import preflight
 from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
-from simbridge.robot.calibrated import calibrated
+from simbridge.robot.calibration import calibrated
 from simbridge.robot.cell import Cell
-from simbridge.robot.dh import DhTable
-from simbridge.robot.limits import with_limits
+from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import ConnectionLost, ModelMismatch, RegistersInUse
@@ -88,14 +87,14 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
             and calibrated(robot, facts.arm.kinematics) is not robot
         ):
             warnings.warn(
-                "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by millimetres, which "
-                "the tracking error does not show. `simbridge doctor` reports by how much.",
+                "The plan uses nominal kinematics, and the arm is calibrated: the tool will be off by millimetres, "
+                "which the tracking error does not show. `simbridge doctor` reports by how much.",
                 stacklevel=2,
             )
     if facts.arm.limits is None:
         warnings.warn("The controller does not report joint limits; those of the model are used.", stacklevel=2)
         return arm
-    return with_limits(arm, facts.arm.limits)
+    return arm.with_limits(facts.arm.limits)
 
 
 def _check_calibration(given: DhTable, facts: ControllerFacts) -> None:

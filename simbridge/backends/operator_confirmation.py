@@ -40,8 +40,8 @@ def confirm(
         check_cell_matches(facts, cell)
         assert cell is not None
         warnings.warn(
-            f"Confirmed by the cell file. Its mounting, {mounting_text(cell)}, was not compared: it cannot be read from "
-            f"a controller.",
+            f"Confirmed by the cell file. Its mounting, {mounting_text(cell)}, was not compared: it cannot be read "
+            f"from a controller.",
             stacklevel=2,
         )
         return
@@ -100,14 +100,12 @@ def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     """The facts that the operator sees before confirming."""
     tcp, payload = facts.arm.tcp_offset, facts.state.payload
     model = successors(facts.model) or robot.title
+    mass = "not reported by this software" if payload is None else f"{payload:g} kg (on the controller now)"
     return (
         ("arm", f"{model}, serial number {facts.serial_number or 'unknown'}, at {facts.host}"),
         ("PolyScope", ".".join(map(str, facts.version))),
         ("TCP", f"{preflight.tcp_text(tcp)} (on the controller now)"),
-        (
-            "payload",
-            f"{payload:g} kg (on the controller now)" if payload is not None else "not reported by this software",
-        ),
+        ("payload", mass),
         ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),
         ("speed slider", f"{facts.state.slider:.0%}"),
     )

@@ -26,7 +26,8 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.page import report_page
-from simbridge.running.runner import open_backend, prepare
+from simbridge.running.preparation import prepare
+from simbridge.running.runner import open_backend
 from simbridge.running.samples import Samples
 from simbridge.running.settings import resolved_settings
 from simbridge.trajectory.trajectory import Trajectory
@@ -74,7 +75,7 @@ def synthetic_run(path: Path, seconds: float) -> tuple[float, int, int]:
     prepared = replace(prepared, plan=_laps(prepared.plan, seconds))
     plan = prepared.plan
     directory = RunDirectory.create(path, "")
-    directory.write_settings(resolved_settings(prepared, open_backend("pybullet", prepared.robot, prepared.options)))
+    directory.write_settings(resolved_settings(prepared, open_backend(prepared)))
     directory.write_plan(plan.as_arrays())
     samples, spent = Samples(plan), 0.0
     # Not part of the recording: the plan computes the targets of all samples when the first is asked for.

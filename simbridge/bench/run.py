@@ -13,7 +13,8 @@ from pathlib import Path
 from simbridge.bench import Row
 from simbridge.bench.medians import medians
 from simbridge.recording.log import LogWriter
-from simbridge.running.runner import execute, open_backend, prepare
+from simbridge.running.preparation import prepare
+from simbridge.running.runner import execute, open_backend
 from simbridge.running.samples import Samples
 
 _FIRST_STARTS = 3
@@ -29,13 +30,13 @@ def measure_run() -> list[Row]:
             path = Path(directory) / "log.mcap"
             samples = Samples(plan)
             log = LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period)
-            with open_backend("pybullet", prepared.robot, prepared.options) as arm, log:
+            with open_backend(prepared) as arm, log:
                 arm.move_to(plan.setpoints[0])
                 for state in arm.stream(plan.setpoints):
                     log.write(samples.of(state))
 
     def unlogged() -> None:
-        with open_backend("pybullet", prepared.robot, prepared.options) as arm:
+        with open_backend(prepared) as arm:
             arm.move_to(plan.setpoints[0])
             for _state in arm.stream(plan.setpoints):
                 pass

@@ -19,7 +19,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simbridge.backends.controller import PROFILES, ControllerSettings, RtdeBackend
+from simbridge.backends.controller import UrsimBackend
+from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.bench import Row
 from simbridge.emulator.handle import Emulator
 from simbridge.robot.load import load_robot
@@ -64,7 +65,7 @@ def measure(seconds: float = SECONDS) -> list[Row]:
 def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | int], bool]:
     """The figures of our loop, and whether the system refused the priority."""
     robot = load_robot("ur10e")
-    backend = RtdeBackend(robot, HOST, PROFILES["ursim"], wishes=ControllerSettings(priority=priority))
+    backend = UrsimBackend(robot, HOST, settings=ControllerSettings(priority=priority))
     ended = threading.Event()
     with warnings.catch_warnings(record=True) as notes, backend as arm:
         begin = arm.read().q

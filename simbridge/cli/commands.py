@@ -12,16 +12,17 @@ from simbridge.errors import SimbridgeError
 from simbridge.resources import robot_files, scenario_files
 
 if TYPE_CHECKING:
-    from simbridge.backends.operator_confirmation import Ask
+    from simbridge.backends.backend import Ask
     from simbridge.cli.flags.inputs import Inspect
     from simbridge.cli.flags.planned import Planned
     from simbridge.cli.flags.run import Check, Run
-    from simbridge.running.runner import Prepared, Progress
+    from simbridge.running.preparation import Prepared
+    from simbridge.running.runner import Progress
 
 
 def _prepared(command: Planned, solver_changes: dict[str, Any], backend: str = "pybullet") -> Prepared:
     from simbridge.robot.load import load_robot
-    from simbridge.running.runner import prepare
+    from simbridge.running.preparation import prepare
 
     command.topic = _topic(command.scenario, command.topic)
     options = command.options()

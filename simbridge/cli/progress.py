@@ -19,7 +19,7 @@ from simbridge.text import millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
-    from simbridge.running.runner import Prepared
+    from simbridge.running.preparation import Prepared
 
 # How many of the last errors are shown, and how far apart they are at least, s.
 LATELY = 16

@@ -16,7 +16,8 @@ from simbridge.text import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
     from simbridge.robot.robot import Robot
-    from simbridge.running.runner import Prepared, Run
+    from simbridge.running.preparation import Prepared
+    from simbridge.running.runner import Run
 
 _LINES = {
     "sampling_error": "sampling",

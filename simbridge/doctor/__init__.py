@@ -1,6 +1,6 @@
-"""`simbridge doctor`: would a run work here? Looks, moves nothing, and never constructs ur_rtde's control interface."""
+"""`simbridge doctor`: would a run work here? It reads and measures; it moves nothing and never loads ur_rtde."""
 
 from simbridge.doctor.doctor import doctor
-from simbridge.doctor.finding import Finding
+from simbridge.doctor.findings import Finding
 
 __all__ = ["Finding", "doctor"]

@@ -1,4 +1,4 @@
-"""Checks of the arm behind the controller against the one that the run is for."""
+"""Checks that the arm behind the controller is the one that the run is for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.backends.operator_confirmation import mounted
-from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, shown_tcp
-from simbridge.doctor.finding import Finding, failed, passed, unread, warned
+from simbridge.backends.operator_confirmation import mounting_text
+from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, tcp_text
+from simbridge.doctor.findings import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import calibrated, deviations
@@ -22,7 +22,7 @@ from simbridge.ur.primary import is_ursim
 
 
 def check_model(survey: Survey, robot: Robot) -> Finding:
-    """Whether the controller's arm is of the model that --robot says."""
+    """Whether the controller's arm is of the model chosen with --robot."""
     name = "model"
     if survey.arm is None:
         return unread(name, PRIMARY)
@@ -32,27 +32,28 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
     if model is None:
         return warned(
             name,
-            f"the controller does not tell (robot type {survey.arm.robot_type})",
-            f"See for yourself that it is a {robot.title}, and look at the calibration below.",
+            f"not reported by the controller (robot type {survey.arm.robot_type})",
+            f"Check yourself that it is a {robot.title}, and look at the calibration below.",
         )
     known = model.lower().replace(" ", "")
     if not is_model(model, robot.title):
-        here = f"say --robot {known}" if known in robot_files() else "describe the arm in a file (robots/README.md)"
-        return failed(name, f"{model}, not {robot.title}", f"If that is the arm you mean, {here}.")
+        remedy = f"use --robot {known}" if known in robot_files() else "describe the arm in a file (robots/README.md)"
+        return failed(name, f"{model}, not {robot.title}", f"If that is the intended arm, {remedy}.")
     if robot.series != survey.state.series:
         return failed(
             name,
-            f"{model} of the {survey.state.series}, and {robot.name} says series '{robot.series}'",
-            "Correct the series in the robot's file, or name another with --robot.",
+            f"{model} of the {survey.state.series}, but the series of {robot.name} is '{robot.series}'",
+            "Correct the series in the robot's file, or choose another robot with --robot.",
         )
     return passed(name, successors(model))
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:
-    """Whether it is the very arm that the cell file names.
+    """Whether it is the individual arm of the cell file.
 
     Args:
-        expected: The cell file's; None without one.
+        survey: The facts read from the controller.
+        expected: The cell file's serial number; None without one.
     """
     name = "serial number"
     if survey.dashboard is None:
@@ -60,35 +61,40 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
     found = survey.dashboard.serial_number
     if found is None:
         if expected is None:
-            return passed(name, "this software does not tell (before PolyScope 3.12 and 5.6)")
-        return warned(name, f"not told; the cell file says {expected}", "Compare it with the plate on the arm's base.")
+            return passed(name, "not reported by this software (before PolyScope 3.12 and 5.6)")
+        return warned(
+            name,
+            f"not reported; the cell file says {expected}",
+            "Compare it with the nameplate on the arm's base.",
+        )
     if expected is None or found == expected:
         return passed(name, found + ("" if expected is None else ", as in the cell file"))
     return failed(
         name,
-        f"{found}, and the cell file says {expected}",
-        "This is another arm: give its own cell file, or start one with --write-cell.",
+        f"{found}, but the cell file says {expected}",
+        "This is another arm: use its own cell file, or create one with --write-cell.",
     )
 
 
 def check_mounting(cell: Cell) -> Finding:
-    """What the cell file says of the mounting, which no controller tells."""
+    """The mounting in the cell file, which cannot be compared with the controller."""
     name = "mounting"
     if cell.mounting is None:
         return warned(
-            name, "not in the cell file: floor is assumed", "Say it there: --yes needs it, and so does gravity."
+            name, "not in the cell file: floor is assumed", "Add it: --yes requires it, and gravity depends on it."
         )
     return warned(
         name,
-        f"{mounted(cell)}, says the cell file; it cannot be compared",
-        "No controller tells its own: look at the pendant (Installation > General > Mounting) and at the arm.",
+        f"{mounting_text(cell)} in the cell file; it cannot be read from the controller",
+        "Compare it with the pendant (Installation > General > Mounting) and with the arm.",
     )
 
 
 def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
-    """Whether the controller's TCP is the cell file's.
+    """Whether the controller's TCP is that of the cell file.
 
     Args:
+        survey: The facts read from the controller.
         expected: x y z (m) rx ry rz (rad) in the flange; None without a cell file.
     """
     name = "TCP"
@@ -96,21 +102,22 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
         return unread(name, PRIMARY)
     found = survey.arm.tcp_offset
     if expected is None or same_tcp(found, expected):
-        return passed(name, shown_tcp(found) + ("" if expected is None else ", as in the cell file"))
+        return passed(name, tcp_text(found) + ("" if expected is None else ", as in the cell file"))
     return failed(
         name,
-        f"{shown_tcp(found)}; the cell file says {shown_tcp(expected)}",
-        "One of the two is not the tool that is mounted: correct the pendant's (Installation > General > TCP) or the "
-        "cell file.",
+        f"{tcp_text(found)}; the cell file says {tcp_text(expected)}",
+        "One of them is not the mounted tool: correct it at the pendant (Installation > General > TCP) or in the cell "
+        "file.",
     )
 
 
 def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence[float] | None = None) -> Finding:
-    """Whether the controller's payload is the cell file's.
+    """Whether the controller's payload is that of the cell file.
 
     Args:
+        survey: The facts read from the controller.
         expected: kg; None without a cell file.
-        expected_cog: Its centre of gravity in the flange (3,), m; None where it is not said.
+        expected_cog: Its centre of gravity in the flange (3,), m; None if it is not given.
     """
     name = "payload"
     if survey.state is None:
@@ -119,54 +126,56 @@ def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence
     if found is None:
         return warned(
             name,
-            "this software does not tell (before PolyScope 3.11 and 5.5)",
-            "Look at the pendant: Installation > General > Payload.",
+            "not reported by this software (before PolyScope 3.11 and 5.5)",
+            "Check it at the pendant: Installation > General > Payload.",
         )
     cog = survey.state.payload_cog
-    seen = _shown_payload(found, cog)
+    seen = _payload_text(found, cog)
     if expected is None:
         return passed(name, seen)
-    there = not found or cog is None or expected_cog is None or np.allclose(cog, expected_cog, 0.0, SAME_COG)
-    if abs(found - expected) <= SAME_MASS and there:
+    same_cog = not found or cog is None or expected_cog is None or np.allclose(cog, expected_cog, 0.0, SAME_COG)
+    if abs(found - expected) <= SAME_MASS and same_cog:
         return passed(name, f"{seen}, as in the cell file")
     return failed(
         name,
-        f"{seen}; the cell file says {_shown_payload(expected, expected_cog)}",
-        "A wrong payload ends in protective stops. Correct it at the pendant (Installation > General > "
-        "Payload) or in the cell file.",
+        f"{seen}; the cell file says {_payload_text(expected, expected_cog)}",
+        "A wrong payload leads to protective stops. Correct it at the pendant (Installation > General > Payload) or in "
+        "the cell file.",
     )
 
 
-def _shown_payload(mass: float, cog: Sequence[float] | None) -> str:
-    place = "" if not mass or cog is None else f" at {' '.join(millimetres(part) for part in cog)} mm"
-    return f"{mass:.3g} kg{place}"
+def _payload_text(mass: float, cog: Sequence[float] | None) -> str:
+    position = "" if not mass or cog is None else f" at {' '.join(millimetres(part) for part in cog)} mm"
+    return f"{mass:.3g} kg{position}"
 
 
 def check_calibration(survey: Survey, robot: Robot) -> Finding:
-    """How far this very arm's kinematics are from the robot file's, joint by joint and at the tool at home."""
+    """How far this arm's kinematics deviate from the robot file's, joint by joint and at the tool at home."""
     name = "calibration"
     if survey.arm is None:
         return unread(name, PRIMARY)
-    kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "this arm's own"
+    kind = "nominal (URSim)" if is_ursim(survey.arm.checksum) else "calibrated"
     try:
         arm = calibrated(robot, survey.arm.kinematics)
     except InvalidParameter as error:
-        return failed(name, f"{kind}: {error.value}", f"It must be {error.needed}: name the arm's own with --robot.")
+        return failed(
+            name, f"{kind}: {error.value}", f"It must be {error.needed}: choose the right robot with --robot."
+        )
     distance, angle = tool_offset(robot, arm)
-    seen = f"{kind}; at home the tool is {millimetres(distance)} mm and {degrees(angle)} deg off the nominal"
+    seen = f"{kind}; at home the tool deviates from nominal by {millimetres(distance)} mm and {degrees(angle)} deg"
     if arm is robot:
         return passed(name, seen)
     rows = [(part.name, millimetres(part.distance), degrees(part.angle)) for part in deviations(robot, arm)]
-    return passed(name, seen, (("off the nominal", "mm", "deg"), *rows))
+    return passed(name, seen, (("deviation from nominal", "mm", "deg"), *rows))
 
 
 def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]) -> Finding:
     """Whether the cell file's calibration is that of the controller's arm.
 
     Args:
-        survey: What was read.
+        survey: The facts read from the controller.
         path: The file.
-        checksum: That it gives.
+        checksum: The checksum in it.
     """
     name = "calibration file"
     if survey.arm is None:
@@ -176,18 +185,18 @@ def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]
     return failed(
         name,
         f"{path.name} is not the controller's (another checksum)",
-        "It is of another arm, or older than the last calibration: let --write-cell write it anew.",
+        "It belongs to another arm, or is older than the last calibration: let --write-cell write it again.",
     )
 
 
 def tool_offset(robot: Robot, other: Robot) -> tuple[float, float]:
-    """How far apart two arms have their flanges, both at the first one's home.
+    """The difference between the flange poses of two arms, both at the first one's home.
 
     Returns:
         Distance in m, and angle in rad.
     """
-    apart = _flange(robot, robot).actInv(_flange(other, robot))
-    return float(np.linalg.norm(apart.translation)), float(np.linalg.norm(pin.log3(apart.rotation)))
+    difference = _flange(robot, robot).actInv(_flange(other, robot))
+    return float(np.linalg.norm(difference.translation)), float(np.linalg.norm(pin.log3(difference.rotation)))
 
 
 def _flange(arm: Robot, at_home_of: Robot) -> pin.SE3:

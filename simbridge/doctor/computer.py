@@ -1,30 +1,56 @@
-"""Checks of this computer: whether it can send a setpoint every period and on time."""
+"""Checks of this computer: its installation, for simulation, and its timing, for controllers."""
 
 from __future__ import annotations
 
 import os
+import platform
 import resource
+import sys
+import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
-from simbridge.doctor.finding import Finding, passed, warned
+from simbridge.backends.registry import SIMULATION, backend_class
+from simbridge.doctor.findings import Finding, failed, passed, warned
+from simbridge.errors import SimbridgeError
+from simbridge.planning.options import Options
+from simbridge.robot.load import load_robot
+from simbridge.text import degrees
 
-# The priority that is tried; any at all tells whether they are allowed.
+# Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
+PACKAGES = (
+    "numpy",
+    "pin",
+    "numba",
+    "llvmlite",
+    "ruckig",
+    "msgspec",
+    "mcap",
+    "matplotlib",
+    "tyro",
+    "rich",
+    "lark",
+    "ur-rtde",
+)
+OLDEST, NEWEST = (3, 10), (3, 12)
+# The priority that is tried: if any is allowed, this one is.
 _LOWEST_PRIORITY = 1
 
 
 @dataclass(frozen=True)
 class ComputerFacts:
-    """What matters of this computer.
+    """The properties of this computer that affect timing.
 
     Attributes:
-        kernel: Release and version, as `uname -rv`.
-        realtime: Whether the kernel is a PREEMPT_RT one.
+        kernel: Release and version, as printed by `uname -rv`.
+        realtime: Whether the kernel has PREEMPT_RT.
         priority_limit: Highest real-time priority that RLIMIT_RTPRIO allows; -1 without a limit.
-        priority_allowed: Whether a thread could take a real-time priority when it was tried.
-        governors: Those in force, one name each; empty where they cannot be read.
-        cores: That this process may use.
+        priority_allowed: Whether a thread was granted a real-time priority.
+        governors: Names of the active frequency governors; empty if they cannot be read.
+        cores: Number of cores that this process may use.
     """
 
     kernel: str
@@ -36,17 +62,17 @@ class ComputerFacts:
 
 
 def read_computer(root: Path = Path("/")) -> ComputerFacts:
-    """Read it.
+    """Read the properties of this computer.
 
     Args:
-        root: Where sys/ is.
+        root: The directory that contains sys/.
     """
     system = os.uname()
-    said = _text(root / "sys/kernel/realtime")
+    flag = _text(root / "sys/kernel/realtime")
     files = sorted((root / "sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"))
     return ComputerFacts(
         kernel=f"{system.release} {system.version}",
-        realtime=said == "1" or "PREEMPT_RT" in system.version or "PREEMPT RT" in system.version,
+        realtime=flag == "1" or "PREEMPT_RT" in system.version or "PREEMPT RT" in system.version,
         priority_limit=resource.getrlimit(resource.RLIMIT_RTPRIO)[0],
         priority_allowed=_may_take_priority(),
         governors=tuple(sorted({_text(file) for file in files} - {""})),
@@ -62,31 +88,31 @@ def _text(file: Path) -> str:
 
 
 def _may_take_priority() -> bool:
-    """Try it in a thread that ends at once: the priority is the thread's own."""
-    taken = []
+    """Request a real-time priority in a short-lived thread, which does not affect the others."""
+    granted = []
 
-    def take() -> None:
+    def request() -> None:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_LOWEST_PRIORITY))
         except OSError:
             return
-        taken.append(True)
+        granted.append(True)
 
-    thread = threading.Thread(target=take)
+    thread = threading.Thread(target=request)
     thread.start()
     thread.join()
-    return bool(taken)
+    return bool(granted)
 
 
 def check_kernel(computer: ComputerFacts) -> Finding:
-    """Whether the kernel keeps its word about time."""
+    """Whether the kernel guarantees timing."""
     seen = f"{computer.kernel}{'' if computer.realtime else ', not real-time'}"
     if computer.realtime:
         return passed("kernel", seen)
     return warned(
         "kernel",
         seen,
-        "On a busy computer setpoints will now and then be late. Ubuntu: sudo pro enable realtime-kernel; Debian: apt "
+        "On a busy computer setpoints will be late now and then. Ubuntu: sudo pro enable realtime-kernel; Debian: apt "
         "install linux-image-rt-amd64 (docs/hardware.md).",
     )
 
@@ -100,25 +126,80 @@ def check_priority(computer: ComputerFacts) -> Finding:
         "priority",
         f"real-time priorities are refused (RLIMIT_RTPRIO: {limit})",
         "For --realtime-priority add to /etc/security/limits.conf: @realtime - rtprio 99, and @realtime - memlock "
-        "unlimited; put yourself into the group realtime, and log in again.",
+        "unlimited; add yourself to the group realtime, and log in again.",
     )
 
 
 def check_governor(computer: ComputerFacts) -> Finding:
-    """Whether the processor stays at speed between two setpoints."""
+    """Whether the processor keeps its frequency between two setpoints."""
     if not computer.governors:
-        return passed("governor", "the processor's governor cannot be read here")
+        return passed("governor", "the processor's frequency governor cannot be read here")
     if computer.governors == ("performance",):
         return passed("governor", "performance")
     return warned("governor", ", ".join(computer.governors), "sudo cpupower frequency-set --governor performance")
 
 
 def check_cores(computer: ComputerFacts) -> Finding:
-    """Whether sending and recording have a core each."""
+    """Whether sending and recording each have a core."""
     if computer.cores >= 2:
         return passed("cores", f"{computer.cores}")
     return warned(
         "cores",
         f"{computer.cores}",
-        "Sending and recording share it, so setpoints may be late: give the process a second.",
+        "Sending and recording share it, so setpoints may be late: assign the process a second core.",
+    )
+
+
+def installed(names: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """The version of each package; "" if it is not installed."""
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            versions[name] = ""
+    return versions
+
+
+def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
+    """Whether simbridge is tested with this version of Python."""
+    seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
+    if OLDEST <= version <= NEWEST:
+        return passed("python", seen)
+    return failed("python", f"{version[0]}.{version[1]}", "Use Python 3.10, 3.11 or 3.12.")
+
+
+def check_packages(versions: dict[str, str]) -> Finding:
+    """Whether every required package is installed."""
+    missing = [name for name, version in versions.items() if not version]
+    if missing:
+        return failed("packages", f"missing: {', '.join(missing)}", f"pip install {' '.join(missing)}")
+    return passed("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
+
+
+def check_kernel_cache(directory: Path) -> Finding:
+    """Whether compiled kernels can be cached in a directory, which need not exist yet."""
+    try:
+        existing = next(path for path in (directory, *directory.absolute().parents) if path.exists())
+        with tempfile.TemporaryFile(dir=existing):
+            return passed("kernel cache", str(directory))
+    except OSError as error:
+        return warned(
+            "kernel cache",
+            f"{directory} cannot be written ({error.strerror})",
+            "Every start compiles for several seconds. Choose a directory: export SIMBRIDGE_CACHE=~/simbridge-kernels",
+        )
+
+
+def check_simulation(robot: str) -> Finding:
+    """Whether PyBullet loads, and simulates the robot for one period."""
+    try:
+        arm = load_robot(robot)
+        with backend_class(SIMULATION).from_options(arm, Options()) as backend:
+            (state,) = backend.stream([arm.home])
+    except SimbridgeError as error:
+        return failed("simulation", f"{error}", "Fix that, then try again.")
+    joint_error = degrees(float(abs(state.q - arm.home).max()))
+    return passed(
+        "simulation", f"PyBullet moved {arm.name} through {backend.period * 1e3:g} ms; joint error {joint_error} deg"
     )

@@ -1,40 +1,55 @@
-"""Checks of the controller's state: pure functions of what was read from it."""
+"""Checks of the controller's state, and of the connection to it."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
 from simbridge.backends.preflight import docker_command
-from simbridge.doctor.finding import Finding, failed, passed, unread, warned
+from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, unread, warned
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import PORTS, ArmNotReady, ConnectionLost
 from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey
 from simbridge.ur.primary import is_ursim
+from simbridge.ur.rtde import RtdeConnection, RtdeReader
 from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, RUNNING, safety_stop
 from simbridge.ur.tables import ROBOT_MODES, RUNTIME_STATES, SAFETY_MODES, named
 
 # Robot modes from which `power on` and `brake release` lead to running: power off, power on, idle.
-_TO_BE_POWERED = (3, 4, 5)
+_CAN_BE_POWERED_ON = (3, 4, 5)
 _NORMAL, _REDUCED = 1, 2  # safety modes
+# How long states are received.
+SECONDS = 2.0
+_REQUESTS = 25
+_VERSION_REQUEST = ord("v")
+# Two periods of an e-Series, our choice; a direct cable needs a tenth of that.
+_LONGEST_ROUND_TRIP = 0.004  # s
 
 
 def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Finding:
-    """Whether a port of the controller answers as such a port should."""
+    """Whether a port of the controller answers as expected."""
     name = f"port {port}"
     error = survey.lost.get(port)
     if error is None:
         return passed(name, f"{PORTS[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
-        mend = f"Is URSim running, with this port published? It is started with: {docker_command(robot, survey.host)}"
+        fix = f"Is URSim running, with this port published? It is started with: {docker_command(robot, survey.host)}"
     else:
-        mend = (
-            f"Try: ping {survey.host}. Look at the cable, at the address (pendant: Settings > System > Network), and "
+        fix = (
+            f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > Network), and "
             f"whether the service is allowed (Settings > Security > Services)."
         )
-    return failed(name, f"{PORTS[port]}: {reason}", mend)
+    return failed(name, f"{PORTS[port]}: {reason}", fix)
 
 
 def check_software(survey: Survey) -> Finding:
-    """Whether simbridge can drive this version, and at which rate."""
+    """Whether simbridge supports this version, and at which rate."""
     name = "software"
     if survey.unsupported is not None:
         version = f"PolyScope {survey.unsupported.version}" if survey.unsupported.version else "unknown"
@@ -44,39 +59,41 @@ def check_software(survey: Survey) -> Finding:
     state = survey.state
     version = ".".join(map(str, state.version))
     seen = f"PolyScope {version}, {state.series}, {1.0 / state.period:.0f} Hz"
-    told = survey.dashboard.version if survey.dashboard is not None else ""
-    if told and not f"{told}.".startswith(f"{version}."):
-        return warned(name, f"{seen}; its dashboard says {told}", "The two should agree: restart the controller.")
+    dashboard = survey.dashboard.version if survey.dashboard is not None else ""
+    if dashboard and not f"{dashboard}.".startswith(f"{version}."):
+        return warned(name, f"{seen}; its dashboard says {dashboard}", "The two should agree: restart the controller.")
     return passed(name, seen)
 
 
 def check_kind(survey: Survey, *, ursim: bool) -> Finding:
-    """Whether what answers is what --backend says: URSim, or a real arm."""
+    """Whether the controller is of the kind chosen with --backend: URSim, or a real arm."""
     name = "arm or URSim"
     if survey.arm is None:
         return unread(name, PRIMARY)
     found = is_ursim(survey.arm.checksum)
-    seen = "URSim (checksum of the kinematics all ones)" if found else "a real arm (it has a calibration of its own)"
+    seen = "URSim (kinematics checksum all ones)" if found else "a real arm (it has its own calibration)"
     if found == ursim:
         return passed(name, seen)
     if found:
-        return warned(name, seen, "For URSim say --backend ursim.")
-    return failed(name, seen, "It is not URSim, and --backend ursim will not move it. For a real arm: --backend real.")
+        return warned(name, seen, "For URSim use --backend ursim.")
+    return failed(
+        name, seen, "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
+    )
 
 
 def check_remote_control(survey: Survey) -> Finding:
-    """Whether the controller takes programs from outside."""
+    """Whether the controller accepts programs from outside."""
     name = "remote control"
     if survey.dashboard is None:
         return unread(name, DASHBOARD)
     remote = survey.dashboard.remote_control
     if remote is None:
         if survey.state is not None and survey.state.series == "CB3":
-            return passed(name, "CB3 has no such switch")
+            return passed(name, "CB3 does not have this setting")
         return warned(
             name,
-            "the dashboard does not tell",
-            "PolyScope 5.6 or later tells. Until then look yourself: top right of the pendant, Remote Control.",
+            "not reported by the dashboard",
+            "PolyScope 5.6 or later reports it. With older software check it at the top right of the pendant.",
         )
     if remote:
         return passed(name, "on")
@@ -96,13 +113,13 @@ def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:
     mode = survey.state.robot_mode
     if mode == RUNNING:
         return passed(name, named(mode, ROBOT_MODES))
-    if ursim and mode in _TO_BE_POWERED:
+    if ursim and mode in _CAN_BE_POWERED_ON:
         return passed(name, f"{named(mode, ROBOT_MODES)}; a run powers URSim on")
     return failed(name, named(mode, ROBOT_MODES), ArmNotReady.remedy)
 
 
 def check_safety_mode(survey: Survey) -> Finding:
-    """Whether no stop is in force."""
+    """Whether no stop is active."""
     name = "safety mode"
     if survey.state is None:
         return unread(name, RTDE)
@@ -113,15 +130,15 @@ def check_safety_mode(survey: Survey) -> Finding:
         return warned(
             name,
             named(mode, SAFETY_MODES),
-            "The reduced limits of the safety configuration hold: a fast plan may end in a protective stop. Leave the "
-            "trigger plane or release the input that reduces.",
+            "The reduced limits of the safety configuration apply: a fast plan may end in a protective stop. Leave the "
+            "trigger plane, or release the input that activates the reduced mode.",
         )
     stop = safety_stop(mode)
     return failed(name, named(mode, SAFETY_MODES), "" if stop is None else stop.remedy)
 
 
 def check_program(survey: Survey) -> Finding:
-    """Whether no program runs: a run never stops one."""
+    """Whether no program runs; a run never stops one."""
     name = "program"
     if survey.state is None:
         return unread(name, RTDE)
@@ -129,15 +146,15 @@ def check_program(survey: Survey) -> Finding:
     loaded = survey.dashboard.program if survey.dashboard is not None else ""
     seen = named(state, RUNTIME_STATES) + (f", {loaded}" if loaded else "")
     if state in PROGRAM_RUNS:
-        return failed(name, seen, "A run never stops a program unasked. Stop it at the pendant.")
+        return failed(name, seen, "A run never stops a program on the controller. Stop it at the pendant.")
     return passed(name, seen)
 
 
 def check_registers(taken: tuple[str, ...] | None) -> Finding:
-    """Whether the inputs that the bridge writes are free.
+    """Whether the registers that simbridge writes are free.
 
     Args:
-        taken: Those that are not; None when it could not be asked.
+        taken: Those that are not; None if unknown.
     """
     name = "registers"
     if taken is None:
@@ -148,13 +165,13 @@ def check_registers(taken: tuple[str, ...] | None) -> Finding:
     return failed(
         name,
         f"held by another client: {', '.join(taken[:2])}{more}",
-        "End the other program: a second simbridge, a ROS driver, a fieldbus (EtherNet/IP, PROFINET) enabled in the "
-        "installation.",
+        "Stop the other program: a second simbridge, a ROS driver, or a fieldbus (EtherNet/IP, PROFINET) that is "
+        "enabled in the installation.",
     )
 
 
 def check_slider(survey: Survey) -> Finding:
-    """Whether the speed slider lets the arm move at the plan's speed."""
+    """Whether the speed slider allows the plan's speed."""
     name = "speed slider"
     if survey.state is None:
         return unread(name, RTDE)
@@ -166,3 +183,100 @@ def check_slider(survey: Survey) -> Finding:
     if slider <= 0.0:
         return failed(name, seen, f"Nothing would move. {remedy}.")
     return warned(name, seen, f"{remedy}, or expect the run to take longer (--on-scaling stop refuses it).")
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFacts:
+    """Measured timing of the connection.
+
+    Attributes:
+        rtde: Round-trip times of an RTDE request (K,), s.
+        dashboard: Round-trip times of a dashboard command (L,), s.
+        lateness: Delay of each state relative to the fastest one (M,), s.
+        missed: Number of states that did not arrive.
+        period: The controller's control period, s.
+    """
+
+    rtde: Array
+    dashboard: Array
+    lateness: Array
+    missed: int
+    period: float
+
+
+def measure_network(host: str, timeout: float = 2.0) -> NetworkFacts:
+    """Measure round trips, and the arrival of states for `SECONDS`; only reads.
+
+    Raises:
+        ConnectionLost: A port stopped answering.
+    """
+    connection = RtdeConnection(host, timeout)
+    try:
+        rtde = [_timed(lambda: connection.request(_VERSION_REQUEST)) for _ in range(_REQUESTS)]
+    finally:
+        connection.close()
+    with DashboardClient(host, timeout) as dashboard:
+        commands = [_timed(lambda: dashboard.ask("robotmode")) for _ in range(_REQUESTS)]
+    arrivals, stamps = [], []
+    with RtdeReader(host, ["timestamp"], timeout=timeout) as reader:
+        period = 1.0 / reader.frequency
+        reader.first()
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            states = reader.wait(timeout)
+            now = time.monotonic()
+            arrivals += [now] * len(states)
+            stamps += [state["timestamp"] for state in states]
+    return network_facts(np.array(rtde), np.array(commands), np.array(arrivals), np.array(stamps), period)
+
+
+def _timed(request: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    request()
+    return time.perf_counter() - begin
+
+
+def network_facts(rtde: Array, dashboard: Array, arrivals: Array, stamps: Array, period: float) -> NetworkFacts:
+    """The facts from round-trip times, the arrival times of states by the host's clock, and their timestamps, all s."""
+    offsets = arrivals - stamps
+    steps = np.rint(np.diff(stamps) / period).astype(int)
+    missed = int(np.maximum(steps - 1, 0).sum())
+    return NetworkFacts(rtde, dashboard, offsets - offsets.min() if len(offsets) else offsets, missed, period)
+
+
+def check_round_trip(network: NetworkFacts | None) -> Finding:
+    """Whether the round trip to the controller is short."""
+    name = "round trip"
+    if network is None:
+        return failed(name, "not measured: RTDE and the dashboard must answer", FIX_PORTS)
+    typical = float(np.median(network.rtde))
+    seen = (
+        f"RTDE {typical * 1e3:.2f} ms (median), {network.rtde.max() * 1e3:.2f} ms (max); "
+        f"dashboard {np.median(network.dashboard) * 1e3:.2f} ms (median)"
+    )
+    if typical <= _LONGEST_ROUND_TRIP:
+        return passed(name, seen)
+    return warned(name, seen, "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch.")
+
+
+def check_jitter(network: NetworkFacts | None) -> Finding:
+    """Whether a state arrives every period, on time."""
+    name = "jitter"
+    if network is None:
+        return failed(name, "not measured: RTDE and the dashboard must answer", FIX_PORTS)
+    count = len(network.lateness)
+    if not count:
+        return failed(name, "no state arrived", "The controller's clock stands still: restart it, or unpause URSim.")
+    late = float(np.percentile(network.lateness, 99.0))
+    seen = (
+        f"{count} states, late by {late * 1e3:.2f} ms (p99), {network.lateness.max() * 1e3:.2f} ms (max); "
+        f"{network.missed} missed"
+    )
+    if late <= network.period and not network.missed:
+        return passed(name, seen)
+    return warned(
+        name,
+        seen,
+        f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk: use a cable, and close other "
+        f"programs on both computers.",
+    )

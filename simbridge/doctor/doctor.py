@@ -1,26 +1,26 @@
-"""The command: what is looked at for which backend, and what the exit status says."""
+"""The command `simbridge doctor`: which checks a backend needs, the exit status, and the cell file it can start."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from simbridge.doctor import arm, computer, controller, installation, network, show
-from simbridge.doctor.finding import Finding
-from simbridge.doctor.start_cell import start_cell
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.backends.controller import ControllerBackend
+from simbridge.backends.registry import SIMULATION, backend_class
+from simbridge.doctor import arm, computer, controller, findings
+from simbridge.doctor.findings import Finding
+from simbridge.errors import InvalidParameter, OutputError
 from simbridge.ik.kernels.cache import cache_directory
-from simbridge.robot.calibration import read_calibration
+from simbridge.resources import robot_files
+from simbridge.robot.calibration import read_calibration, write_calibration
 from simbridge.robot.cell import Cell
-from simbridge.robot.cell_file import load_cell
+from simbridge.robot.cell_file import load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
-from simbridge.ur.controller import registers_taken, survey
+from simbridge.ur.controller import registers_taken
+from simbridge.ur.controller import survey as survey_controller
 from simbridge.ur.errors import ControllerError
-from simbridge.ur.facts import PORTS, Survey
+from simbridge.ur.facts import PORTS, ControllerFacts, Survey
 from simbridge.ur.primary import is_ursim
-
-BACKENDS = ("pybullet", "ursim", "real")
-_LOOPBACK = "127.0.0.1"
 
 
 def doctor(
@@ -31,92 +31,97 @@ def doctor(
     write_cell: str | None = None,
     json: bool = False,
 ) -> int:
-    """Check, print, and start a cell file if asked to.
+    """Run the checks, print the findings, and start a cell file if requested.
 
     Args:
-        backend: One of BACKENDS. Without it: pybullet when no host is known, else what answers there.
-        host: Of the controller; the cell's by default, 127.0.0.1 for ursim.
-        robot: A name or a file; the cell's, else ur10.
+        backend: A name in `BACKENDS`. By default the simulation if no host is given, else URSim or a real arm,
+            whichever answers.
+        host: The controller's address; the cell's by default, or else that of the backend.
+        robot: A name or a file; the cell's, or else ur10, by default.
         cell: A cell file to compare with.
-        write_cell: The cell file to start from what was read.
-        json: Print JSON, for machines.
+        write_cell: The cell file to start from the controller's facts.
+        json: Print JSON.
 
     Returns:
-        The exit status: 0 when nothing failed, else 2.
+        The exit status: 0 if no check failed, else 2.
 
     Raises:
-        UnknownName, InvalidParameter, InputFileError: An argument cannot be used.
+        UnknownName, InvalidParameter, InputFileError: An argument is invalid.
         OutputError: The cell file cannot be written.
-        ControllerError: The controller did not tell what a cell file needs.
+        ControllerError: A fact for the cell file could not be read.
     """
     known = None if cell is None else load_cell(cell)
-    if backend is not None and backend not in BACKENDS:
-        raise UnknownName("backend", backend, BACKENDS)
     address = host if known is None else known.resolve("host", host)
     name = (robot if known is None else known.resolve("robot", robot)) or "ur10"
-    if backend == "ursim":
-        address = address or _LOOPBACK
-    if backend == "real" and address is None:
-        raise InvalidParameter("host", "not given", "the address of the controller: --host, or host in the cell file")
-    if backend == "pybullet" or address is None:
+    kind = None if backend is None else backend_class(backend)
+    if kind is not None and issubclass(kind, ControllerBackend):
+        address = address or kind.default_host
+        if address is None:
+            needed = "the address of the controller: --host, or host in the cell file"
+            raise InvalidParameter("host", "not given", needed)
+    if backend == SIMULATION or address is None:
         if write_cell is not None:
-            raise InvalidParameter("host", "not given", "that of a controller, whose facts a cell file is started from")
-        title, findings = "simbridge for simulation with PyBullet", check_installation(name)
+            needed = "the address of a controller, from whose facts the cell file is started"
+            raise InvalidParameter("host", "not given", needed)
+        title, found = "simbridge for simulation with PyBullet", check_installation(name)
     else:
-        read = survey(address)
-        ursim = backend == "ursim" or (backend is None and read.arm is not None and is_ursim(read.arm.checksum))
+        survey = survey_controller(address)
+        if kind is None:
+            ursim = survey.arm is not None and is_ursim(survey.arm.checksum)
+        else:
+            ursim = issubclass(kind, ControllerBackend) and kind.ursim
         title = f"The controller at {address} for --backend {'ursim' if ursim else 'real'}"
-        findings = check_controller(read, load_robot(name), known, ursim=ursim)
-    print(show.as_json(title, findings)) if json else show.show(title, findings)
+        found = check_controller(survey, load_robot(name), known, ursim=ursim)
+    print(findings.as_json(title, found)) if json else findings.show(title, found)
     if write_cell is not None:
-        written = start_cell(Path(write_cell), read.complete())
+        written = start_cell(Path(write_cell), survey.complete())
         if not json:
-            print(f"Written: {', '.join(map(str, written))}. Read it, and fill in what a controller cannot know.")
-    return 2 if any(finding.status == "fail" for finding in findings) else 0
+            print(f"Written: {', '.join(map(str, written))}. Read it, and add what cannot be read from a controller.")
+    return 2 if any(finding.status == "fail" for finding in found) else 0
 
 
 def check_installation(robot: str) -> list[Finding]:
-    """What a run in simulation needs."""
+    """The checks for a run in simulation."""
     return [
-        installation.check_python(),
-        installation.check_packages(installation.installed()),
-        installation.check_kernel_cache(cache_directory()),
-        installation.check_simulation(robot),
+        computer.check_python(),
+        computer.check_packages(computer.installed()),
+        computer.check_kernel_cache(cache_directory()),
+        computer.check_simulation(robot),
     ]
 
 
-def check_controller(read: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
-    """What a run on a controller needs, of the controller and of this computer.
+def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
+    """The checks for a run on a controller: of the controller, the connection and this computer.
 
     Args:
-        read: What was read of the controller.
+        survey: The facts read from the controller.
         robot: The arm of the run.
-        cell: To compare with.
+        cell: The cell to compare with.
         ursim: Whether the run would be on URSim.
     """
     known = cell or Cell()
-    measured = _measured(read)
+    measured = _measured(survey)
     here = computer.read_computer()
     return [
-        *(controller.check_port(read, port, robot, ursim=ursim) for port in PORTS),
-        controller.check_software(read),
-        controller.check_kind(read, ursim=ursim),
-        arm.check_model(read, robot),
-        # URSim makes its serial number up.
-        arm.check_serial_number(read, None if ursim else known.serial_number),
-        controller.check_remote_control(read),
-        controller.check_robot_mode(read, ursim=ursim),
-        controller.check_safety_mode(read),
-        controller.check_program(read),
-        controller.check_registers(_taken(read)),
-        controller.check_slider(read),
-        arm.check_tcp(read, known.tcp),
-        arm.check_payload(read, known.payload, known.centre_of_gravity),
+        *(controller.check_port(survey, port, robot, ursim=ursim) for port in PORTS),
+        controller.check_software(survey),
+        controller.check_kind(survey, ursim=ursim),
+        arm.check_model(survey, robot),
+        # URSim's serial number is invented.
+        arm.check_serial_number(survey, None if ursim else known.serial_number),
+        controller.check_remote_control(survey),
+        controller.check_robot_mode(survey, ursim=ursim),
+        controller.check_safety_mode(survey),
+        controller.check_program(survey),
+        controller.check_registers(_taken(survey)),
+        controller.check_slider(survey),
+        arm.check_tcp(survey, known.tcp),
+        arm.check_payload(survey, known.payload, known.centre_of_gravity),
         *([] if cell is None else [arm.check_mounting(cell)]),
-        arm.check_calibration(read, robot),
-        *_calibration_file(read, known.calibration),
-        network.check_round_trip(measured),
-        network.check_jitter(measured),
+        arm.check_calibration(survey, robot),
+        *_calibration_file(survey, known.calibration),
+        controller.check_round_trip(measured),
+        controller.check_jitter(measured),
         computer.check_kernel(here),
         computer.check_priority(here),
         computer.check_governor(here),
@@ -124,25 +129,66 @@ def check_controller(read: Survey, robot: Robot, cell: Cell | None, *, ursim: bo
     ]
 
 
-def _taken(read: Survey) -> tuple[str, ...] | None:
-    if read.state is None:
+def _taken(survey: Survey) -> tuple[str, ...] | None:
+    if survey.state is None:
         return None
     try:
-        return registers_taken(read.host)
+        return registers_taken(survey.host)
     except ControllerError:
         return None
 
 
-def _measured(read: Survey) -> network.NetworkFacts | None:
-    if read.state is None or read.dashboard is None:
+def _measured(survey: Survey) -> controller.NetworkFacts | None:
+    if survey.state is None or survey.dashboard is None:
         return None
     try:
-        return network.measure_network(read.host)
+        return controller.measure_network(survey.host)
     except ControllerError:
         return None
 
 
-def _calibration_file(read: Survey, path: Path | None) -> list[Finding]:
+def _calibration_file(survey: Survey, path: Path | None) -> list[Finding]:
     if path is None:
         return []
-    return [arm.check_calibration_file(read, path, read_calibration(path)[1])]
+    return [arm.check_calibration_file(survey, path, read_calibration(path)[1])]
+
+
+def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
+    """Write a cell file from the controller's facts and, for a real arm, a calibration file next to it.
+
+    Mounting and obstacles cannot be read from a controller: those fields are left out.
+
+    Args:
+        path: The cell file; the calibration file is named after it: lab.toml and lab.calibration.toml.
+        facts: The controller's facts.
+
+    Returns:
+        The files written.
+
+    Raises:
+        OutputError: One of them exists already, or cannot be written.
+    """
+    calibration = None if facts.ursim else path.with_suffix(".calibration.toml")
+    if calibration is not None and calibration.exists():
+        raise OutputError(calibration, "it exists already and is not overwritten; choose another name")
+    model = (facts.model or "").lower().replace(" ", "")
+    state = facts.state
+    cell = Cell(
+        host=facts.host,
+        robot=model if model in robot_files() else None,
+        serial_number=facts.serial_number,
+        tcp=_six(facts.arm.tcp_offset.tolist()),
+        payload=state.payload,
+        payload_cog=state.payload_cog,
+        calibration=calibration,
+    )
+    write_cell(path, cell)
+    if calibration is None:
+        return [path]
+    write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
+    return [path, calibration]
+
+
+def _six(values: list[float]) -> tuple[float, float, float, float, float, float]:
+    x, y, z, rx, ry, rz = values
+    return x, y, z, rx, ry, rz

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from dataclasses import asdict
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -14,10 +14,8 @@ from simbridge.backends.backend import Backend
 from simbridge.robot.cell_file import cell_values
 from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
+from simbridge.running.preparation import Prepared
 from simbridge.ur.facts import ControllerFacts
-
-if TYPE_CHECKING:
-    from simbridge.running.runner import Prepared
 
 _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap")
 

@@ -19,7 +19,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.runner import prepare
+from simbridge.running.preparation import prepare
 from tests.backends.fault_trial import line
 
 SETUPS = {"5.12": ("ur10e", "127.0.0.46"), "3.15": ("ur10", "127.0.0.47")}

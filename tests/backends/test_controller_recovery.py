@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from simbridge.planning.options import Options
-from simbridge.running.runner import open_backend, prepare
+from simbridge.running.preparation import prepare
+from simbridge.running.runner import open_backend
 from simbridge.ur.errors import ConnectionLost, EmergencyStop, ProtectiveStop, SafeguardStop
 from tests.backends.fault_trial import Bench, line, never_moved
 
@@ -34,7 +35,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
     controller = bench.ready()
     ready = prepare(line(tmp_path), robot="ur10", options=Options(host=HOST), backend="ursim")
     plan = ready.plan.setpoints
-    with open_backend("ursim", ready.robot, ready.options) as arm:
+    with open_backend(ready) as arm:
         arm.move_to(plan[0])
         with pytest.raises(kind):
             for state in arm.stream(plan):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from simbridge.backends import servo_client
-from simbridge.backends.controller import PROFILES, RtdeBackend
+from simbridge.backends.controller import RealBackend, UrsimBackend
 from simbridge.cli import command_line
 from simbridge.errors import SimbridgeError
 from simbridge.recording.run_directory import RunDirectory
@@ -154,7 +154,7 @@ def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_co
 ):
     monkeypatch.setattr(servo_client, "CONNECT_TIMEOUT", 3.0)
     begin = tick(ursim)
-    with RtdeBackend(ROBOT, URSIM, PROFILES["ursim"]) as arm:
+    with UrsimBackend(ROBOT, URSIM) as arm:
         ursim.do("mute", port=port)
         with pytest.raises(ConnectionLost) as caught:
             arm.move_to(HOME + 0.05)
@@ -243,7 +243,7 @@ def stopped_by(controller, arm, command):
 
 def test_after_a_stop_a_real_arm_moves_again_only_when_a_person_says_so(real):
     person = Person(True, False, True)
-    with RtdeBackend(ROBOT, REAL, PROFILES["real"], ask=person) as arm:
+    with RealBackend(ROBOT, REAL, ask=person) as arm:
         with pytest.raises(ProgramStopped):
             stopped_by(real, arm, "stop_program")
         with pytest.raises(NotConfirmed):
@@ -257,7 +257,7 @@ def test_after_a_stop_a_real_arm_moves_again_only_when_a_person_says_so(real):
 
 
 def test_a_real_arm_is_never_unlocked_from_here(real):
-    with RtdeBackend(ROBOT, REAL, PROFILES["real"], ask=Person(True)) as arm:
+    with RealBackend(ROBOT, REAL, ask=Person(True)) as arm:
         with pytest.raises(ProtectiveStop):
             stopped_by(real, arm, "protective_stop")
         with pytest.raises(ProtectiveStop):
@@ -272,7 +272,7 @@ def test_a_program_that_was_begun_while_a_person_thought_about_it_is_left_alone(
         return True
 
     begin = tick(real)
-    with RtdeBackend(ROBOT, REAL, PROFILES["real"], ask=person) as arm, pytest.raises(ProgramRunning):
+    with RealBackend(ROBOT, REAL, ask=person) as arm, pytest.raises(ProgramRunning):
         arm.move_to(HOME + 0.01)
     assert real.state()["runtime_state"] == "PLAYING"
     assert never_moved(real, begin)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from simbridge.backends.backend import ArmState
-from simbridge.backends.loop_timing import LoopTiming
+from simbridge.backends.servo_client import LoopTiming
 
 NONE = np.zeros(6)
 STATE = ArmState(0, 0.0, 0.0, 0.0, NONE, NONE, NONE, NONE, NONE)
@@ -62,9 +62,9 @@ def test_a_sample_that_was_missed_makes_no_period():
 
 def test_what_the_loop_counted_is_taken_from_its_report_and_nothing_else_is():
     timing = timed([0.0, 0.008], [0.006, 0.014])
-    timing.hear({"event": "ready", "q": [0.0]})
+    timing.add_counts({"event": "ready", "q": [0.0]})
     assert timing.summary()["missed_states"] == 0
-    timing.hear({"event": "done", "missed_deadlines": 3, "missed_states": 2})
+    timing.add_counts({"event": "done", "missed_deadlines": 3, "missed_states": 2})
     found = timing.summary()
     assert (found["missed_deadlines"], found["missed_states"]) == (3, 2)
     assert set(found) == {

@@ -10,9 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.fake_link import FakeLink, VirtualClock
-from simbridge.backends.motions import Live, Replay
-from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
+from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, Live, Replay, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
@@ -26,6 +24,7 @@ from simbridge.ur.errors import (
     SpeedScaled,
     StaleState,
 )
+from tests.backends.fake_link import FakeLink, VirtualClock
 
 UR10 = load_robot("ur10")
 HOME = UR10.home

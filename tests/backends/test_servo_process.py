@@ -50,10 +50,10 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_come_before_the_loop
 
 def test_without_its_watchdog_nothing_is_streamed():
     link = RtdeLink.__new__(RtdeLink)
-    link._orders = SimpleNamespace(host=HOST)
+    link._config = SimpleNamespace(host=HOST)
     link._control = SimpleNamespace(setWatchdog=lambda frequency: False)
     with pytest.raises(ConnectionLost, match="watchdog") as raised:
-        link.watch()
+        link.start_watchdog()
     assert raised.value.host == HOST
 
 

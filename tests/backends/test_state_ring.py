@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.state_ring import ROWS, StateRing
+from simbridge.backends.servo_channel import ROWS, StateRing
 from simbridge.errors import GuardViolation
 
 N = 6

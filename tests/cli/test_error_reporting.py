@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.backends.servo_client import _rebuilt
+from simbridge.backends.servo_client import reconstruct_error
 from simbridge.cli import commands, error_reporting
 from simbridge.errors import InternalError
 
@@ -66,7 +66,7 @@ def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch,
 
 def test_a_mistake_in_the_servo_process_is_told_with_its_own_traceback(capsys, tmp_path):
     trace = "Traceback (most recent call last):\n  somewhere\nIndexError: 7\n"
-    error = _rebuilt({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
+    error = reconstruct_error({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
     assert type(error) is InternalError
     error.run_directory = tmp_path
     assert error_reporting.report_error(error) == 1

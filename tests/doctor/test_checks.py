@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.doctor import arm, computer, controller, installation, network
+from simbridge.doctor import arm, computer, controller
 from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
@@ -58,9 +58,9 @@ def armed(**changes):
 def verdict(finding, status, *words):
     """It has this status, these words are in it, and it says how to mend what is not well."""
     assert finding.status == status
-    text = f"{finding.seen} {finding.mend}"
+    text = f"{finding.seen} {finding.fix}"
     assert all(word in text for word in words), text
-    assert bool(finding.mend) is (status != "pass")
+    assert bool(finding.fix) is (status != "pass")
 
 
 @pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
@@ -193,7 +193,7 @@ def test_nominal_kinematics_are_off_by_nothing():
 def test_a_calibration_is_told_joint_by_joint_and_at_the_tool():
     table, checksum = read_calibration(CALIBRATION)
     finding = arm.check_calibration(armed(kinematics=table, checksum=checksum), UR10E)
-    verdict(finding, "pass", "this arm's own")
+    verdict(finding, "pass", "calibrated")
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
     # By the table itself, hundreds of metres included, and pinocchio's own forward kinematics.
     apart = flange(UR10E).actInv(flange(with_dh(UR10E, table)))
@@ -220,22 +220,22 @@ def test_a_calibration_file_must_be_the_controllers():
 
 
 def measured(rtde=0.0003, late=0.0002, missed=0):
-    return network.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
+    return controller.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
 
 
 def test_a_slow_or_uneven_network_warns():
-    verdict(network.check_round_trip(measured()), "pass", "0.30 ms")
-    verdict(network.check_round_trip(measured(rtde=0.02)), "warn", "cable")
-    verdict(network.check_jitter(measured()), "pass", "1000 states")
-    verdict(network.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
-    verdict(network.check_jitter(measured(missed=3)), "warn", "3 missed")
-    verdict(network.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
+    verdict(controller.check_round_trip(measured()), "pass", "0.30 ms")
+    verdict(controller.check_round_trip(measured(rtde=0.02)), "warn", "cable")
+    verdict(controller.check_jitter(measured()), "pass", "1000 states")
+    verdict(controller.check_jitter(measured(late=0.005)), "warn", "5.00 ms")
+    verdict(controller.check_jitter(measured(missed=3)), "warn", "3 missed")
+    verdict(controller.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
 
 
 def test_lateness_is_counted_from_the_promptest_state_and_gaps_are_missed_states():
     stamps = np.array([10.0, 10.002, 10.004, 10.010])
     arrivals = np.array([5.001, 5.003, 5.008, 5.011])
-    facts = network.facts_of(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
+    facts = controller.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
     assert facts.lateness == pytest.approx([0.0, 0.0, 0.003, 0.0], abs=1e-12)
     assert facts.missed == 2
 
@@ -268,12 +268,12 @@ def test_the_computer_is_read_from_the_systems_files(tmp_path):
 
 
 def test_an_installation_is_judged_by_what_is_there(tmp_path):
-    verdict(installation.check_python((3, 11)), "pass")
-    verdict(installation.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
-    verdict(installation.check_packages(installation.installed(("numpy",))), "pass", f"numpy {np.__version__}")
-    missing = installation.installed(("numpy", "no-such-package-at-all"))
-    verdict(installation.check_packages(missing), "fail", "pip install no-such-package-at-all")
-    verdict(installation.check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
-    verdict(installation.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
-    verdict(installation.check_kernel_cache(tmp_path / "not" / "yet"), "pass", str(tmp_path / "not" / "yet"))
-    verdict(installation.check_simulation("no_such_robot"), "fail", "no_such_robot")
+    verdict(computer.check_python((3, 11)), "pass")
+    verdict(computer.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
+    verdict(computer.check_packages(computer.installed(("numpy",))), "pass", f"numpy {np.__version__}")
+    missing = computer.installed(("numpy", "no-such-package-at-all"))
+    verdict(computer.check_packages(missing), "fail", "pip install no-such-package-at-all")
+    verdict(computer.check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
+    verdict(computer.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
+    verdict(computer.check_kernel_cache(tmp_path / "not" / "yet"), "pass", str(tmp_path / "not" / "yet"))
+    verdict(computer.check_simulation("no_such_robot"), "fail", "no_such_robot")

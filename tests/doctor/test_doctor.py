@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
-from simbridge.doctor.finding import failed, passed, warned
-from simbridge.doctor.show import show
+from simbridge.doctor.findings import failed, passed, show, warned
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
@@ -37,7 +36,7 @@ def controller():
 @pytest.fixture(autouse=True)
 def short_measurement(monkeypatch):
     """What the network does is no part of these tests; a tenth of a second of it is enough."""
-    monkeypatch.setattr("simbridge.doctor.network.SECONDS", 0.1)
+    monkeypatch.setattr("simbridge.doctor.controller.SECONDS", 0.1)
 
 
 def statuses(answer):
@@ -62,7 +61,7 @@ def test_what_is_wrong_fails_with_status_2_and_says_how_to_mend_it(cli, controll
         controller.do("remote_control", on=True)
     assert answer.status == 2
     told = " ".join(answer.out.split())
-    assert "say --robot ur10e" in told
+    assert "use --robot ur10e" in told
     assert "Settings > System > Remote Control" in told
     assert "3 checks failed" in told  # the calibration is not a UR10's either
 
@@ -180,8 +179,8 @@ FINDINGS = [
     passed("port 29999", "dashboard answers"),
     passed("calibration", "this arm's own; at home the tool is 3.37 mm and 0.101 deg off the nominal", TABLE),
     warned("kernel", "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time", "sudo pro enable realtime-kernel"),
-    failed("payload", "[not known] while port 30004 does not answer", "Mend the ports first."),
-    failed("program", "not known while port 30004 does not answer", "Mend the ports first."),
+    failed("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
+    failed("program", "not known while port 30004 does not answer", "Fix the ports first."),
 ]
 
 
@@ -193,7 +192,7 @@ def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
     assert max(map(len, text.splitlines())) <= width
     words = text.split()
     for finding in FINDINGS:
-        for word in f"{finding.status} {finding.check} {finding.seen} {finding.mend}".split():
+        for word in f"{finding.status} {finding.check} {finding.seen} {finding.fix}".split():
             assert word in words
     assert all(cell in text for row in TABLE for cell in row)
 
@@ -201,5 +200,5 @@ def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
 def test_a_remedy_that_several_checks_share_is_told_once():
     out = io.StringIO()
     show("title", FINDINGS, Console(file=out, width=80))
-    assert out.getvalue().count("Mend the ports first.") == 1
+    assert out.getvalue().count("Fix the ports first.") == 1
     assert "2 checks failed" in out.getvalue()

@@ -14,7 +14,7 @@ from simbridge.errors import ForeignSolverError, InvalidParameter
 from simbridge.ik.solver_import import solver_of_function
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
-from simbridge.running.runner import prepare
+from simbridge.running.preparation import prepare
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")

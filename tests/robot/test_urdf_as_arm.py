@@ -7,7 +7,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.runner import prepare
+from simbridge.running.preparation import prepare
 
 
 @pytest.fixture(scope="module")

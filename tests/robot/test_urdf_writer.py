@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.backends.pybullet import _import_pybullet
+from simbridge.backends.pybullet import import_pybullet
 from simbridge.robot import Joint, Link, Robot, Shape
 
 ARMS = ("ur10", "ur10e")
@@ -41,7 +41,7 @@ def frame_pose(model, q, frame):
 @pytest.fixture
 def bullet(tmp_path):
     """PyBullet without a window, and a function that loads a robot into it."""
-    b = _import_pybullet()
+    b = import_pybullet()
     client = b.connect(b.DIRECT)
 
     def load(robot):

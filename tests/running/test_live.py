@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 import simbridge
-from simbridge.backends import ArmState, Backend, Capabilities
+from simbridge.backends.backend import ArmState, Backend, Capabilities
 from simbridge.errors import GuardViolation, InvalidParameter, UnknownName
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path

@@ -17,8 +17,8 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.running.preparation import prepare
 from simbridge.running.repeating import repeat
-from simbridge.running.runner import prepare
 from simbridge.trajectory import write_tum
 from tests.backends.fault_trial import move
 

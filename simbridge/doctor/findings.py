@@ -1,40 +1,89 @@
-"""The checklist as people read it, and as machines do."""
+"""The findings of `simbridge doctor`, as data, as a checklist in the terminal, and as JSON."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any, Literal
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from simbridge.doctor.finding import Finding
 from simbridge.text import counted
 
+FIX_PORTS = "Fix the ports first, see above."
+Status = Literal["pass", "warn", "fail"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the checklist.
+
+    Attributes:
+        check: What was checked: "remote control".
+        status: "warn" for what works but might not work well, "fail" for what would make a run refuse or fail.
+        seen: What was found.
+        fix: How to fix it; "" if there is nothing to fix.
+        table: Rows of text that belong to the finding, the first of them the heading.
+    """
+
+    check: str
+    status: Status
+    seen: str
+    fix: str = ""
+    table: tuple[tuple[str, ...], ...] = ()
+
+
+def passed(check: str, seen: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
+    """A check that passed."""
+    return Finding(check, "pass", seen, table=table)
+
+
+def warned(check: str, seen: str, fix: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
+    """A check of something that works, but might not work well."""
+    return Finding(check, "warn", seen, fix, table)
+
+
+def failed(check: str, seen: str, fix: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
+    """A check of something that would make a run refuse or fail."""
+    return Finding(check, "fail", seen, fix, table)
+
+
+def unread(check: str, port: int) -> Finding:
+    """A check that is not possible while a port does not answer."""
+    return failed(check, f"not known while port {port} does not answer", FIX_PORTS)
+
+
 _STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
-# Below this many columns a check's words stand under its name instead of beside it.
+# On a terminal with fewer columns, the text of a check is printed below its name instead of to the right of it.
 _NARROW = 60
 
 
 def as_json(title: str, findings: Sequence[Finding]) -> str:
     """What `simbridge doctor --json` prints."""
     failures = sum(f.status == "fail" for f in findings)
-    facts = {"checked": title, "passed": failures == 0, "findings": [asdict(finding) for finding in findings]}
+    facts = {"checked": title, "passed": failures == 0, "findings": [_as_dict(f) for f in findings]}
     return json.dumps(facts, indent=2)
 
 
+def _as_dict(finding: Finding) -> dict[str, Any]:
+    """The keys of `simbridge doctor --json`, which keep their first names: "mend" is the fix."""
+    facts = asdict(finding)
+    return {"mend" if name == "fix" else name: value for name, value in facts.items()}
+
+
 def show(title: str, findings: Sequence[Finding], console: Console | None = None) -> None:
-    """A line a check; under what failed or warned, how to mend it."""
+    """Print one line per check; below a failure or a warning, its fix."""
     console = console or Console(highlight=False)
     console.print(f"[bold]{escape(title)}[/bold]\n")
     (_show_narrow if console.width < _NARROW else _show_wide)(console, findings)
     counts = {status: sum(f.status == status for f in findings) for status in _STYLES}
     if counts["fail"]:
-        console.print(f"\n[bold red]{counted(counts['fail'], 'check')} failed.[/bold red] A run would not get far.")
+        console.print(f"\n[bold red]{counted(counts['fail'], 'check')} failed.[/bold red] A run would not succeed.")
     else:
         warnings = f", with {counted(counts['warn'], 'warning')}" if counts["warn"] else ""
         console.print(f"\n[green]Nothing failed{warnings}.[/green]")
@@ -62,9 +111,9 @@ def _show_narrow(console: Console, findings: Sequence[Finding]) -> None:
 
 
 def _below(finding: Finding, following: Finding | None) -> Iterator[RenderableType]:
-    """What stands under a check: how to mend it, once where several in a row have the same remedy; its table."""
-    if finding.mend and (following is None or following.mend != finding.mend):
-        yield f"[italic]-> {escape(finding.mend)}[/italic]"
+    """The lines below a check: its fix, printed once if consecutive checks share it, and its table."""
+    if finding.fix and (following is None or following.fix != finding.fix):
+        yield f"[italic]-> {escape(finding.fix)}[/italic]"
     if finding.table:
         yield _table(finding)
 
