@@ -21,8 +21,8 @@ from simbridge.robot.kinematics import task_jacobians, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import away, significant
+from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.orientation import TOOL_DOWN
-from simbridge.trajectory.paper import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
 
 RATE = 100.0

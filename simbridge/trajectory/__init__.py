@@ -1,17 +1,13 @@
-"""Sampled Cartesian trajectories: the type; paths, laws and orientations to make them of; sampling; and files."""
+"""Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
 
 from simbridge.deprecated import renamed
 from simbridge.trajectory import paths
-from simbridge.trajectory.bags import read_bag, write_bag
 from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
-from simbridge.trajectory.iso_cube import IsoCube, largest_cube
+from simbridge.trajectory.fitted import elbow_line, largest_cube, paper_size, shoulder_line, wrist_line
 from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation, LookAt, Orientation, PathTangent
-from simbridge.trajectory.paper import paper_size
 from simbridge.trajectory.paths import Path
-from simbridge.trajectory.pick_and_place import pick_and_place
 from simbridge.trajectory.sampling import Sampling
-from simbridge.trajectory.shapes import corners, square, step
-from simbridge.trajectory.singular import elbow_line, shoulder_line, wrist_line
+from simbridge.trajectory.shapes import IsoCube, corners, pick_and_place, square, step
 from simbridge.trajectory.text import write_csv, write_tum
 from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
 from simbridge.trajectory.trace import concatenate, dwell, move, trace
@@ -58,4 +54,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name in ("read_bag", "write_bag"):
+        from simbridge.trajectory import bags  # start-up time: rosbags takes 0.1 s to import
+
+        return getattr(bags, name)
     return renamed(__name__, name)

@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rosbags import rosbag1, rosbag2
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
 from simbridge.robot.pose import Array
@@ -26,30 +29,29 @@ _TFS = (TF, "tf/msg/tfMessage")
 _READABLE = (POSE, TRANSFORM, *_TFS)
 _BEGINNINGS = {".bag": b"#ROSBAG V", ".mcap": b"\x89MCAP", ".db3": b"SQLite format 3"}
 # Two stamps and a pose, 72 bytes each: some 720 MB, and hours at any rate a robot takes.
-_MOST = 10_000_000
+_MAX_POSES = 10_000_000
 
 
 def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
     """Read PoseStamped, TransformStamped or tf messages.
 
-    Stamps are the messages' own; where they are all zero, the times of recording. They are kept as a bag has them, in
-    whole nanoseconds: the trajectory's `epoch_ns` is the first, and its times are the s since, each the double next to
-    the nanoseconds that it stands for (seconds since 1970 in doubles would be rounded to 0.24 us). Messages out of
-    order are sorted, and repetitions left out, with a warning that counts them. Poses are as the messages give them;
-    transforms of tf are not chained, so parent and child must be the two frames of one transform.
+    Stamps are the messages' own; if they are all zero, the times of recording. They are kept in whole nanoseconds: the
+    trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest to its nanoseconds
+    (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions
+    dropped, with a warning that counts them. Poses are taken as they are; transforms of tf are not chained, so parent
+    and child must be the two frames of one transform.
 
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
-        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one of the frames that a tf topic carries. It may be
-            left out when there is only one to choose.
+        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one of the frames of a tf topic. None: the only one.
 
     Returns:
         The trajectory, and the frame (`frame_id`) of its poses; "" if the messages leave it empty.
 
     Raises:
-        InputFileError: The bag cannot be read, the topic does not exist or is not the only one (the candidates are
-            named), or a message cannot be used: a value that is not finite, another frame than before, two poses for
-            one instant. The message is named by its number on the topic, counted from 1.
+        InputFileError: The bag cannot be read, the topic is missing or ambiguous (the candidates are named), or a
+            message cannot be used: a value that is not finite, another frame than before, two poses for one instant.
+            The message is named by its number on the topic, counted from 1.
     """
     file = Path(path)
     with _opened(file) as reader:
@@ -58,7 +60,7 @@ def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, st
 
 
 def pose_topics(path: str | Path) -> list[str]:
-    """What `topic` may be for this bag, most messages first.
+    """The possible values of `topic` for this bag, most messages first.
 
     Raises:
         InputFileError: The bag cannot be read.
@@ -69,10 +71,7 @@ def pose_topics(path: str | Path) -> list[str]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The bag, open; whatever a reader makes of a broken one becomes an InputFileError."""
-    from rosbags.highlevel import AnyReader
-    from rosbags.typesys import Stores, get_typestore
-
+    """The open bag; any error of the reader becomes an InputFileError."""
     if not path.exists():
         raise InputFileError(path, "there is no such file")
     if path.is_dir() and not (path / "metadata.yaml").exists():
@@ -102,16 +101,16 @@ def _check_beginning(path: Path) -> None:
         raise InputFileError(path, "it is empty")
     if not first.startswith(_BEGINNINGS[path.suffix.lower()]):
         what = {".bag": "a bag of ROS 1", ".mcap": "an MCAP file", ".db3": "an SQLite file"}[path.suffix.lower()]
-        raise InputFileError(path, f"it does not begin like {what}; is it another kind of file, or cut at its start?")
+        raise InputFileError(path, f"it does not begin like {what}: another kind of file, or its start is missing")
 
 
 class _Found:
-    """Poses as they come: stamps and times of recording in ns, and the one frame of them all.
+    """Poses in the order of their messages: stamps and times of recording in ns, and their common frame.
 
     Args:
         path: The bag, for messages.
         name: The topic.
-        advice: What to do where the frame changes.
+        advice: For the error when the frame changes.
     """
 
     def __init__(self, path: Path, name: str, advice: str = "") -> None:
@@ -123,7 +122,7 @@ class _Found:
         return len(self._stamps)
 
     def add(self, number: int, recorded: int, header: Any, translation: Any, rotation: Any) -> None:
-        """One more, of the message of this number."""
+        """Add the pose of the message with this number."""
         said = _bare(header.frame_id)
         if self._frame is None:
             self._frame = said
@@ -135,8 +134,8 @@ class _Found:
         self._values.extend(
             (translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w)
         )
-        if len(self) > _MOST:
-            raise InputFileError(self._path, f"{self._name} holds more than {_MOST:,} poses; cut the bag into parts")
+        if len(self) > _MAX_POSES:
+            raise InputFileError(self._path, f"{self._name} has more than {_MAX_POSES:,} poses; split the bag")
 
     @property
     def frame(self) -> str:
@@ -156,13 +155,13 @@ class _Found:
 
 
 def _candidates(path: Path, reader: Any) -> tuple[list[str], _Found | None]:
-    """What `topic` may be, most messages first; and the transforms of tf, where they are all of two frames."""
+    """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
     for connection in reader.connections:
         if connection.msgtype in (POSE, TRANSFORM):
             messages[connection.topic] = messages.get(connection.topic, 0) + connection.msgcount
     found = None
-    # All of them: a frame may appear at any time. What is decoded is kept, as long as there is nothing to choose.
+    # All messages: a frame may appear at any time. Decoded poses are kept as long as there is only one pair of frames.
     for topic, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.msgtype in _TFS]):
         for transform in message.transforms:
             header = transform.header
@@ -177,7 +176,7 @@ def _candidates(path: Path, reader: Any) -> tuple[list[str], _Found | None]:
 
 
 def _only(path: Path, reader: Any) -> tuple[str, _Found]:
-    """The one topic of poses that there is, and its poses."""
+    """The only topic of poses, and its poses."""
     candidates, found = _candidates(path, reader)
     if len(candidates) != 1:
         held = f"it holds {len(candidates)} topics of poses" if candidates else "it holds no poses"
@@ -187,7 +186,7 @@ def _only(path: Path, reader: Any) -> tuple[str, _Found]:
 
 
 def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Found]:
-    """The topic, of tf without the frames "parent>child" or "child" within it, and the poses that are meant."""
+    """The name of the given topic, for tf without the frames, and its poses."""
     types = {c.topic: c.msgtype for c in reader.connections}
     name, _, child = topic.partition(":")
     if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _TFS)):
@@ -208,7 +207,7 @@ def _unclear(path: Path, reader: Any, reason: str, candidates: list[str] | None 
 
 def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[str, int, int, Any]]:
     """Topic, number on it, time of recording in ns, and message."""
-    # Of no connections the reader gives the messages of all.
+    # Without connections the reader would give the messages of all.
     if not connections:
         return
     numbers: dict[str, int] = {}
@@ -223,20 +222,20 @@ def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[
 
 
 def _collected(path: Path, reader: Any, name: str, child: str) -> _Found:
-    """The poses of a topic, of tf those of one child."""
+    """The poses of a topic; of tf those of one child frame."""
     found = _Found(path, name, f"; choose one with --topic {name}:parent>child" if child else "")
     for _, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.topic == name]):
         for header, translation, rotation in _poses(message, child):
             found.add(number, when, header, translation, rotation)
     if not len(found):
         if child:
-            raise _unclear(path, reader, f"{name} never gives the frame '{child}'")
+            raise _unclear(path, reader, f"{name} has no transform to the frame '{child}'")
         raise InputFileError(path, f"{name} holds no messages", field="topic")
     return found
 
 
 def _poses(message: Any, child: str) -> Iterator[tuple[Any, Any, Any]]:
-    """Header, position and rotation of each pose that is meant in a message."""
+    """Header, position and rotation of each selected pose of a message."""
     if hasattr(message, "pose"):
         yield message.header, message.pose.position, message.pose.orientation
         return
@@ -267,13 +266,13 @@ def _trajectory(path: Path, name: str, found: _Found) -> Trajectory:
     if len(differ):
         first, second = sorted((int(order[differ[0] - 1]) + 1, int(order[differ[0]]) + 1))
         reason = (
-            f"{name}, messages {first} and {second} give two poses for one instant, {float(times[differ[0]]) / 1e9!r} s"
+            f"{name}, messages {first} and {second} have two poses for one instant, {float(times[differ[0]]) / 1e9!r} s"
         )
         raise InputFileError(path, reason, field="stamp")
     if late or len(again):
-        told = [f"sorted by their stamps, for {counted(late, 'message')} came after later ones"] if late else []
-        told += [f"{counted(len(again), 'repetition')} left out"] if len(again) else []
-        warnings.warn(f"{path}, {name}: {'; '.join(told)}.", stacklevel=4)
+        notes = [f"sorted by their stamps, as {counted(late, 'message')} came after later ones"] if late else []
+        notes += [f"{counted(len(again), 'repetition')} dropped"] if len(again) else []
+        warnings.warn(f"{path}, {name}: {'; '.join(notes)}.", stacklevel=4)
         kept = np.ones(len(times), dtype=bool)
         kept[again] = False
         times, poses, order = times[kept], poses[kept], order[kept]
@@ -287,19 +286,19 @@ def _trajectory(path: Path, name: str, found: _Found) -> Trajectory:
 def write_bag(
     path: str | Path, trajectory: Trajectory, *, topic: str = "/target_pose", frame_id: str = "base_link"
 ) -> None:
-    """Write PoseStamped messages; the kind of bag follows from the name.
+    """Write PoseStamped messages; the format follows from the name.
 
-    Stamps become whole nanoseconds since the trajectory's `epoch_ns`, as ROS has them; poses keep every digit.
+    Stamps become whole nanoseconds since the trajectory's `epoch_ns`; poses are exact.
 
     Args:
         path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the directory of a
             ROS 2 bag (sqlite3). It must not exist.
         trajectory: What to write.
-        topic: Under this name.
+        topic: Its name.
         frame_id: The frame of the poses.
 
     Raises:
-        InvalidTrajectory: A stamp is negative, which ROS does not know.
+        InvalidTrajectory: A stamp is negative, which ROS does not have.
         OutputError: It exists, cannot be written, or has another suffix.
     """
     file = Path(path)
@@ -312,7 +311,7 @@ def write_bag(
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
     try:
         if file.suffix == ".mcap":
-            # The writer makes a directory; the one file in it is what is asked for.
+            # The writer makes a directory with the file in it.
             with tempfile.TemporaryDirectory(dir=file.parent) as folder:
                 _write(Path(folder) / file.stem, trajectory, stamps, topic, frame_id, mcap=True)
                 shutil.move(Path(folder) / file.stem / file.name, file)
@@ -325,9 +324,6 @@ def write_bag(
 def _write(
     path: Path, trajectory: Trajectory, stamps: NDArray[np.int64], topic: str, frame_id: str, *, mcap: bool
 ) -> None:
-    from rosbags import rosbag1, rosbag2
-    from rosbags.typesys import Stores, get_typestore
-
     ros1 = path.suffix == ".bag"
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     made = store.types

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -22,16 +23,16 @@ BAGS = (".bag", ".db3", ".mcap")
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a file is read and where its poses belong.
+    """How a file is read and how its poses are placed.
 
     Attributes:
-        frame: Where its poses are given: in base_link, or in the pendant's "base", half a turn about z from it.
+        frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from it.
         transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by default.
-        anchor: "start" moves the whole motion so that its first pose is a given one, the arm's at home.
+        anchor: "start" moves the whole motion so that its first pose is a given one, such as the arm's home.
         topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic.
 
     Raises:
-        UnknownName, InvalidParameter: One of them makes no sense, or they contradict each other.
+        UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
     """
 
     frame: Frame = "base_link"
@@ -51,19 +52,19 @@ class ReadOptions:
                 raise InvalidParameter("transform", list(self.transform), needed)
             if self.frame == "base" or self.anchor is not None:
                 other = "--frame base" if self.frame == "base" else "--anchor"
-                needed = f"left out with {other}, which says already where the poses belong"
+                needed = f"left out with {other}, which also places the poses"
                 raise InvalidParameter("transform", list(self.transform), needed)
 
     @property
     def plain(self) -> bool:
-        """Whether nothing is asked for that only a file can have."""
+        """Whether no option is set that applies to files only."""
         return not self.transform and self.anchor is None and self.topic is None
 
     def placed(self, recorded: Trajectory, start: ArrayLike) -> Trajectory:
         """The motion in base_link.
 
         Args:
-            recorded: As the file gives it.
+            recorded: As in the file.
             start: The pose (7,) to which `anchor="start"` moves the first one.
         """
         if self.anchor == "start":
@@ -76,40 +77,54 @@ class ReadOptions:
 def is_bag(path: str | Path) -> bool:
     """Whether a path names a ROS bag, by its suffix or as a directory."""
     file = Path(path)
-    return file.exists() and (file.suffix.lower() in BAGS or file.is_dir())
+    return file.suffix.lower() in BAGS or file.is_dir()
+
+
+def _read_bag(path: Path, topic: str | None) -> tuple[Trajectory, str]:
+    from simbridge.trajectory.bags import read_bag  # start-up time: rosbags takes 0.1 s to import
+
+    return read_bag(path, topic)
+
+
+def _read_text(path: Path, topic: str | None) -> tuple[Trajectory, str]:
+    if topic is not None:
+        raise InputFileError(path, f"a text file has no topic '{topic}'; omit --topic")
+    return read_text(path), ""
+
+
+FORMATS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], tuple[Trajectory, str]]], ...] = (
+    (is_bag, _read_bag),
+    (lambda path: True, _read_text),
+)
+"""Every format: whether a file has it, and its reader, as `read_recording`. The first format that fits is used."""
 
 
 def read_recording(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
-    """Read a file of any kind, its poses as they stand there.
+    """Read a file of any format, with its poses in the file's own frame.
 
     Returns:
-        The trajectory, and the frame in which the file says that its poses are; "" where it does not say.
+        The trajectory, and the name of its frame; "" if the file has none.
 
     Raises:
         InputFileError: As `read_trajectory`.
     """
     file = Path(path)
-    if file.suffix.lower() in BAGS or file.is_dir():
-        from simbridge.trajectory.bags import read_bag
-
-        return read_bag(file, topic)
-    if topic is not None:
-        raise InputFileError(path, f"a text file has no topic '{topic}'; leave --topic out")
-    return read_text(path), ""
+    read = next(read for has_format, read in FORMATS if has_format(file))
+    return read(file, topic)
 
 
 def read_trajectory(path: str | Path, frame: Frame = "base_link", topic: str | None = None) -> Trajectory:
     """Read a file of poses: TUM, CSV, or a ROS bag.
 
-    In a text file a line is one sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or
-    rotation vectors in rad, separated by commas, semicolons or blanks. `#` begins a comment, empty lines do not count.
-    A header line with the names of the columns may come first: then they may be in another order and among others, and
-    may name units (`x [mm]`, `t_ns`, `rx (deg)`). A comment that consists of exactly those names counts as a header as
-    well. ROS 1 bags, ROS 2 bags (a directory, .db3 or .mcap) are described at `simbridge.trajectory.bags.read_bag`.
+    In a text file each line is a sample: `t x y z qx qy qz qw` or `t x y z rx ry rz`, in s, m and unit quaternions or
+    rotation vectors in rad, separated by commas, semicolons or spaces. `#` begins a comment; empty lines are skipped. A
+    header line may name the columns: then their order is free, others may be among them, and they may name units
+    (`x [mm]`, `t_ns`, `rx (deg)`). A comment that consists of exactly those names is a header, too. For bags of ROS 1
+    and ROS 2 (a directory, .db3 or .mcap) see `simbridge.trajectory.bags.read_bag`.
 
     Args:
         path: The file (text in UTF-8), or the directory of a ROS 2 bag.
-        frame: Where its poses are given: in base_link, or in the pendant's "base", half a turn about z from it.
+        frame: The frame of its poses: base_link, or the pendant's "base", half a turn about z from it.
         topic: Which topic of a bag, when there are several.
 
     Returns:
@@ -125,19 +140,18 @@ def read_trajectory(path: str | Path, frame: Frame = "base_link", topic: str | N
     return trajectory.from_pendant_base() if frame == "base" else trajectory
 
 
-def check_frame(path: str | Path, said: str, reading: ReadOptions) -> None:
-    """Refuse poses that the file says are in a frame which nothing relates to base_link.
+def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:
+    """Refuse poses in a frame whose placement relative to base_link is unknown.
 
     Raises:
         InputFileError: Names the frame, and what to do.
     """
-    if reading.transform or reading.anchor is not None or said.lstrip("/") in ("", reading.frame):
+    if reading.transform or reading.anchor is not None or frame.lstrip("/") in ("", reading.frame):
         return
-    known = "--frame base, if that is the pendant's; else " if said.lstrip("/") == "base" else ""
+    known = "--frame base, if that is the pendant's; else " if frame.lstrip("/") == "base" else ""
     raise InputFileError(
         path,
-        f"its poses are in the frame '{said}', not in {reading.frame}. Say where that is with {known}--transform x y z "
-        "qx qy qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move the motion to the arm with --anchor "
-        "start.",
+        f"its poses are in the frame '{frame}', not in {reading.frame}. Place it with {known}--transform x y z qx qy "
+        "qz qw (0 0 0 0 0 0 1 if it is base_link by another name), or move the motion to the arm with --anchor start.",
         field="frame_id",
     )

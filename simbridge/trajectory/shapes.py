@@ -1,8 +1,10 @@
-"""The trajectories of the paper's experiments: the square, its corners alone, and the step."""
+"""Ready-made trajectories: the paper's square, corners and step, pick and place, and the test cube after ISO 9283."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +15,10 @@ from simbridge.robot.pose import Array
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
 from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation
-from simbridge.trajectory.timing import ConstantSpeed
-from simbridge.trajectory.trace import trace
+from simbridge.trajectory.paths import Path
+from simbridge.trajectory.timing import ConstantSpeed, MotionLaw
+from simbridge.trajectory.trace import concatenate, move, trace
+from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 
 # In front of a UR10, at a comfortable height: the square of the paper's experiments C and D.
@@ -22,6 +26,24 @@ CENTRE = (0.75, 0.164, 0.30)
 
 # Corners in units of half a side, in the order in which they are visited.
 CORNERS = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
+
+# The test cube's corners in units of half an edge: C1 to C4 are the upper face, C5 to C8 lie below them.
+_CUBE_CORNERS = np.array(
+    [
+        [1.0, -1.0, 1.0],
+        [1.0, 1.0, 1.0],
+        [-1.0, 1.0, 1.0],
+        [-1.0, -1.0, 1.0],
+        [1.0, -1.0, -1.0],
+        [1.0, 1.0, -1.0],
+        [-1.0, 1.0, -1.0],
+        [-1.0, -1.0, -1.0],
+    ]
+)
+# The plane C1-C2-C7-C8 rises away from the base, from the lower near edge to the upper far one.
+_CUBE_PLANE = [0, 1, 6, 7]
+# P2 to P5 lie this share of a diagonal in from its ends.
+_CUBE_INSET = 0.1
 
 
 def square(
@@ -128,6 +150,118 @@ def step(
     turned = pose.multiply(pose.quaternions(vector("rotation vector", rotation_vector, 3)), start[3:])
     end = np.concatenate([start[:3] + vector("offset", offset, 3), turned])
     return Trajectory(np.array([0.0, at, duration]), np.stack([start, end, end]), source="step")
+
+
+def pick_and_place(
+    pick: ArrayLike, place: ArrayLike, lift: float, law: MotionLaw, dwell: float = 0.5, rate: float = 100.0
+) -> Trajectory:
+    """One cycle from above the pick pose, to both poses, and back.
+
+    Args:
+        pick, place: Poses (7,) where the gripper closes and opens; the tool turns while it travels.
+        lift: How far above both it travels, along z of base_link, m.
+        law: For each of the six moves.
+        dwell: Stop at each of the two, s.
+        rate: Samples per second, in Hz.
+
+    Raises:
+        InvalidParameter: A parameter is out of its range, or one pose is straight above the other.
+        InvalidTrajectory: A quaternion is not of unit length.
+    """
+    check_positive(lift=lift, dwell=dwell)
+    up = np.array([0.0, 0.0, lift, 0.0, 0.0, 0.0, 0.0])
+    at_pick, at_place = vector("pick", pick, 7), vector("place", place, 7)
+    above_pick, above_place = at_pick + up, at_place + up
+    return concatenate(
+        move(above_pick, at_pick, law, rate),
+        dwell_at(at_pick, dwell),
+        move(at_pick, above_pick, law, rate),
+        move(above_pick, above_place, law, rate),
+        move(above_place, at_place, law, rate),
+        dwell_at(at_place, dwell),
+        move(at_place, above_place, law, rate),
+        move(above_place, above_pick, law, rate),
+        source="pick and place",
+    )
+
+
+@dataclass(frozen=True)
+class IsoCube:
+    """The test cube after ISO 9283 (from secondary sources): test poses and paths on its inclined plane.
+
+    Its edges are along the axes of base_link.
+
+    Attributes:
+        centre: (3,) in m, from base_link.
+        edge: m.
+
+    Raises:
+        InvalidParameter: One of them is out of its range.
+    """
+
+    centre: tuple[float, float, float]
+    edge: float
+
+    def __post_init__(self) -> None:
+        check_positive(edge=self.edge)
+        vector("centre", self.centre, 3)
+
+    @cached_property
+    def corners(self) -> Array:
+        """C1 to C8 (8, 3), m."""
+        return np.asarray(self.centre) + 0.5 * self.edge * _CUBE_CORNERS
+
+    @cached_property
+    def normal(self) -> Array:
+        """The unit normal (3,) of the inclined plane, upwards."""
+        return np.array([-np.sqrt(0.5), 0.0, np.sqrt(0.5)])
+
+    @cached_property
+    def points(self) -> Array:
+        """P1 to P5 (5, 3) in m: the centre, and four points on the plane's diagonals, 10 % of them from the corners.
+
+        P2 to P5 are next to C1, C2, C7 and C8.
+        """
+        centre = np.asarray(self.centre, dtype=float)
+        outer = centre + (1.0 - 2.0 * _CUBE_INSET) * (self.corners[_CUBE_PLANE] - centre)
+        return np.concatenate([centre[None], outer])
+
+    def poses(self, orientation: ArrayLike = TOOL_DOWN) -> Array:
+        """P1 to P5 as poses (5, 7), all with one orientation (4,)."""
+        return np.column_stack([self.points, np.tile(vector("orientation", orientation, 4), (5, 1))])
+
+    def line(self) -> Path:
+        """The diagonal from P2 to P4."""
+        return paths.line(self.points[1], self.points[3])
+
+    def rectangle(self) -> Path:
+        """P2, P3, P4, P5 and back to P2."""
+        return paths.polyline(list(self.points[1:]), closed=True)
+
+    def circle(self, share: float = 0.8) -> Path:
+        """A circle around P1 in the inclined plane, with a diameter of `share` of the edge."""
+        check_positive(share=share)
+        return paths.circle(0.5 * share * self.edge, self.centre, self.normal)
+
+    def cycle(
+        self, law: MotionLaw, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
+    ) -> Trajectory:
+        """P5 to P4 to P3 to P2 to P1, over and over, with a stop at each: the cycle for pose accuracy.
+
+        It begins with a stop at P1.
+
+        Args:
+            law: For the moves between two poses.
+            dwell: How long it stops at each pose, s.
+            rate: Samples per second, in Hz.
+            orientation: (4,), a unit quaternion.
+            laps: How many cycles.
+        """
+        poses = self.poses(orientation)
+        parts = [dwell_at(poses[0], dwell)]
+        for begin, end in [(0, 4), (4, 3), (3, 2), (2, 1), (1, 0)] * laps:
+            parts += [move(poses[begin], poses[end], law, rate), dwell_at(poses[end], dwell)]
+        return concatenate(*parts, source="ISO 9283 cycle")
 
 
 def _corner_points(side: float, centre: ArrayLike) -> Array:

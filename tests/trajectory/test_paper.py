@@ -15,7 +15,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
 from simbridge.running.preparation import prepare
 from simbridge.trajectory import corners, square, step
-from simbridge.trajectory.paper import paper_size
+from simbridge.trajectory.fitted import paper_size
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]

@@ -1,0 +1,265 @@
+"""Sizes and lines fitted to an arm: the paper's motions, lines past singularities, the largest test cube.
+
+The only module of this package that needs an arm; the solver of `largest_cube` is any object with its two members.
+
+Exactly through a singularity the joints of a six-joint arm may move on smoothly; close to it they have to turn far over
+a short distance. So each line passes through the pose of joint positions *next to* the singular ones with a constant
+tool orientation, and is closest to the singularity in its middle (wrist, shoulder) or at its end (elbow). The joints
+are: 1 base, 2 shoulder, 3 elbow, 4 to 6 wrist; joint i turns about the z axis of its own frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from simbridge.errors import InvalidParameter
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.trajectory.checks import check_positive, vector
+from simbridge.trajectory.orientation import TOOL_DOWN
+from simbridge.trajectory.shapes import CENTRE, IsoCube
+
+# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
+# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
+_FULL_SIZE = 0.775
+_STEP = 0.05
+# UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at home, as a URDF's
+# does in the middle of its joints' ranges, counts as holding it at a share within these bounds.
+_MIN_SHARE, _MAX_SHARE = 0.5, 0.75
+# Sampled postures from which the span is found.
+_POSTURES = 1000
+
+
+@dataclass(frozen=True)
+class PaperSize:
+    """How large the paper's motions are on an arm, and where.
+
+    Attributes:
+        scale: Of all lengths and speeds; 1 on a UR10 and on larger arms, in steps of 0.05 below; at most 0.5 on a
+            planar arm.
+        centre: Of the square (3,), m, from base_link.
+        up: 1, or 0 on an arm that cannot leave its plane.
+    """
+
+    scale: float
+    centre: tuple[float, float, float]
+    up: float = 1.0
+
+    @property
+    def side(self) -> float:
+        """Of the square, m."""
+        return 0.4 * self.scale
+
+    @property
+    def speed(self) -> float:
+        """Along the square, m/s."""
+        return 0.2 * self.scale
+
+
+def paper_size(robot: Robot) -> PaperSize:
+    """The size that suits an arm: in proportion to the distance of the flange from the base at its file's home.
+
+    That distance is bounded in proportion to the arm's span. A planar arm works around the flange at home, at half the
+    size at most; any other in front of the base at CENTRE, multiplied by the scale.
+    """
+    home = _flange_at_home(robot)
+    reach = span(robot)
+    held = min(max(float(np.hypot(home[0], home[1])), _MIN_SHARE * reach), _MAX_SHARE * reach)
+    steps = round(held / _FULL_SIZE / _STEP)
+    # The short last link of a planar arm, free to turn, has to swing fast at the corners of a full-sized square.
+    largest = 10 if robot.planar else 20
+    # Of whole steps, for 20 * 0.05 to be 1 exactly.
+    scale = min(max(steps, 1), largest) / 20
+    if robot.planar:
+        return PaperSize(scale, (float(home[0]), float(home[1]), float(home[2])), up=0.0)
+    return PaperSize(scale, (CENTRE[0] * scale, CENTRE[1] * scale, CENTRE[2] * scale))
+
+
+def span(robot: Robot) -> float:
+    """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
+    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), robot.sample_postures(_POSTURES))
+    return float(np.hypot(flange[:, 0], flange[:, 1]).max())
+
+
+def _flange_at_home(robot: Robot) -> Array:
+    """At the home of the arm's file (3,), whatever home and tool are used."""
+    own = robot.home if robot.file_home is None else robot.file_home
+    return tool_path(robot.with_tcp(pin.SE3.Identity()), own[None])[0, :3]
+
+
+def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, Array]:
+    """A line past the wrist singularity, where joints 4 and 6 turn about parallel axes (wrist 2 at zero).
+
+    Args:
+        robot: The arm.
+        length: Of the line, m.
+        near: Joint 5 in the middle of the line, rad.
+
+    Returns:
+        The first and the last pose (7,).
+
+    Raises:
+        InvalidParameter: The arm has another structure, or a parameter is not positive.
+    """
+    _check_structure(robot)
+    check_positive(length=length, near=near)
+    q = robot.home.copy()
+    q[4] = math.copysign(near, q[4])
+    middle = tool_path(robot, q[None])[0]
+    # The direction of the tool when the base turns: it turns joint 5's axis past the singular direction.
+    return _centred(middle, _across(middle[:3] - _frames(robot, q)[0][:3, 3]), length)
+
+
+def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, Array]:
+    """A line past the shoulder singularity, where the wrist is above (or below) the axis of joint 1; tool upwards.
+
+    Args:
+        robot: The arm.
+        length: Of the line, m.
+        near: Distance of the wrist from its singular position in the middle of the line, m.
+
+    Returns:
+        The first and the last pose (7,).
+
+    Raises:
+        InvalidParameter: The arm has another structure or is too short, or a parameter is not positive.
+    """
+    _check_structure(robot)
+    check_positive(length=length, near=near)
+    # Joint 4 turns the tool upwards, away from the upper arm.
+    turned = robot.home[1:4].sum() + math.pi
+
+    def posture(lift: float) -> Array:
+        q = robot.home.copy()
+        q[1], q[3] = lift, math.remainder(turned - lift - q[2], 2.0 * math.pi)
+        return q
+
+    def ahead(lift: float) -> float:
+        frames = _frames(robot, posture(lift))
+        forward = np.cross(frames[1][:3, 2], frames[0][:3, 2])
+        forward *= math.copysign(1.0, forward @ (_frames(robot, robot.home)[5] - frames[0])[:3, 3])
+        return float(forward @ (frames[5] - frames[0])[:3, 3]) - near
+
+    # From home, joint 2 leans back until the wrist is there.
+    lifts = robot.home[1] - np.linspace(0.0, math.pi, 64)
+    signs = np.array([ahead(lift) for lift in lifts]) < 0.0
+    if signs[0] or not signs.any():
+        raise InvalidParameter(
+            "near", near, "less than the distance of the wrist at home from the axis of joint 1, in m"
+        )
+    at = int(np.argmax(signs))
+    front, back = float(lifts[at - 1]), float(lifts[at])
+    for _ in range(60):
+        middle = 0.5 * (front + back)
+        front, back = (front, middle) if ahead(middle) < 0.0 else (middle, back)
+    q = posture(front)
+    frames = _frames(robot, q)
+    return _centred(tool_path(robot, q[None])[0], _across((frames[5] - frames[0])[:3, 3]), length)
+
+
+def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0.6) -> tuple[Array, Array]:
+    """A line outwards to the elbow singularity, where upper arm and forearm are stretched out.
+
+    Args:
+        robot: The arm.
+        length: Of the line, m.
+        near: Joint 3 at the end of the line, rad.
+        raised: Elevation of the stretched arm above the horizontal, rad.
+
+    Returns:
+        The first and the last pose (7,).
+
+    Raises:
+        InvalidParameter: The arm has another structure, or a parameter is not positive.
+    """
+    _check_structure(robot)
+    check_positive(length=length, near=near)
+    q = robot.home.copy()
+    q[1], q[2] = -raised, math.copysign(near, q[2])
+    q[3] = math.remainder(robot.home[1:4].sum() - q[1] - q[2], 2.0 * math.pi)
+    end = tool_path(robot, q[None])[0]
+    frames = _frames(robot, q)
+    outwards = (frames[3] - frames[1])[:3, 3]
+    return _moved(end, -length * outwards / np.linalg.norm(outwards)), end
+
+
+def _check_structure(robot: Robot) -> None:
+    if robot.n != 6 or robot.prismatic.any():
+        raise InvalidParameter(
+            "robot", robot.name, "an arm of six revolute joints with the kinematic structure of UR's arms"
+        )
+
+
+def _frames(robot: Robot, q: Array) -> list[Array]:
+    """The frames (4, 4) of the joints in base_link."""
+    frame = np.eye(4)
+    frames = []
+    for placement, angle in zip(robot.placements[:-1], q, strict=True):
+        turn = np.eye(4)
+        turn[:2, :2] = [[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]]
+        frame = frame @ placement @ turn
+        frames.append(frame)
+    return frames
+
+
+def _across(radius: Array) -> Array:
+    """The horizontal unit vector perpendicular to a radius (3,) from the base's axis."""
+    return np.array([-radius[1], radius[0], 0.0]) / math.hypot(radius[0], radius[1])
+
+
+def _moved(pose: Array, by: Array) -> Array:
+    return np.concatenate([pose[:3] + by, pose[3:]])
+
+
+def _centred(middle: Array, along: Array, length: float) -> tuple[Array, Array]:
+    return _moved(middle, -0.5 * length * along), _moved(middle, 0.5 * length * along)
+
+
+class PoseSolver(Protocol):
+    """What `largest_cube` needs of a solver; `simbridge.Solver` has it."""
+
+    robot: Robot
+
+    def solve_each(self, targets: ArrayLike, q0: ArrayLike) -> tuple[Array, Array, Any]:
+        """Joints, errors and whether each target (K, 7) was attained (K,), each solved from q0 (n,)."""
+
+
+def largest_cube(
+    solver: PoseSolver, centre: ArrayLike, orientation: ArrayLike = TOOL_DOWN, tolerance: float = 0.005
+) -> IsoCube:
+    """The largest cube around a point all of whose corners can be attained.
+
+    Only reach counts, neither collisions nor the paths between the corners: check the plan.
+
+    Args:
+        solver: Decides what can be attained.
+        centre: (3,) in m, from base_link.
+        orientation: Of the tool at every corner (4,).
+        tolerance: Of the edge, m.
+
+    Raises:
+        InvalidParameter: Not even a cube of that size can be attained.
+    """
+    middle = tuple(vector("centre", centre, 3).tolist())
+    check_positive(tolerance=tolerance)
+
+    def fits(edge: float) -> bool:
+        corners = IsoCube(middle, edge).corners
+        poses = np.column_stack([corners, np.tile(vector("orientation", orientation, 4), (8, 1))])
+        # One after the other: the first that cannot be attained, which takes the longest, is the last.
+        return all(bool(solver.solve_each(target[None], solver.robot.home)[2][0]) for target in poses)
+
+    if not fits(tolerance):
+        raise InvalidParameter("centre", middle, "within reach, with room around it")
+    low, high = tolerance, 2.0 * solver.robot.reach
+    while high - low > tolerance:
+        edge = 0.5 * (low + high)
+        low, high = (edge, high) if fits(edge) else (low, edge)
+    return IsoCube(middle, low)
