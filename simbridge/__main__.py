@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 
 
 def main() -> int:
-    """What the installed program calls: Ctrl-C is told in one line from the very first import on.
+    """The entry point of the installed program: Ctrl-C prints one line from the very first import on.
 
     Returns:
-        See `simbridge.cli.main`.
+        See `simbridge.cli.command_line.main`.
     """
     try:
-        from simbridge.cli.command_line import main as command_line
+        from simbridge.cli.command_line import main as command_line  # so that Ctrl-C is caught during this import
 
         return command_line()
     except KeyboardInterrupt:
         print("Interrupted; nothing is moving.", file=sys.stderr)
-        return 130
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

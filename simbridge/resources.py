@@ -1,38 +1,49 @@
 """Where the robot files and the scenario scripts are: in the checkout, else inside the installed package.
 
-A wheel carries `robots/` and `scenarios/` as `simbridge/_data/`. A checkout, and an editable install of one, has them
-beside the package and nothing is copied, so that a file added there is found at once.
+A wheel has `robots/` and `scenarios/` in `simbridge/_data/`. A checkout, and an editable install of one, has them next
+to the package and nothing is copied, so that a file added there is found at once.
 """
 
 from __future__ import annotations
 
+import ast
+import os
 from pathlib import Path
+from typing import TypeAlias
+
+AnyPath: TypeAlias = str | os.PathLike[str]
 
 _PACKAGE = Path(__file__).resolve().parent
 
 
 def _data_directory() -> Path:
     checkout = _PACKAGE.parent
-    # The project file tells a checkout from site-packages, where another distribution may own a folder "robots".
+    # Only a checkout has the project file; in site-packages another distribution may own a folder "robots".
     return checkout if (checkout / "pyproject.toml").is_file() else _PACKAGE / "_data"
 
 
 def robots_directory() -> Path:
-    """The directory of the robot files, one TOML an arm."""
+    """The directory of the robot files, one TOML for each arm."""
     return _data_directory() / "robots"
 
 
 def scenarios_directory() -> Path:
-    """The directory of the scenario scripts, one Python file a scenario."""
+    """The directory of the scenario scripts, one Python file for each scenario."""
     return _data_directory() / "scenarios"
 
 
 def robot_files() -> dict[str, Path]:
-    """The robot files by robot name (`robots/ur10.toml` is "ur10"), sorted by name; read anew at every call."""
+    """The robot files by robot name (`robots/ur10.toml` is "ur10"), sorted by name; read at every call."""
     return {path.stem: path for path in sorted(robots_directory().glob("*.toml"))}
 
 
 def scenario_files() -> dict[str, Path]:
-    """The scenario scripts by scenario name, sorted by name; a script whose name starts with an underscore is none."""
+    """The scenario scripts by scenario name, sorted by name; except scripts whose names start with an underscore."""
     scripts = sorted(scenarios_directory().glob("*.py"))
     return {path.stem: path for path in scripts if not path.name.startswith("_")}
+
+
+def scenario_description(path: Path) -> str:
+    """The first line of a scenario script's docstring, read without running it."""
+    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return text.partition("\n")[0]

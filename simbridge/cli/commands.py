@@ -1,154 +1,166 @@
-"""What each command does, once its flags have been read."""
+"""The commands that plan, run, inspect and export."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, get_args
 
-from simbridge.cli import terminal
-from simbridge.errors import SimbridgeError
-from simbridge.resources import robot_files, scenario_files
+from simbridge.backends.registry import SIMULATION
+from simbridge.cli import inspection_table, prompts
+from simbridge.cli.flags import typed_fields
+from simbridge.errors import SimbridgeError, UnknownName
+from simbridge.planning import inspection
+from simbridge.planning.options import Options
+from simbridge.planning.scenario import load_scenario
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.load import load_robot
+from simbridge.running.preparation import Prepared, prepare
+from simbridge.running.run_setup import chosen_solver
+from simbridge.trajectory.bags import pose_topics
+from simbridge.trajectory.files import is_bag
 
-if TYPE_CHECKING:
-    from simbridge.backends.backend import Ask
-    from simbridge.cli.flags.inputs import Inspect
-    from simbridge.cli.flags.planned import Planned
-    from simbridge.cli.flags.run import Check, Run
-    from simbridge.running.preparation import Prepared
-    from simbridge.running.runner import Progress
+
+def read_options(flags: Mapping[str, Any]) -> Options:
+    """The options that flags stand for: in SI units, files read, a dataclass for the flags with its prefix.
+
+    Args:
+        flags: Values as tyro has read them; those of commands without the flag are left out.
+
+    Raises:
+        UnknownName, InvalidParameter, InputFileError: A value is invalid, or a file cannot be read.
+    """
+    chosen: dict[str, Any] = {}
+    for own, kind in typed_fields(Options):
+        if "prefix" in own.metadata:
+            part = get_args(kind)[0]
+            values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
+            given = {name: value for name, value in values.items() if value is not None}
+            # A seed alone asks for nothing.
+            made = part(**given)
+            chosen[own.name] = None if part(seed=made.seed) == made else made
+        elif flags.get(own.name) is not None:
+            chosen[own.name] = _read(own, flags)
+    return Options(**chosen)
 
 
-def _prepared(command: Planned, solver_changes: dict[str, Any], backend: str = "pybullet") -> Prepared:
-    from simbridge.robot.load import load_robot
-    from simbridge.running.preparation import prepare
+def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
+    value, about = flags.get(prefix + own.name), own.metadata
+    if value is None:
+        return None
+    if "units" in about:
+        several = isinstance(value, Sequence)
+        scaled = tuple(v * unit for v, unit in zip(value if several else (value,), about["units"], strict=True))
+        return scaled if several else scaled[0]
+    return about["read"](value) if "read" in about else value
 
-    command.topic = _topic(command.scenario, command.topic)
-    options = command.options()
-    robot = load_robot(command.robot or options.robot, home=command.home or None, lengths=command.link_lengths or None)
+
+def _prepare(
+    scenario: str,
+    *,
+    robot: str | None,
+    solver: str,
+    solver_settings: Mapping[str, Any],
+    home: Sequence[float],
+    link_lengths: Sequence[float],
+    backend: str = SIMULATION,
+    **flags: Any,
+) -> Prepared:
+    options = read_options({**flags, "topic": _topic(scenario, flags["topic"])})
+    arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None)
     return prepare(
-        command.scenario,
-        robot=robot,
-        solver_name=command.solver,
-        solver_changes=solver_changes,
-        options=options,
-        backend=backend,
+        scenario, robot=arm, solver_name=solver, solver_changes=solver_settings, options=options, backend=backend
     )
 
 
-def run(command: Run, solver_changes: dict[str, Any]) -> int:
-    """Run a scenario, show its progress and its result."""
-    from simbridge.cli.progress import live_line
-    from simbridge.running.runner import execute
+def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any) -> int:
+    """Run a scenario, show its progress and its result; the other arguments are those of `check`.
 
-    prepared = _prepared(command, solver_changes, command.backend)
-    with live_line(prepared, quiet=command.json, repeats=command.repeat) as line:
-        progress = None if line is None else line.update
-        ask = None if not sys.stdin.isatty() else terminal.ask if line is None else line.ask
-        if command.repeat != 1:
-            return _repeated(command, prepared, progress, ask)
-        finished = execute(prepared, out=command.out, progress=progress, ask=ask)
-    if command.json:
+    Returns:
+        The exit status: 0, or 1 when the run missed its tolerance.
+    """
+    prepared = _prepare(scenario, backend=backend, **flags)
+    from simbridge.cli import progress, repeats_table, terminal  # metrics: not for a run that is refused
+    from simbridge.running import repeating, runner  # likewise
+
+    with progress.live_line(prepared, quiet=as_json, repeats=repeat) as line:
+        update = None if line is None else line.update
+        ask = None if not sys.stdin.isatty() else prompts.ask if line is None else line.ask
+        finished: runner.Run | repeating.Repeats
+        if repeat == 1:
+            finished = runner.execute(prepared, out=out, progress=update, ask=ask)
+        else:
+            finished = repeating.repeat(prepared, repeat, out=out, progress=update, ask=ask)
+    if as_json:
         print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
-    else:
+    elif isinstance(finished, runner.Run):
         terminal.show_run(finished)
-    return 1 if finished.summary["passed"] is False else 0
-
-
-def _repeated(command: Run, prepared: Prepared, progress: Progress | None, ask: Ask | None) -> int:
-    from simbridge.running.repeating import repeat
-
-    finished = repeat(prepared, command.repeat, out=command.out, progress=progress, ask=ask)
-    if command.json:
-        print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
     else:
-        from simbridge.cli.repeats_table import show_repeats
-
-        show_repeats(finished)
+        repeats_table.show_repeats(finished)
     return 1 if finished.summary["passed"] is False else 0
 
 
-def check(command: Check, solver_changes: dict[str, Any]) -> int:
-    """Plan and check a scenario, and show how close to the limits it comes."""
-    prepared = _prepared(command, solver_changes)
-    if command.json:
+def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
+    """Plan and check a scenario, and show how close to the limits it comes; returns the exit status, 0.
+
+    Args:
+        scenario: A name, a script or a file.
+        as_json: Print JSON.
+        flags: Robot, solver, home and link lengths (see `cli/flags.py`), and those of `Options`.
+    """
+    prepared = _prepare(scenario, **flags)
+    from simbridge.cli import terminal  # metrics: not for a plan that is refused
+
+    if as_json:
         print(json.dumps(terminal.check_facts(prepared), indent=2))
     else:
         terminal.show_check(prepared)
     return 0
 
 
-def inspect(command: Inspect) -> int:
-    """Measure a trajectory, show what it is like, and draw it if asked."""
-    from simbridge.planning.inspection import inspect as measured
-    from simbridge.planning.scenario import load_scenario
-    from simbridge.robot.load import load_robot
-    from simbridge.running.run_setup import chosen_solver
-    from simbridge.trajectory.files import ReadOptions
+def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
+    """Measure a trajectory, show its figures, and draw it if asked; returns the exit status, 0."""
+    from simbridge.report import inspection_figure  # matplotlib
 
-    robot = load_robot(command.robot)
-    topic = _topic(command.file, command.topic)
-    reading = ReadOptions(command.frame, command.transform or (), command.anchor, topic)
+    arm = load_robot(robot)
+    options = read_options({**flags, "topic": _topic(file, flags["topic"])})
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
-    scenario = load_scenario(command.file, robot, reading, any_frame=True)
-    facts, attained = measured(scenario.trajectory, chosen_solver(scenario, robot))
-    if command.json:
+    scenario = load_scenario(file, arm, options.reading, any_frame=True)
+    facts, attained = inspection.inspect(scenario.trajectory, chosen_solver(scenario, arm))
+    if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        from simbridge.cli.inspection_table import show
-
-        show(facts)
-    if command.out is not None:
-        from simbridge.report.inspection_figure import draw
-
-        draw(command.out, scenario.trajectory, attained, title=scenario.name)
-        print(f"Picture: {command.out}", file=sys.stderr if command.json else sys.stdout)
+        inspection_table.show(facts)
+    if out is not None:
+        inspection_figure.draw(out, scenario.trajectory, attained, title=scenario.name)
+        print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
     return 0
 
 
 def _topic(given: str, topic: str | None) -> str | None:
-    """The topic of a bag: the one given, or the one a person chooses when there are several."""
-    from simbridge.trajectory.bags import pose_topics
-    from simbridge.trajectory.files import is_bag
-
+    """The topic of a bag: the one given, or the one the operator chooses when there are several."""
     if topic is not None or not is_bag(given) or not sys.stdin.isatty():
         return topic
     topics = pose_topics(given)
-    return terminal.choose("topic", topics) if len(topics) > 1 else None
+    return prompts.choose("topic", topics) if len(topics) > 1 else None
 
 
-def robots(*, as_json: bool = False) -> int:
-    """List the robots."""
-    from simbridge.robot.load import load_robot
+def export(run: str, *, to: str, as_json: bool) -> int:
+    """Write a run in a format for other tools; returns the exit status, 0.
 
-    found = [load_robot(name) for name in robot_files()]
-    if as_json:
-        print(json.dumps([terminal.robot_facts(robot) for robot in found], indent=2))
-    else:
-        terminal.show_robots(found)
-    return 0
+    Raises:
+        UnknownName: There is no such format.
+        SimbridgeError: The run has no sample.
+    """
+    from simbridge.evaluation.evaluation import Evaluation  # metrics: used by this command only
+    from simbridge.recording.export import EXPORTERS  # likewise
 
-
-def scenarios(*, as_json: bool = False) -> int:
-    """List the scenarios."""
-    from simbridge.planning.scenario import describe
-
-    found = {name: describe(path) for name, path in scenario_files().items()}
-    if as_json:
-        print(json.dumps([{"scenario": name, "description": text} for name, text in found.items()], indent=2))
-    else:
-        terminal.show_scenarios(found)
-    return 0
-
-
-def export(run: Path, to: str, *, as_json: bool = False) -> int:
-    """Write a run in a format for other tools."""
-    from simbridge.evaluation.evaluation import Evaluation
-    from simbridge.recording.export import EXPORTERS
-    from simbridge.recording.run_directory import RunDirectory
-
-    evaluation = Evaluation.of(RunDirectory.open(run))
+    if to not in EXPORTERS:
+        raise UnknownName("format", to, EXPORTERS)
+    evaluation = Evaluation.of(RunDirectory.open(Path(run)))
     if len(evaluation.log.stamp) == 0:
         raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
     poses = {name: getattr(evaluation, name) for name in ("reference", "target", "solution", "setpoint", "attained")}

@@ -1,8 +1,9 @@
-"""Errors and notes as the command line tells them: one paragraph each, and an exit status."""
+"""Errors and notes at the command line: one paragraph each, and an exit status."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import textwrap
@@ -15,52 +16,54 @@ from simbridge.errors import InternalError, SimbridgeError
 INTERRUPTED = "Interrupted; nothing is moving."
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
     # A terminal may not know its size.
     columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
     print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
 
 
-def report_note(message: Warning | str, *_where: object, **_more: object) -> None:
-    """In place of `warnings.showwarning`."""
-    say(f"Note: {message}")
+def print_note(message: Warning | str, *_where: object, **_more: object) -> None:
+    """A replacement for `warnings.showwarning`."""
+    print_message(f"Note: {message}")
 
 
-def report_error(error: SimbridgeError) -> int:
-    """Tell of an error that was raised on purpose; returns the exit status."""
+def print_error(error: SimbridgeError) -> int:
+    """Print an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
-        return report_bug(error, error.trace)
-    kept = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
+        return print_bug(error, error.trace)
+    recorded = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    say(f"{error}{kept}")
-    return 130 if isinstance(error, KeyboardInterrupt) else 1 if isinstance(error, EmulatorBroken) else 2
+    print_message(f"{error}{recorded}")
+    if isinstance(error, KeyboardInterrupt):
+        return 128 + signal.SIGINT
+    return 1 if isinstance(error, EmulatorBroken) else 2
 
 
-def report_bug(error: Exception, trace: str) -> int:
-    """Tell of an error that nobody foresaw, and keep its traceback for whoever mends it; returns the exit status.
+def print_bug(error: Exception, trace: str) -> int:
+    """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status.
 
     Args:
-        error: Its `run_directory` says where the run is, if one had begun.
+        error: Its `run_directory` is the run, if one had begun.
         trace: The traceback as text.
     """
     run: Path | None = getattr(error, "run_directory", None)
     stopped = "" if run is None else f" The arm was stopped; what was recorded until then is in {run}."
     try:
-        where = f"in {_kept(trace, run)}"
+        where = f"in {_saved(trace, run)}"
     except OSError:
         print(trace, file=sys.stderr)
         where = "above"
     reason = trace.strip().splitlines()[-1]
-    say(
-        f"simbridge has made a mistake of its own: {reason}.{stopped} The traceback is {where}. Please report it, with "
-        f"the command that you gave."
+    print_message(
+        f"This is a bug in simbridge: {reason}.{stopped} The traceback is {where}. Please report it, with the command "
+        f"that you gave."
     )
     return 1
 
 
-def _kept(trace: str, run: Path | None) -> str:
+def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"

@@ -12,7 +12,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from simbridge.cli import terminal
+from simbridge.cli import prompts
 from simbridge.cli.sparkline import BARS, PLAIN_BARS, sparkline
 from simbridge.robot.kinematics import tool_path
 from simbridge.text import millimetres
@@ -75,10 +75,10 @@ class LiveLine:
         )
 
     def ask(self, shown: Sequence[tuple[str, str]], question: str) -> bool:
-        """`terminal.ask`, with the line out of the way."""
+        """`prompts.ask`, with the line out of the way."""
         self.bar.stop()
         try:
-            return terminal.ask(shown, question)
+            return prompts.ask(shown, question)
         finally:
             self.bar.start()
             self.bar.refresh()

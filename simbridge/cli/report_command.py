@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from simbridge.cli.error_reporting import say
+from simbridge.cli.error_reporting import print_message
 from simbridge.errors import NotARun, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation, judged
 from simbridge.evaluation.repeats_summary import common_summary
@@ -49,11 +49,11 @@ def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
     found: dict[str, Any] = {"run": str(path), "report": str(directory.report_file), **summary}
     runs, pages, status = [], [found["report"]], 0
     if summary["outcome"] != "completed" and summary["runs"][-1]["outcome"] == "completed":
-        say(f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}.")
+        print_message(f"{summary['completed']} of {summary['repeats']} runs completed: {summary['outcome']}.")
         status = 2
     for run in summary["runs"]:
         if run["tracking_error"] is None:
-            say(f"Run {run['run']} has no sample, and no page: {run['outcome']}.")
+            print_message(f"Run {run['run']} has no sample, and no page: {run['outcome']}.")
             runs.append({**run, "run": str(path / run["run"])})
             status = 2
             continue
@@ -82,10 +82,10 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     pages = {"report": str(directory.report_file), "replay": str(directory.replay_file)}
     status = 0
     if summary["outcome"] != "completed":
-        say(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
+        print_message(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
         status = 2
     elif summary["passed"] is False:
         judgement_found = judgement(summary)
-        say(f"{name} is beyond the tolerance{'' if judgement_found is None else f': {judgement_found[1]}'}.")
+        print_message(f"{name} is beyond the tolerance{'' if judgement_found is None else f': {judgement_found[1]}'}.")
         status = 1
     return {"run": str(path), **pages, **summary}, [*pages.values()], status

@@ -1,9 +1,9 @@
-"""What people see in the terminal: questions, tables, results. Degrees and millimetres are for here only."""
+"""Results in the terminal, in degrees and millimetres."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,7 +15,6 @@ from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
 from simbridge.text import degrees, millimetres, milliseconds, significant
 
 if TYPE_CHECKING:
-    from simbridge.robot.robot import Robot
     from simbridge.running.preparation import Prepared
     from simbridge.running.runner import Run
 
@@ -27,44 +26,6 @@ _LINES = {
     "tracking_error": "tracking",
     "delay_compensated": "tracking, delay removed",
 }
-
-
-def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
-    """Show facts and ask for a yes; anything else is a no.
-
-    Args:
-        shown: Names and values.
-        question: What is agreed to.
-    """
-    console = Console(stderr=True, highlight=False)
-    table = Table.grid(padding=(0, 2))
-    for name, value in shown:
-        table.add_row(escape(name), escape(value))
-    console.print(table)
-    console.print(f"[bold]{escape(question)}[/bold] Type yes to agree: ", end="")
-    try:
-        return input().strip().lower() == "yes"
-    except EOFError:
-        return False
-
-
-def choose(what: str, names: Sequence[str]) -> str:
-    """Show names with numbers and let a person choose one; anything but a number of the list is asked again.
-
-    Raises:
-        KeyboardInterrupt: The terminal was closed instead.
-    """
-    console = Console(stderr=True, highlight=False)
-    for number, name in enumerate(names, start=1):
-        console.print(f"{number}  {escape(name)}")
-    while True:
-        console.print(f"[bold]Which {what}?[/bold] 1 to {len(names)}: ", end="")
-        try:
-            answer = input().strip()
-        except EOFError:
-            raise KeyboardInterrupt from None
-        if answer.isdecimal() and 1 <= int(answer) <= len(names):
-            return names[int(answer) - 1]
 
 
 def show_run(run: Run) -> None:
@@ -261,42 +222,3 @@ def show_check(prepared: Prepared) -> None:
         )
     if plan.limited.any():
         console.print(f"The limiter changed {int(plan.limited.sum())} setpoints.")
-
-
-def robot_facts(robot: Robot) -> dict[str, Any]:
-    """What `simbridge robots --json` prints of an arm (SI units)."""
-    return {
-        "robot": robot.name,
-        "title": robot.title,
-        "joints": robot.n,
-        "controller": robot.series,
-        "period_s": robot.period,
-        "reach_m": robot.reach,
-    }
-
-
-def show_robots(robots: Sequence[Robot]) -> None:
-    """A line a robot."""
-    table = Table(box=None, pad_edge=False)
-    for name in ("robot", "title", "joints", "controller", "period", "reach"):
-        table.add_column(name, justify="left" if name in {"robot", "title", "controller"} else "right")
-    for robot in robots:
-        table.add_row(
-            robot.name,
-            escape(robot.title),
-            str(robot.n),
-            robot.series,
-            f"{robot.period * 1e3:g} ms",
-            f"{robot.reach:.2f} m",
-        )
-    Console(highlight=False).print(table)
-
-
-def show_scenarios(descriptions: Mapping[str, str]) -> None:
-    """A line a scenario."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column("scenario", no_wrap=True)
-    table.add_column("what it does")
-    for name, description in descriptions.items():
-        table.add_row(name, escape(description))
-    Console(highlight=False).print(table)

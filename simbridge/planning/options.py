@@ -1,21 +1,26 @@
-"""How a scenario is run: every choice that is not the scenario's, the robot's or the solver's own."""
+"""Options of a run: every choice that belongs neither to the scenario, nor to the robot, nor to the solver.
+
+Each option is one field of `Options`. Its flag and help at the command line, its entry in settings.toml and its checks
+follow from the field; the code that uses the option reads the field.
+"""
 
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal, get_args, get_type_hints
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.scenario import OnLimits
+from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.cell import Cell, floor_requirement, tcp_requirement
+from simbridge.robot.cell_file import load_cell
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
 from simbridge.servo import servoj
@@ -26,92 +31,182 @@ from simbridge.trajectory.trajectory import Hold
 Servo = Literal["stiff", "servoj"]
 OnScaling = Literal["follow", "stop"]
 
+_RUN, _POSES = ("run",), ("run", "check", "inspect")
+
+
+def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any) -> Any:
+    """A field of `Options`.
+
+    Args:
+        default: Of the field; None and () mean that the option was not given.
+        help: What the option means.
+        metavar: Names of the flag's values, such as "MM DEG".
+        unset: The effect of leaving the flag out, where the default does not show it.
+        metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each value; `read`, a function
+            from the flag's text to the value; `prefix` of the flags of an option that is a dataclass; `table` of
+            settings.toml that records the option as given.
+    """
+    shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
+    return field(default=default, metadata={**shown, **metadata})
+
+
+def read_floor(text: str) -> Floor:
+    """A height in m, or "none".
+
+    Raises:
+        InvalidParameter: The text is neither.
+    """
+    if text.lower() == "none":
+        return "none"
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter("floor", text, "a height in m, or none") from None
+
 
 @dataclass(frozen=True)
 class Options:
-    """How a scenario is run; every field is a flag of `simbridge run`.
+    """How a scenario is run. In SI units and radians; the help text of each field describes it.
 
-    A cell says how things are: what it gives is filled in where it was left out here, and may not be contradicted.
-
-    Attributes:
-        cell: The arm's mounting, tool, load and surroundings.
-        host: Address of the controller, for URSim and real arms.
-        tcp: Tool centre point in tool0: x y z (m) rx ry rz (rotation vector, rad); none by default.
-        payload: Mass that the controller is told of, kg, at the TCP unless the cell says where; none by default.
-        unmodelled_payload: Mass at the TCP that it is not told of, kg; simulation only.
-        frame: "base_link", or "base" for poses as the pendant gives them.
-        transform: From the frame of a file's poses to base_link, x y z (m) qx qy qz qw; none by default.
-        anchor: "start" moves a file's motion so that it begins at the tool's pose at home.
-        topic: Which topic of a ROS bag.
-        sampling: How the targets are sampled for the solver, in place of the scenario's.
-        period: Control period, s; the robot's by default.
-        hold: In place of the scenario's.
-        on_limits: In place of the scenario's.
-        speed_scale: 0.2 plays the trajectory at a fifth of its speed.
-        max_tool_speed: m/s; the robot's by default.
-        floor: Height of the floor in base_link, m, or "none"; 0 by default.
-        realtime: Pace simulated time by the wall clock.
-        gui: Open the simulator's window.
-        tolerance: Largest RMS of the tracking error: m and rad; None to judge nothing.
-        plan: A run whose plan is replayed instead of solving anew.
-        kinematics: "nominal"; or a file with the table of this very arm, or a run that was made with it. By default the
-            cell's, else nominal in simulation and the controller's own on a controller.
-        servo: How the simulated controller follows setpoints: "stiff", or "servoj", the model in `simbridge.servo`.
-        servo_lookahead: Of servoj, s.
-        servo_gain: Of servoj, 1/s^2.
-        on_scaling: What to do when a controller scales the speed: "follow" it in time, or "stop".
-        realtime_priority: Of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.
-        yes: Let the cell file answer where a person is asked before a real arm moves.
+    A cell describes an installation: its values are used where an option is left out, and must not be contradicted.
 
     Raises:
-        InvalidParameter, UnknownName: One of them makes no sense, or contradicts the cell.
+        InvalidParameter, UnknownName: A value is invalid, or contradicts the cell.
     """
 
-    cell: Cell | None = None
-    host: str | None = None
-    tcp: Sequence[float] = ()
-    payload: float | None = None
-    unmodelled_payload: float = 0.0
-    frame: Frame = "base_link"
-    transform: tuple[float, ...] = ()
-    anchor: Anchor | None = None
-    topic: str | None = None
-    sampling: Sampling | None = None
-    period: float | None = None
-    hold: Hold | None = None
-    on_limits: OnLimits | None = None
-    speed_scale: float = 1.0
-    max_tool_speed: float | None = None
-    floor: Floor | None = None
-    realtime: bool = False
-    gui: bool = False
-    tolerance: tuple[float, float] | None = None
-    plan: str | os.PathLike[str] | None = None
-    kinematics: str | os.PathLike[str] | None = None
-    servo: Servo = "stiff"
-    servo_lookahead: float = servoj.LOOKAHEAD
-    servo_gain: float = servoj.GAIN
-    on_scaling: OnScaling = "follow"
-    realtime_priority: int = 0
-    yes: bool = False
+    cell: Cell | None = option(
+        None,
+        "Cell file: mounting, tool, payload and obstacles of one arm (TOML, docs/cell.md).",
+        "FILE",
+        "none: a floor and no other obstacle",
+        read=load_cell,
+    )
+    host: str | None = option(
+        None,
+        "Address of the controller, for ursim and real.",
+        "ADDRESS",
+        "the cell's; 127.0.0.1 for ursim",
+        commands=_RUN,
+    )
+    tcp: Sequence[float] = option(
+        (),
+        "Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad.",
+        "X Y Z RX RY RZ",
+        "the cell's, else tool0",
+    )
+    payload: float | None = option(
+        None,
+        "Payload configured on the controller, kg; at the TCP unless the cell gives its centre of gravity.",
+        "KG",
+        "the cell's, else none",
+    )
+    unmodelled_payload: float = option(
+        0.0,
+        "Mass at the TCP that is not configured on the controller, kg (simulation only).",
+        "KG",
+        commands=_RUN,
+        table="backend",
+    )
+    frame: Frame = option(
+        "base_link",
+        "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).",
+        commands=_POSES,
+        table="scenario",
+    )
+    transform: tuple[float, ...] = option(
+        (),
+        "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
+        "X Y Z QX QY QZ QW",
+        "none",
+        commands=_POSES,
+        table="scenario",
+    )
+    anchor: Anchor | None = option(
+        None,
+        "start moves the motion of a file so that it begins at the tool's pose at home.",
+        commands=_POSES,
+        unset="none",
+        table="scenario",
+    )
+    topic: str | None = option(
+        None,
+        "Topic of a ROS bag; /tf:child for a frame of tf.",
+        "NAME",
+        "the only one",
+        commands=_POSES,
+        table="scenario",
+    )
+    sampling: Sampling | None = option(None, prefix="sample_")
+    period: float | None = option(None, "Control period.", "S", "the robot's")
+    hold: Hold | None = option(
+        None, "Target between two samples: interpolated, or the last sample held.", unset="the scenario's"
+    )
+    on_limits: OnLimits | None = option(
+        None,
+        "refuse: refuse a plan past a limit of velocity, velocity jump or tool speed; limit: slow such setpoints down, "
+        "and keep the acceleration limit, too.",
+        unset="the scenario's",
+    )
+    speed_scale: float = option(1.0, "0.2 plays the trajectory at a fifth of its speed.", "FACTOR", table="scenario")
+    max_tool_speed: float | None = option(None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real")
+    floor: Floor | None = option(
+        None, "Height of the floor in base_link, m; none for no floor.", "M|none", "the cell's, else 0", read=read_floor
+    )
+    realtime: bool = option(False, "Pace the simulation by the wall clock.", commands=_RUN, table="backend")
+    gui: bool = option(False, "Open the simulator's window (paced by the wall clock).", commands=_RUN)
+    tolerance: tuple[float, float] | None = option(
+        None,
+        "Largest RMS of the tracking error, position and rotation; beyond it the exit status is 1.",
+        "MM DEG",
+        "no judgement",
+        commands=_RUN,
+        units=(1e-3, math.radians(1.0)),
+    )
+    plan: AnyPath | None = option(
+        None, "A run directory whose plan is replayed.", "RUN", "make a new plan", table="scenario"
+    )
+    kinematics: AnyPath | None = option(
+        None,
+        "Kinematics: nominal, or those of an individual arm from a calibration file or a run.",
+        "nominal|FILE",
+        "the cell's, else the controller's own; nominal in simulation",
+    )
+    servo: Servo = option(
+        "stiff",
+        "How the simulated controller follows setpoints: stiff, or a model of UR's servoj (not validated on a robot).",
+        commands=_RUN,
+    )
+    servo_lookahead: float = option(
+        servoj.LOOKAHEAD, "servoj's lookahead: the lag of a steady motion, 0.03 to 0.2 s.", "S", commands=_RUN
+    )
+    servo_gain: float = option(servoj.GAIN, "servoj's gain: stiffness, 100 to 2000.", "GAIN", commands=_RUN)
+    on_scaling: OnScaling = option(
+        "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
+    )
+    realtime_priority: int = option(
+        0,
+        "Priority of the process that sends setpoints to a controller, 1 to 99; 0 for the ordinary scheduler.",
+        "N",
+        commands=_RUN,
+    )
+    yes: bool = option(
+        False, "Do not ask before a real arm moves if the cell file matches the controller.", commands=_RUN
+    )
 
     def __post_init__(self) -> None:
-        for kind, value, known in (
-            ("hold", self.hold, (None, *get_args(Hold))),
-            ("servo", self.servo, get_args(Servo)),
-            ("way with speed scaling", self.on_scaling, get_args(OnScaling)),
-            ("way with limits", self.on_limits, (None, *get_args(OnLimits))),
-        ):
-            if value not in known:
-                raise UnknownName(kind, str(value), [name for name in known if name])
-        # Its own checks are made on the way.
+        for name, kind in get_type_hints(Options).items():
+            choices = literal_choices(kind)
+            value = getattr(self, name)
+            if choices and value is not None and name != "floor" and value not in choices:
+                raise UnknownName(name.replace("_", "-"), str(value), choices)
+        # Checks itself.
         _ = self.reading
         self._check_numbers()
         if self.host is not None and not self.host.strip():
             raise InvalidParameter("host", self.host, "the address of a controller, such as 192.168.1.10")
-        for field in ("host", "tcp", "payload", "floor"):
+        for name in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
-                object.__setattr__(self, field, self.cell.resolve(field, getattr(self, field)))
+                object.__setattr__(self, name, self.cell.resolve(name, getattr(self, name)))
 
     @property
     def robot(self) -> str:
@@ -119,25 +214,25 @@ class Options:
         return "ur10" if self.cell is None or self.cell.robot is None else self.cell.robot
 
     @property
-    def kinematics_source(self) -> str | os.PathLike[str] | None:
-        """Whose kinematics to take (see `with_kinematics`); None when neither options nor cell say."""
+    def kinematics_source(self) -> AnyPath | None:
+        """Source of the kinematics (see `with_kinematics`); None when neither options nor cell give one."""
         if self.kinematics is not None:
             return self.kinematics
         return None if self.cell is None else self.cell.calibration
 
     @property
     def reading(self) -> ReadOptions:
-        """How a file of poses is read, and where they belong."""
+        """How a file of poses is read, and in which frame its poses are."""
         return ReadOptions(self.frame, self.transform, self.anchor, self.topic)
 
     @property
     def collision_scene(self) -> CollisionScene:
-        """What the arm must not touch."""
+        """The obstacles that the arm must not touch."""
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
         return CollisionScene(floor) if self.cell is None else replace(self.cell.collision_scene, floor=floor)
 
     def equipped(self, robot: Robot) -> Robot:
-        """The arm with the chosen kinematics, the TCP and the known payload, mounted as in the cell.
+        """The arm with the chosen kinematics, TCP and payload, mounted as in the cell.
 
         Raises:
             InvalidParameter: The cell is another arm's.
@@ -147,8 +242,8 @@ class Options:
             nominal, robot = robot, with_kinematics(robot, self.kinematics_source)
             self._note_other_kinematics(nominal, robot)
         if self.tcp:
-            x, y, z, *turn = (float(v) for v in self.tcp)
-            robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(turn)), np.array([x, y, z])))
+            x, y, z, *rotation = (float(v) for v in self.tcp)
+            robot = robot.with_tcp(pin.SE3(pin.exp3(np.array(rotation)), np.array([x, y, z])))
         if self.payload is not None:
             robot = robot.with_payload(self.payload, None if self.cell is None else self.cell.payload_cog)
         if self.cell is None:
@@ -190,3 +285,21 @@ class Options:
         servoj.check_tuning(self.servo_lookahead, self.servo_gain)
         if self.floor is not None and (needed := floor_requirement(self.floor)):
             raise InvalidParameter("floor", self.floor, needed)
+
+
+def literal_choices(kind: Any) -> tuple[str, ...]:
+    """The values of a `Literal`, also of one that may be None; () for another type."""
+    parts = (kind, *get_args(kind))
+    return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
+
+
+def recorded_options(options: Options) -> dict[str, dict[str, Any]]:
+    """The options that settings.toml records as given, by table; an option that was left out is left out."""
+    tables: dict[str, dict[str, Any]] = {}
+    for own in fields(options):
+        value = getattr(options, own.name)
+        if (table := own.metadata.get("table")) and value is not None and value != ():
+            plain = list(value) if isinstance(value, tuple) else value
+            plain = plain if isinstance(plain, (bool, int, float, list)) else str(plain)
+            tables.setdefault(table, {})[own.name] = plain
+    return tables

@@ -115,14 +115,6 @@ def load_scenario(
     return scenario if scenario.name else replace(scenario, name=path.stem)
 
 
-def describe(path: Path) -> str:
-    """The first line of a scenario script's docstring, read without running it."""
-    import ast
-
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
-
-
 def _from_script(path: Path, robot: Robot) -> Scenario:
     if not path.is_file():
         raise ScenarioError(path, "there is no such file")

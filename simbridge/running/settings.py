@@ -11,6 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.backends.backend import Backend
+from simbridge.planning.options import recorded_options
 from simbridge.robot.cell_file import cell_values
 from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
@@ -66,8 +67,6 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "source": plan.trajectory.source,
             "hold": plan.hold,
             "on_limits": options.on_limits or scenario.on_limits,
-            "speed_scale": options.speed_scale,
-            "frame": options.frame,
         },
         "robot": {
             "name": robot.name,
@@ -101,8 +100,6 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
-            "unmodelled_payload": options.unmodelled_payload,
-            "realtime": options.realtime,
             "servo": options.servo if prepared.controller is None else "servoj",
             **(
                 {}
@@ -139,11 +136,6 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
         # TOML has no null: a rate that was not chosen is left out.
         kept = {name: value for name, value in asdict(sampling).items() if value is not None}
         settings["scenario"]["sampling"] = kept | {"noise": list(sampling.noise)}
-    if options.transform:
-        settings["scenario"]["transform"] = list(options.transform)
-    for name in ("anchor", "topic"):
-        if getattr(options, name) is not None:
-            settings["scenario"][name] = getattr(options, name)
-    if options.plan is not None:
-        settings["scenario"]["plan"] = str(options.plan)
+    for table, values in recorded_options(options).items():
+        settings[table] |= values
     return settings

@@ -7,7 +7,8 @@ target). Times and the first sample's instant are kept, so that both share one c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,10 @@ from simbridge.trajectory.checks import check_not_negative, check_positive
 from simbridge.trajectory.trajectory import Trajectory
 
 
+def _field(default: Any, help: str, **metadata: Any) -> Any:
+    return field(default=default, metadata={"help": help, **metadata})
+
+
 @dataclass(frozen=True)
 class Sampling:
     """How a source samples and spoils a path: in this order rate, jitter, dropout, noise, quantisation.
@@ -25,25 +30,30 @@ class Sampling:
     The same seed gives the same samples; each part has its own stream of chance, so that changing one leaves the others
     as they were. The first sample is never dropped, and always at the path's first instant.
 
-    Attributes:
-        rate: Samples per second, in Hz; None for the path's own samples.
-        jitter: Standard deviation of the instants at which samples are taken, s. Instants keep their order: none is
-            moved by more than 0.45 of the time to its neighbours.
-        dropout: The chance that a sample is lost, from 0 to below 1.
-        noise: Standard deviations of position (m) and rotation (rad), on each axis.
-        quantisation: Positions are rounded to whole multiples of it, m; 0 for none.
-        seed: Of the random numbers.
-
     Raises:
         InvalidParameter: One of them is out of its range.
     """
 
-    rate: float | None = None
-    jitter: float = 0.0
-    dropout: float = 0.0
-    noise: tuple[float, float] = (0.0, 0.0)
-    quantisation: float = 0.0
-    seed: int = 0
+    # In SI units; the command line's flags follow from these fields (see `planning/options.py`).
+    rate: float | None = _field(
+        None,
+        "Sample the targets for the solver at this rate (held, unless --hold is given); errors count from the path.",
+        metavar="HZ",
+        unset="the trajectory's",
+    )
+    # Instants keep their order: none is moved by more than 0.45 of the time to its neighbours.
+    jitter: float = _field(0.0, "Standard deviation of the instants at which samples are taken, s.", metavar="S")
+    dropout: float = _field(0.0, "Probability that a sample is lost, from 0 to below 1.", metavar="P")
+    noise: tuple[float, float] = _field(
+        (0.0, 0.0),
+        "Standard deviation of the samples along and about each axis.",
+        metavar="MM DEG",
+        units=(1e-3, math.radians(1.0)),
+    )
+    quantisation: float = _field(
+        0.0, "Round the positions of samples to multiples of this; 0 for none.", metavar="MM", units=(1e-3,)
+    )
+    seed: int = _field(0, "Seed of jitter, dropout and noise.", metavar="N")
 
     def __post_init__(self) -> None:
         if self.rate is not None:

@@ -393,7 +393,7 @@ def test_a_disk_full_from_the_start_is_named_by_the_file_that_did_not_fit(line, 
     ended = program("run", line, "--out", tmp_path / "out", largest_file=1000)
     assert ended.returncode == 2
     assert "Traceback" not in ended.stderr
-    assert "settings.toml: File too large" in " ".join(ended.stderr.split())
+    assert "settings.toml cannot be written: File too large" in " ".join(ended.stderr.split())
 
 
 def test_the_program_itself_ends_with_the_status_and_no_traceback(tmp_path):

@@ -386,12 +386,13 @@ def test_without_a_command_the_commands_are_shown(cli):
     assert "simbridge run square_tracking" in answer.out
 
 
-def test_a_reader_that_leaves_early_is_no_fault():
-    lists = started("-m", "simbridge", "check", "square_tracking", "--json")
+@pytest.mark.parametrize("json", [[], ["--json"]])
+def test_a_reader_that_leaves_early_ends_the_program_with_the_status_of_a_broken_pipe(line, json):
+    lists = started("-m", "simbridge", "check", line, *json)
     lists.stdout.close()
-    assert "Traceback" not in lists.stderr.read()
+    assert lists.stderr.read() == ""
     lists.stderr.close()
-    assert lists.wait(60) == 1
+    assert lists.wait(60) == 128 + signal.SIGPIPE
 
 
 # ---- simbridge export
@@ -490,15 +491,18 @@ def wait_for_samples(directory, count, deadline=60.0):
     raise AssertionError(f"{directory} did not come to {count} samples")
 
 
-def test_ctrl_c_ends_a_run_in_one_line_and_keeps_it(cli, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, number):
     out = tmp_path / "out"
     going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path)
     wait_for_samples(out, 31)
-    going.send_signal(signal.SIGINT)
-    printed, said = going.communicate(timeout=60)
-    assert going.returncode == 130
+    going.send_signal(number)
+    printed, errors = going.communicate(timeout=60)
+    assert going.returncode == 128 + number
     assert printed == ""
-    assert said.splitlines() == ["The run was interrupted and the arm stopped. What was recorded until then is in out"]
+    assert errors.splitlines() == [
+        "The run was interrupted and the arm stopped. What was recorded until then is in out"
+    ]
     log, summary = read_log(out / "log.mcap"), summary_of(out)
     assert log.complete
     assert summary["outcome"] == "interrupted"

@@ -1,4 +1,4 @@
-"""A mistake of simbridge's own is told in one paragraph, and its traceback kept for whoever mends it."""
+"""A bug in simbridge is reported in one paragraph, and its traceback is saved for those who fix it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_client import reconstruct_error
-from simbridge.cli import commands, error_reporting
+from simbridge.cli import error_reporting, listing
 from simbridge.errors import InternalError
 
 CHECKOUT = Path(__file__).parents[2]
@@ -26,16 +26,16 @@ def broken(*_, **__):
 def test_a_terminal_that_does_not_know_its_size_gets_the_message(monkeypatch, capsys):
     monkeypatch.setattr(error_reporting.sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(error_reporting.os, "get_terminal_size", lambda _: os.terminal_size((0, 0)))
-    error_reporting.say("one paragraph")
+    error_reporting.print_message("one paragraph")
     assert capsys.readouterr().err == "one paragraph\n"
 
 
-def test_a_mistake_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):
+def test_a_bug_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(commands, "robots", broken)
+    monkeypatch.setattr(listing, "robots", broken)
     answer = cli("robots")
     assert answer.status == 1 and answer.out == ""
-    assert "mistake of its own: ZeroDivisionError: by nobody." in answer.message
+    assert "bug in simbridge: ZeroDivisionError: by nobody." in answer.message
     assert "Traceback" not in answer.err and "arm" not in answer.err
     (file,) = tmp_path.iterdir()
     assert str(file) in answer.message.replace(" ", "") or str(file) in answer.err
@@ -43,13 +43,13 @@ def test_a_mistake_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypa
 
 
 @pytest.mark.parametrize("where", ["stream", "read"])
-def test_a_mistake_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_traceback_with_the_run(
+def test_a_bug_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_traceback_with_the_run(
     where, cli, monkeypatch, tmp_path
 ):
     from simbridge.running import runner
 
     target = PyBulletBackend if where == "stream" else runner
-    monkeypatch.setattr(target, "stream" if where == "stream" else "conclude", broken)
+    monkeypatch.setattr(target, "stream" if where == "stream" else "finalize", broken)
     out = tmp_path / "out"
     answer = cli("run", "step", "--out", out)
     assert answer.status == 1
@@ -59,17 +59,17 @@ def test_a_mistake_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_tra
 
 def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch, tmp_path):
     monkeypatch.setattr(error_reporting.tempfile, "tempdir", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(commands, "robots", broken)
+    monkeypatch.setattr(listing, "robots", broken)
     answer = cli("robots")
     assert answer.status == 1 and "Traceback" in answer.err and "The traceback is above" in answer.message
 
 
-def test_a_mistake_in_the_servo_process_is_told_with_its_own_traceback(capsys, tmp_path):
+def test_a_bug_in_the_servo_process_is_reported_with_its_own_traceback(capsys, tmp_path):
     trace = "Traceback (most recent call last):\n  somewhere\nIndexError: 7\n"
     error = reconstruct_error({"event": "error", "error": "IndexError", "message": "7", "fields": {}, "trace": trace})
     assert type(error) is InternalError
     error.run_directory = tmp_path
-    assert error_reporting.report_error(error) == 1
+    assert error_reporting.print_error(error) == 1
     assert "IndexError: 7" in capsys.readouterr().err
     assert (tmp_path / "traceback.txt").read_text() == trace
 
@@ -84,7 +84,7 @@ def test_ctrl_c_while_the_program_is_being_imported_shows_no_traceback(tmp_path)
     ) as process:
         assert process.stdout.readline() == "importing\n"
         process.send_signal(signal.SIGINT)
-        _, told = process.communicate()
+        _, printed = process.communicate()
     # Python itself may end a process by the signal after it was handled; a shell shows 130 for both.
     assert process.returncode in (130, -signal.SIGINT)
-    assert re.fullmatch("Interrupted; nothing is moving.\n", told)
+    assert re.fullmatch("Interrupted; nothing is moving.\n", printed)

@@ -10,8 +10,8 @@ import pytest
 
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.scenario import Scenario, describe, load_scenario
-from simbridge.resources import scenario_files
+from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.resources import scenario_description, scenario_files
 from simbridge.robot import load_robot
 from simbridge.trajectory import ReadOptions, square
 
@@ -50,7 +50,7 @@ def test_every_scenario_of_ours_loads_by_name_and_says_what_it_does(name):
     scenario = load_scenario(name, ROBOT)
     assert scenario.name == name
     assert scenario.description
-    assert describe(scenario_files()[name]).endswith(".")
+    assert scenario_description(scenario_files()[name]).endswith(".")
 
 
 def test_a_script_is_named_by_its_file_unless_it_names_itself(script):

@@ -1,0 +1,326 @@
+"""The flags of each command, as dataclasses that tyro reads, and the registry of the commands.
+
+Quick to import: the options of a run, and with them numpy and pinocchio, are imported once a command that has them is
+chosen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import Field, dataclass, field, fields, make_dataclass
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg, subcommand
+from tyro.constructors import PrimitiveConstructorSpec
+
+from simbridge.backends.registry import BACKENDS, SIMULATION
+from simbridge.bench import Part
+from simbridge.errors import InvalidParameter
+from simbridge.experiments import Parameters as ExperimentParameters
+from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
+
+AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
+
+
+def given(metavar: str, otherwise: str) -> Any:
+    """A flag's value as the help shows it, and the effect of leaving the flag out."""
+    return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
+
+
+RunDirectory: TypeAlias = Annotated[Positional[str], arg(metavar="RUN")]
+Robot: TypeAlias = Annotated[str | None, given("NAME|FILE", "the cell's, else ur10")]
+OutDirectory: TypeAlias = Annotated[str | None, given("DIR", "one under runs/")]
+
+
+@dataclass
+class Plan:
+    """The flags of the commands that make a plan, next to the options of the run and the solver's settings."""
+
+    scenario: Annotated[Positional[str], arg(metavar="SCENARIO")]
+    """A name in scenarios/, a script (./mine.py), or a file of samples (TUM, CSV, ROS bag)."""
+    robot: Robot = None
+    """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    solver: Annotated[str, given("NAME", "the scenario's")] = ""
+    """Inverse-kinematics solver, or a custom one as module:function; --solver NAME --help lists its settings."""
+    home: Annotated[tuple[float, ...], given("RAD ...", "the robot's")] = ()
+    """Joint positions from which the first target is solved, rad."""
+    link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
+    """Link lengths of a planar arm (planar2r, planar3r), m."""
+
+
+@dataclass
+class Run(Plan):
+    """Run a scenario and measure how well it was tracked."""
+
+    backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
+    """Receiver of the setpoints: a simulation, URSim, or a real UR arm."""
+    out: OutDirectory = None
+    """The run directory to create."""
+    repeat: Annotated[int, arg(metavar="N")] = 1
+    """Run the plan this many times, into DIR/01, DIR/02, ..., with figures as in ISO 9283 for all of them in DIR."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Check(Plan):
+    """Plan a scenario and check it; nothing moves."""
+
+    as_json: AsJson = False
+
+
+@dataclass
+class Inspect:
+    """Show a trajectory's rate, gaps, speeds, extents and reachable share; nothing is planned."""
+
+    file: Annotated[Positional[str], arg(metavar="FILE")]
+    """A file of samples (TUM, CSV, ROS bag), a scenario's name, or a script."""
+    robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
+    """The arm whose reach is compared."""
+    out: Annotated[str | None, given("PICTURE", "none")] = None
+    """Draw the trajectory into this file: .png, .svg or .pdf."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Robots:
+    """List the robots."""
+
+    as_json: AsJson = False
+
+
+@dataclass
+class Scenarios:
+    """List the scenarios."""
+
+    as_json: AsJson = False
+
+
+@dataclass
+class Export:
+    """Write a run in a format for other tools, into its directory."""
+
+    run: RunDirectory
+    """The run directory."""
+    to: Annotated[str, arg(metavar="FORMAT")]
+    """csv: samples.csv; tum: reference.tum, target.tum, setpoint.tum and attained.tum; mcap: samples.mcap; bag:
+    rosbag2/, a ROS 2 bag."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Report:
+    """Write a run's report.html and replay.html (the arm in 3D) again from its log; exit status as of `run`."""
+
+    run: RunDirectory
+    """The run directory."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Compare:
+    """Compare two or more runs of one scenario: a table, and compare.html."""
+
+    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN")]
+    """Run directories; one made by --repeat stands for its runs."""
+    out: OutDirectory = None
+    """Where compare.html is written."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Evaluate:
+    """Compare a run with an external measurement (laser tracker, motion capture); writes its evaluation.json."""
+
+    run: RunDirectory
+    """The run directory; of one made by --repeat, all runs are measured together, as in ISO 9283."""
+    attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
+    """The external recording, in any frame, on any clock: a file of samples as for `run`. For repeats one recording of
+    all runs, or, given several times, one for each run that completed."""
+    topic: Annotated[str | None, given("NAME", "the only one")] = None
+    """Of a bag: the topic with the poses."""
+    find_marker: Annotated[bool, arg(name="marker")] = False
+    """The recording shows a marker away from the TCP: find its position (the tool must turn)."""
+    as_json: AsJson = False
+
+
+@dataclass
+class Doctor:
+    """Check whether a run would work here, and how to fix what would not; nothing moves (docs/hardware.md)."""
+
+    backend: Annotated[str | None, given("|".join(BACKENDS), "the one at the host, else pybullet")] = None
+    """The backend to check for."""
+    host: Annotated[str | None, given("ADDRESS", "the cell's; 127.0.0.1 for ursim")] = None
+    """Address of the controller."""
+    robot: Robot = None
+    """The arm that is expected."""
+    cell: Annotated[str | None, given("FILE", "none")] = None
+    """A cell file to compare the controller with (docs/cell.md)."""
+    write_cell: Annotated[str | None, given("FILE", "none")] = None
+    """Start a cell file from what the controller reports."""
+    json: AsJson = False
+
+
+@dataclass
+class Emulate:
+    """Run an emulated UR controller, for tests of the software that connects to one (docs/emulator.md)."""
+
+    robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
+    """A UR arm in robots/."""
+    polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
+    """Software version: 3.15 (CB3, 125 Hz), 5.12 or 5.25 (e-Series, 500 Hz)."""
+    host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
+    """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
+    calibration: Annotated[str | None, given("FILE", "nominal kinematics, as URSim")] = None
+    """Kinematics of an individual arm (TOML)."""
+    boot_time: Annotated[float, arg(metavar="S")] = 0.5
+    """From power on to idle, s."""
+    control_port: Annotated[int, arg(metavar="PORT")] = 30020
+    """Port for fault injection and queries."""
+    realtime_priority: Annotated[int, arg(metavar="N")] = 0
+    """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+
+
+@dataclass
+class Experiment:
+    """The paper's experiments and a comparison of solvers, for any arm and any solvers (docs/paper.md)."""
+
+    parameters: OmitArgPrefixes[OmitSubcommandPrefixes[ExperimentParameters]]
+
+
+@dataclass
+class Bench:
+    """Measure speed, each figure compared with a requirement or a baseline."""
+
+    what: Positional[Literal["all"] | Part] = "all"
+    """The part to measure; all leaves out servo, emulator and recording, which take minutes."""
+    as_json: AsJson = False
+
+
+# Name of each command: its flags, and the function that it calls with them.
+COMMANDS: dict[str, tuple[type, str]] = {
+    "run": (Run, "simbridge.cli.commands:run"),
+    "check": (Check, "simbridge.cli.commands:check"),
+    "inspect": (Inspect, "simbridge.cli.commands:inspect"),
+    "robots": (Robots, "simbridge.cli.listing:robots"),
+    "scenarios": (Scenarios, "simbridge.cli.listing:scenarios"),
+    "export": (Export, "simbridge.cli.commands:export"),
+    "report": (Report, "simbridge.cli.report_command:report"),
+    "compare": (Compare, "simbridge.cli.compare_command:compare"),
+    "evaluate": (Evaluate, "simbridge.evaluation.external_measurement:evaluate"),
+    "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
+    "emulate": (Emulate, "simbridge.emulator.emulate:emulate"),
+    "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
+    "bench": (Bench, "simbridge.bench.bench:bench"),
+}
+
+
+def command_type(words: list[str]) -> Any:
+    """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags."""
+    chosen = next(iter(words), "")
+    kinds = {name: flags for name, (flags, _) in COMMANDS.items()}
+    if chosen in ("run", "check", "inspect"):
+        kinds[chosen] = _with_options(chosen, kinds[chosen], words)
+    commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
+    union = commands[0]
+    for command in commands[1:]:
+        union = union | command
+    return union
+
+
+def _with_options(name: str, base: type, words: list[str]) -> type:
+    """A command's flags with those of its options, and of the chosen solver."""
+    from simbridge.planning.options import Options  # numpy and pinocchio: the other commands start without them
+
+    flags: list[Any] = []
+    for own, kind in typed_fields(Options):
+        if name in own.metadata["commands"]:
+            parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
+            flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
+    if issubclass(base, Plan):
+        settings = _with_metavars(SOLVERS.get(chosen_solver(words), FunctionParameters))
+        flags.append(("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings)))
+    return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
+
+
+def _with_metavars(settings: type) -> Any:
+    """A solver's settings; those that are text are shown as names, where tyro alone would show STR."""
+    names: list[Any] = [
+        (own.name, Annotated[str, given("NAME", str(own.default or "none"))], own.default)
+        for own, kind in typed_fields(settings)
+        if kind is str
+    ]
+    return make_dataclass(
+        settings.__name__, names, bases=(settings,), frozen=True, namespace={"__doc__": settings.__doc__}
+    )
+
+
+def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:
+    """The fields of a dataclass, each with its type."""
+    hints = get_type_hints(kind)
+    return [(own, hints[own.name]) for own in fields(kind)]
+
+
+def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
+    """The flag of an option's field: name, annotated type, default."""
+    about = own.metadata
+    metavar = about.get("metavar") or None
+    if own.default is not None and own.default != ():
+        return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], own.default
+    choices = () if "read" in about else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
+    inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
+    numbers = float in inside and "read" not in about
+    reading = _optional(len((metavar or "").split()) or 1, choices, float if numbers else str)
+    shown = arg(
+        help=about["help"],
+        metavar=metavar or "|".join(choices),
+        help_behavior_hint=f"(default: {about.get('unset', 'none')})",
+    )
+    return name, Annotated[kind | None, reading, shown], None
+
+
+def _optional(count: int, choices: tuple[str, ...], convert: type) -> PrimitiveConstructorSpec[Any]:
+    """How a flag that may be left out is read. Tyro alone would offer None as a value, and report Python's types."""
+
+    def read(words: list[str]) -> Any:
+        values = tuple(map(convert, words))
+        return values if count > 1 else values[0]
+
+    return PrimitiveConstructorSpec(
+        nargs=count,
+        metavar="",
+        instance_from_str=read,
+        is_instance=lambda value: True,
+        str_from_instance=lambda value: [str(value)] * count,
+        choices=choices or None,
+    )
+
+
+def chosen_solver(words: list[str]) -> str:
+    """The solver whose settings are flags: the named one, or the default of scenarios.
+
+    Raises:
+        UnknownName: There is no such solver, or it has no such setting.
+        InvalidParameter: It is a function, which has no settings, and one is given.
+    """
+    name = "forward-dynamics"
+    for position, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        if flag == "--solver":
+            name = value if equals else words[position + 1] if position + 1 < len(words) else name
+    check_solver(name)
+    settings = given_settings(words)
+    if is_function(name):
+        if settings:
+            raise InvalidParameter("solver's settings", ", ".join(settings), f"left out: {name} is a function")
+        return name
+    known = {own.name for own in fields(SOLVERS[name])}
+    for setting in settings:
+        if setting not in known:
+            raise unknown_setting(name, setting)
+    return name
+
+
+def given_settings(words: list[str]) -> list[str]:
+    """The solver's settings that are given as flags; the others are the scenario's."""
+    prefix = "--solver."
+    flags = (word.partition("=")[0] for word in words if word.startswith(prefix))
+    return [flag.removeprefix(prefix).replace("-", "_") for flag in flags]

@@ -1,0 +1,47 @@
+"""The commands `simbridge robots` and `simbridge scenarios`; quick, since they read only TOML and docstrings."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from simbridge.resources import robot_files, scenario_description, scenario_files
+from simbridge.robot.robot_file import robot_facts
+
+
+def robots(*, as_json: bool = False) -> int:
+    """List the robots; returns the exit status.
+
+    Raises:
+        InputFileError: A robot's file cannot be read.
+    """
+    found = [robot_facts(path) for path in robot_files().values()]
+    if as_json:
+        print(json.dumps(found, indent=2))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    for name in ("robot", "title", "joints", "controller", "period", "reach"):
+        table.add_column(name, justify="left" if name in {"robot", "title", "controller"} else "right")
+    for facts in found:
+        period, reach = f"{1e3 * facts['period_s']:g} ms", f"{facts['reach_m']:.2f} m"
+        table.add_row(facts["robot"], escape(facts["title"]), str(facts["joints"]), facts["controller"], period, reach)
+    Console(highlight=False).print(table)
+    return 0
+
+
+def scenarios(*, as_json: bool = False) -> int:
+    """List the scenarios; returns the exit status."""
+    found = {name: scenario_description(path) for name, path in scenario_files().items()}
+    if as_json:
+        print(json.dumps([{"scenario": name, "description": text} for name, text in found.items()], indent=2))
+        return 0
+    table = Table(box=None, pad_edge=False)
+    table.add_column("scenario", no_wrap=True)
+    table.add_column("description")
+    for name, text in found.items():
+        table.add_row(name, escape(text))
+    Console(highlight=False).print(table)
+    return 0
