@@ -20,8 +20,8 @@ from simbridge.ur.errors import (
     SafetyFault,
     SpeedScaled,
 )
-from simbridge.ur.facts import ControllerFacts, is_model
-from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, safety_stop
+from simbridge.ur.facts import FULL_SPEED, ControllerFacts, is_model, safety_stop
+from simbridge.ur.tables import PROGRAM_RUNS
 
 # TCP and payload are compared within the rounding of what can be entered at the pendant.
 SAME_LENGTH = 1e-4  # m

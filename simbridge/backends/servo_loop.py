@@ -26,8 +26,8 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState, TargetsStopped
+from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
-from simbridge.ur.stops import FULL_SPEED, scaling_of, stop_of
 
 STALE = 0.1  # s without a newer state
 # After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the uncertainty.

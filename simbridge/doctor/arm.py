@@ -17,8 +17,9 @@ from simbridge.robot.calibration import calibrated, deviations
 from simbridge.robot.cell import Cell
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
-from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey, is_model, model_name, successors
+from simbridge.ur.facts import Survey, is_model, model_name, successors
 from simbridge.ur.primary import is_ursim
+from simbridge.ur.tables import DASHBOARD, PRIMARY, RTDE
 
 
 def check_model(survey: Survey, robot: Robot) -> Finding:

@@ -13,12 +13,21 @@ from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, unread
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.dashboard import DashboardClient
-from simbridge.ur.errors import PORTS, ArmNotReady, ConnectionLost
-from simbridge.ur.facts import DASHBOARD, PRIMARY, RTDE, Survey
+from simbridge.ur.errors import ArmNotReady, ConnectionLost
+from simbridge.ur.facts import FULL_SPEED, Survey, safety_stop
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
-from simbridge.ur.stops import FULL_SPEED, PROGRAM_RUNS, RUNNING, safety_stop
-from simbridge.ur.tables import ROBOT_MODES, RUNTIME_STATES, SAFETY_MODES, named
+from simbridge.ur.tables import (
+    DASHBOARD,
+    PORT_NAMES,
+    PRIMARY,
+    PROGRAM_RUNS,
+    RTDE,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+    mode_label,
+)
 
 # Robot modes from which `power on` and `brake release` lead to running: power off, power on, idle.
 _CAN_BE_POWERED_ON = (3, 4, 5)
@@ -36,7 +45,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
     name = f"port {port}"
     error = survey.lost.get(port)
     if error is None:
-        return passed(name, f"{PORTS[port]} answers")
+        return passed(name, f"{PORT_NAMES[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
         fix = f"Is URSim running, with this port published? It is started with: {docker_command(robot, survey.host)}"
@@ -45,7 +54,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
             f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > Network), and "
             f"whether the service is allowed (Settings > Security > Services)."
         )
-    return failed(name, f"{PORTS[port]}: {reason}", fix)
+    return failed(name, f"{PORT_NAMES[port]}: {reason}", fix)
 
 
 def check_software(survey: Survey) -> Finding:
@@ -111,11 +120,11 @@ def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:
     if survey.state is None:
         return unread(name, RTDE)
     mode = survey.state.robot_mode
-    if mode == RUNNING:
-        return passed(name, named(mode, ROBOT_MODES))
+    if mode == RobotMode.RUNNING:
+        return passed(name, mode_label(mode, RobotMode))
     if ursim and mode in _CAN_BE_POWERED_ON:
-        return passed(name, f"{named(mode, ROBOT_MODES)}; a run powers URSim on")
-    return failed(name, named(mode, ROBOT_MODES), ArmNotReady.remedy)
+        return passed(name, f"{mode_label(mode, RobotMode)}; a run powers URSim on")
+    return failed(name, mode_label(mode, RobotMode), ArmNotReady.remedy)
 
 
 def check_safety_mode(survey: Survey) -> Finding:
@@ -125,16 +134,16 @@ def check_safety_mode(survey: Survey) -> Finding:
         return unread(name, RTDE)
     mode = survey.state.safety_mode
     if mode == _NORMAL:
-        return passed(name, named(mode, SAFETY_MODES))
+        return passed(name, mode_label(mode, SafetyMode))
     if mode == _REDUCED:
         return warned(
             name,
-            named(mode, SAFETY_MODES),
+            mode_label(mode, SafetyMode),
             "The reduced limits of the safety configuration apply: a fast plan may end in a protective stop. Leave the "
             "trigger plane, or release the input that activates the reduced mode.",
         )
     stop = safety_stop(mode)
-    return failed(name, named(mode, SAFETY_MODES), "" if stop is None else stop.remedy)
+    return failed(name, mode_label(mode, SafetyMode), "" if stop is None else stop.remedy)
 
 
 def check_program(survey: Survey) -> Finding:
@@ -144,7 +153,7 @@ def check_program(survey: Survey) -> Finding:
         return unread(name, RTDE)
     state = survey.state.runtime_state
     loaded = survey.dashboard.program if survey.dashboard is not None else ""
-    seen = named(state, RUNTIME_STATES) + (f", {loaded}" if loaded else "")
+    seen = mode_label(state, RuntimeState) + (f", {loaded}" if loaded else "")
     if state in PROGRAM_RUNS:
         return failed(name, seen, "A run never stops a program on the controller. Stop it at the pendant.")
     return passed(name, seen)

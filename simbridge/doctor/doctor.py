@@ -19,8 +19,9 @@ from simbridge.robot.robot import Robot
 from simbridge.ur.controller import registers_taken
 from simbridge.ur.controller import survey as survey_controller
 from simbridge.ur.errors import ControllerError
-from simbridge.ur.facts import PORTS, ControllerFacts, Survey
+from simbridge.ur.facts import ControllerFacts, Survey
 from simbridge.ur.primary import is_ursim
+from simbridge.ur.tables import BRIDGE_PORTS
 
 
 def doctor(
@@ -103,7 +104,7 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
     measured = _measured(survey)
     here = computer.read_computer()
     return [
-        *(controller.check_port(survey, port, robot, ursim=ursim) for port in PORTS),
+        *(controller.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
         controller.check_software(survey),
         controller.check_kind(survey, ursim=ursim),
         arm.check_model(survey, robot),

@@ -1,4 +1,4 @@
-"""The controller itself: a clock, a state machine, a program and an arm. No sockets, no threads: `tick` is called."""
+"""The controller itself: a clock, a state machine, a program and an arm. It has no sockets and no threads."""
 
 from __future__ import annotations
 
@@ -11,30 +11,25 @@ import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
-from simbridge.emulator.power import Power
-from simbridge.emulator.profile import Profile
-from simbridge.emulator.script_buffer import is_secondary
-from simbridge.emulator.secondary import SecondaryPrograms
-from simbridge.emulator.state import ControllerState, RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.scripts import SecondaryPrograms, is_secondary
+from simbridge.emulator.state import ControllerState, Power, Profile
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
-UNLOCK_DELAY = 5.0  # s after a protective stop before it can be unlocked
-SLIDER_RATE = 2.0  # the speed scaling follows the slider by at most this much a second
-PAUSE_RATE = 4.0  # a paused motion comes to rest along its path within a quarter second
-STOP_RATE = 10.0  # and one stopped by the safety system within a tenth
-STOP_ACCELERATION = 30.0  # rad/s^2, of an arm that is stopped in a motion without a path
+UNLOCK_DELAY = 5.0  # s after a protective stop until it can be unlocked
+SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
+PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
+STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
+STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 RECORD_LENGTH = 200_000
-# Rounding must not look like a joint that is too fast.
+# Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
 
-_MODELS = {
-    "ur3": ("UR3", 3), "ur5": ("UR5", 1), "ur10": ("UR10", 2),
-    "ur16": ("UR16", 4), "ur20": ("UR20", 7), "ur30": ("UR30", 8),
-}  # fmt: skip
+_ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
 
 
 class Program(Protocol):
@@ -55,7 +50,7 @@ class Program(Protocol):
 
 @dataclass
 class Record:
-    """What happened, bounded: the oldest is dropped.
+    """What happened; only the latest entries are kept.
 
     Attributes:
         inputs: Every RTDE input package on arrival: tick, names, values.
@@ -69,23 +64,23 @@ class Record:
 
 
 class Controller:
-    """A UR controller without its network. Nothing here waits: `tick` is called once a period.
+    """A UR controller without its network. Nothing here blocks: `tick` is called once per control period.
 
     Args:
         robot: Which arm.
         profile: Which software.
-        compile_program: Makes a program of a script's source and a callback for its fault (message, line).
+        make_program: Makes a program from a script's source and a callback for its fault (message, line).
         boot_time: From power on to idle, s.
         serial_number: Digits.
-        dh: Of this very arm; the robot's nominal table by default.
-        checksum: Of its calibration; all ones by default, as URSim.
+        dh: Of this individual arm; the robot's nominal table by default.
+        checksum: Of its calibration; all ones by default, as on URSim.
     """
 
     def __init__(
         self,
         robot: Robot,
         profile: Profile,
-        compile_program: Callable[[Controller, str, Callable[[str, int], None]], Program],
+        make_program: Callable[[Controller, str, Callable[[str, int], None]], Program],
         *,
         boot_time: float = 0.5,
         serial_number: str = "20261234567",
@@ -94,10 +89,10 @@ class Controller:
     ) -> None:
         self.robot, self.profile, self.boot_time = robot, profile, boot_time
         self.serial_number, self.remote_control = serial_number, True
-        self.model_name, self.robot_type = _MODELS.get(robot.name.removesuffix("e"), ("UR10", 2))
+        self.model_name, self.robot_type = _ROBOT_TYPES.get(robot.name.removesuffix("e"), ("UR10", 2))
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)
-        self.kinematics_checksum = checksum or (0xFFFFFFFF,) * 6
+        self.kinematics_checksum = checksum or URSIM_CHECKSUM
         self.period = profile.period
         self.state = ControllerState()
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
@@ -107,9 +102,11 @@ class Controller:
         self.motion: Motion = Hold()
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
-        self._compile = compile_program
+        self._make_program = make_program
         self._secondary = SecondaryPrograms(
-            lambda source: self._compile(self, source, self._fault), lambda reason: self._fault(reason, 0), self.period
+            lambda source: self._make_program(self, source, self._fault),
+            lambda reason: self._fault(reason, 0),
+            self.period,
         )
         self._rate = 1.0
         self._stopped_at = -np.inf
@@ -120,7 +117,7 @@ class Controller:
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(robot.home)
 
     def warm_up(self) -> None:
-        """Call everything that compiles on its first call, so that no tick waits for it."""
+        """Call what is compiled on its first call, so that no tick waits for the compiler."""
         q = self.state.target_q
         self.arm.joints(self.arm.tool(q), q + 0.01)
         self.arm.jacobian(q)
@@ -148,11 +145,11 @@ class Controller:
 
     def _halted(self) -> bool:
         s = self.state
-        return s.safety_mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED) or s.runtime_state == RuntimeState.PAUSED
+        return s.safety_stop or s.runtime_state == RuntimeState.PAUSED
 
     def _move(self) -> None:
         s, dt = self.state, self.period
-        # The joints do in the next tick what they are asked in this one.
+        # The joints do in the next tick what they are commanded in this one.
         s.actual_q, s.actual_qd = s.target_q, s.target_qd
         s.actual_tcp_pose, s.actual_tcp_speed = s.target_tcp_pose, s.target_tcp_speed
         halted = self._halted()
@@ -162,17 +159,17 @@ class Controller:
             self._set_target(s.target_q)
             return
         try:
-            wanted = self._next_target(halted)
+            target = self._next_target(halted)
         except SimbridgeError as error:
             self.protective_stop(f"{error}")
-            wanted = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
-        reason = self._too_much(wanted)
+            target = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+        reason = self._limit_violation(target)
         if reason:
             self.protective_stop(reason)
-            wanted = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+            target = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
             # The brakes hold a joint at its limit, whatever its speed.
-            wanted = np.clip(wanted, self.robot.position_min, self.robot.position_max)
-        self._set_target(wanted)
+            target = np.clip(target, self.robot.position_min, self.robot.position_max)
+        self._set_target(target)
 
     def _next_target(self, halted: bool) -> Array:
         s, dt = self.state, self.period
@@ -182,17 +179,17 @@ class Controller:
             return rest
         return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
 
-    def _too_much(self, wanted: Array) -> str:
+    def _limit_violation(self, target: Array) -> str:
         s, robot = self.state, self.robot
-        speed = np.abs(wanted - s.target_q) / self.period
+        speed = np.abs(target - s.target_q) / self.period
         if self.state.safety_mode == SafetyMode.NORMAL and (speed > robot.max_velocity * _SLACK).any():
             i = int(np.argmax(speed / robot.max_velocity))
             return (
                 f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
             )
-        if (wanted < robot.position_min - 1e-9).any() or (wanted > robot.position_max + 1e-9).any():
-            i = int(np.argmax(np.maximum(robot.position_min - wanted, wanted - robot.position_max)))
-            return f"{robot.joint_names[i]} would leave its range, at {wanted[i]:.3f} rad"
+        if (target < robot.position_min - 1e-9).any() or (target > robot.position_max + 1e-9).any():
+            i = int(np.argmax(np.maximum(robot.position_min - target, target - robot.position_max)))
+            return f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad"
         return ""
 
     def _set_target(self, q: Array) -> None:
@@ -208,7 +205,7 @@ class Controller:
     # The program
 
     def load_script(self, source: str) -> None:
-        """Stop what runs and run this program; a secondary program runs beside it."""
+        """Stop the running program and run this one. A secondary program runs alongside instead."""
         if is_secondary(source):
             self._secondary.add(source)
             return
@@ -217,7 +214,7 @@ class Controller:
             self.on_message("error", "A program was received, but the robot is not running: it was not started.", 0)
             return
         try:
-            self.program = self._compile(self, source, self._fault)
+            self.program = self._make_program(self, source, self._fault)
         except SimbridgeError as error:
             self.on_message("error", str(error), getattr(error, "line", 0) or 0)
             return
@@ -248,10 +245,9 @@ class Controller:
         return True
 
     def play_program(self) -> bool:
-        """Go on with a paused program."""
+        """Resume a paused program."""
         s = self.state
-        ready = s.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED) and s.robot_mode == RobotMode.RUNNING
-        if s.runtime_state != RuntimeState.PAUSED or not ready:
+        if s.runtime_state != RuntimeState.PAUSED or s.safety_stop or s.robot_mode != RobotMode.RUNNING:
             return False
         s.runtime_state = RuntimeState.PLAYING
         return True
@@ -259,24 +255,21 @@ class Controller:
     # Safety
 
     def protective_stop(self, reason: str = "") -> None:
-        """As the safety system does: the program pauses, the arm stops."""
+        """The safety system stops the arm; the program pauses."""
         if self.state.safety_mode != SafetyMode.NORMAL:
             return
         self._safety_stop(SafetyMode.PROTECTIVE_STOP)
         self.on_message("safety", f"Protective stop{': ' + reason if reason else ''}", 0)
 
     def emergency_stop(self) -> None:
-        """As the button does: the program pauses, the arm stops and loses power."""
+        """The emergency button is pressed: the program pauses, the arm stops and loses power."""
         self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
         self.power.off()
 
     def safeguard_stop(self) -> None:
-        """As an opened safeguard does: the program pauses until it is closed and somebody resumes."""
-        if self.state.safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED):
+        """A safeguard is opened: the program pauses until it is closed and the operator resumes."""
+        if not self.state.safety_stop:
             self._safety_stop(SafetyMode.SAFEGUARD_STOP)
-
-    def _emergency(self) -> bool:
-        return self.state.safety_mode in (SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.SYSTEM_EMERGENCY_STOP)
 
     def _safety_stop(self, mode: SafetyMode) -> None:
         s = self.state
@@ -286,13 +279,12 @@ class Controller:
             s.runtime_state = RuntimeState.PAUSED
 
     def release_safety(self) -> None:
-        """The emergency button is pulled out, or the safeguard is closed."""
-        released = (SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.SAFEGUARD_STOP)
-        if self.state.safety_mode in released:
+        """The emergency button is released, or the safeguard is closed."""
+        if self.state.emergency_stop or self.state.safety_mode == SafetyMode.SAFEGUARD_STOP:
             self.state.safety_mode = SafetyMode.NORMAL
 
     def unlock_protective_stop(self) -> str:
-        """The dashboard's answer; refused for the first 5 s."""
+        """Return the dashboard's answer; refused for the first 5 s."""
         s = self.state
         if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
             return "Protective stop releasing"
@@ -305,15 +297,15 @@ class Controller:
         return "Protective stop releasing"
 
     def restart_safety(self) -> str:
-        """After a fault or violation: the arm is off, and safety is as after a start."""
+        """Reset the safety system after a fault or violation; the arm is powered off."""
         self.state.safety_mode = SafetyMode.NORMAL
         self.power.off()
         return "Restarting safety"
 
-    # What the dashboard and the programs set
+    # Settings from the dashboard and from programs
 
     def power_on(self) -> None:
-        if not self._emergency():
+        if not self.state.emergency_stop:
             self.power.on()
 
     def power_off(self) -> None:
@@ -321,7 +313,7 @@ class Controller:
         self.power.off()
 
     def brake_release(self) -> None:
-        if not self._emergency():
+        if not self.state.emergency_stop:
             self.power.release_brakes()
 
     def set_speed_slider(self, fraction: float) -> None:
@@ -344,7 +336,7 @@ class Controller:
         s.actual_tcp_speed = self.arm.jacobian(s.actual_q) @ s.actual_qd
 
     def servo(self, setpoint: Array, lookahead: float, gain: float) -> None:
-        """servoj: aim the documented model at a setpoint (n,), rad."""
+        """servoj: give the servo law a new setpoint (n,), rad."""
         s = self.state
         if not isinstance(self.motion, Servo):
             self.motion = Servo(s.target_q, s.target_qd, self.period)
@@ -359,8 +351,8 @@ class Controller:
         for name in names:
             self._updated[name] = s.timestamp
 
-    def watch(self, variable: str, frequency: float, action: str) -> None:
-        """rtde_set_watchdog: act ("ignore", "pause", "stop") when the variable is updated less often."""
+    def set_watchdog(self, variable: str, frequency: float, action: str) -> None:
+        """rtde_set_watchdog: the action ("ignore", "pause", "stop") if the variable is updated less often."""
         action = action.lower()
         if action == "ignore" or frequency <= 0.0:
             self._watchdog = None
@@ -372,7 +364,7 @@ class Controller:
         w, s = self._watchdog, self.state
         if w is None or s.runtime_state != RuntimeState.PLAYING:
             return
-        if s.timestamp - self._updated.get(w.variable, s.timestamp) > w.longest:
+        if s.timestamp - self._updated.get(w.variable, s.timestamp) > w.timeout:
             self.on_message("error", f"RTDE watchdog: {w.variable} was not updated in time", 0)
             if w.action == "pause":
                 self.pause_program()
@@ -382,8 +374,8 @@ class Controller:
 
 @dataclass(frozen=True)
 class Watchdog:
-    """An RTDE input that must be updated at least every `longest` s, or `action` follows."""
+    """An RTDE input that must be updated at least every `timeout` s, or `action` follows."""
 
     variable: str
-    longest: float
+    timeout: float
     action: str

@@ -1,7 +1,7 @@
 """The dashboard server: one line in, one line out.
 
 Source: Universal Robots, "Dashboard Server, CB-Series" and "Dashboard Server, e-Series": the commands, their answers
-and the software that knows them first.
+and the version that introduced them.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from simbridge.emulator.commands import Machine
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.state import ControllerInterface, RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 NOT_ALLOWED = (
@@ -30,9 +29,9 @@ class Command:
     """One command.
 
     Attributes:
-        answer: Gets what follows the command's name.
-        since: First e-Series and first CB3 software that knows it.
-        acts: Whether it does something, which an e-Series controller allows in remote control only.
+        answer: Called with what follows the command's name.
+        since: First e-Series and first CB3 version that has it.
+        acts: Whether it changes something, which an e-Series controller allows in remote control only.
     """
 
     answer: Callable[[str], str]
@@ -41,24 +40,24 @@ class Command:
 
 
 class Dashboard:
-    """What the dashboard answers; shared by all connections of a controller.
+    """The dashboard's answers; shared by all connections of a controller.
 
     Args:
-        machine: The controller.
+        controller: The controller.
 
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
-        log: What clients asked to be logged, the last 1000 lines.
+        log: The last 1000 lines that clients have logged.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+    def __init__(self, controller: ControllerInterface) -> None:
+        self._controller = controller
         self.loaded_program = ""
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
         self.log: list[str] = []
         self._commands = self._table()
-        # The longest name first: "close safety popup" before "close popup", "load installation" before "load".
+        # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
         self._names = sorted(self._commands, key=len, reverse=True)
 
     def answer(self, line: str) -> str:
@@ -68,7 +67,7 @@ class Dashboard:
         for name in self._names:
             if lower == name or lower.startswith(name + " "):
                 command = self._commands[name]
-                if not self._machine.profile.at_least(*command.since):
+                if not self._controller.profile.at_least(*command.since):
                     break
                 if command.acts and not self._allowed():
                     return NOT_ALLOWED
@@ -76,23 +75,23 @@ class Dashboard:
         return f"could not understand: '{line}'"
 
     def _allowed(self) -> bool:
-        return self._machine.profile.series == "CB3" or self._machine.remote_control
+        return self._controller.profile.series == "CB3" or self._controller.remote_control
 
     def _table(self) -> dict[str, Command]:
-        m = self._machine
+        m = self._controller
         return {
             "load": Command(self._load, acts=True),
             "load installation": Command(self._load_installation, acts=True),
-            "play": Command(lambda _: _tried(m.play_program(), "Starting program", "play"), acts=True),
-            "stop": Command(lambda _: _tried(m.stop_program(), "Stopped", "stop"), acts=True),
-            "pause": Command(lambda _: _tried(m.pause_program(), "Pausing program", "pause"), acts=True),
+            "play": Command(lambda _: _answer_if(m.play_program(), "Starting program", "play"), acts=True),
+            "stop": Command(lambda _: _answer_if(m.stop_program(), "Stopped", "stop"), acts=True),
+            "pause": Command(lambda _: _answer_if(m.pause_program(), "Pausing program", "pause"), acts=True),
             "quit": Command(lambda _: "Disconnected"),
-            "shutdown": Command(lambda _: _done(m.power_off, "Shutting down"), acts=True),
+            "shutdown": Command(lambda _: _do(m.power_off, "Shutting down"), acts=True),
             "running": Command(lambda _: f"Program running: {_lower(m.state.runtime_state == RuntimeState.PLAYING)}"),
             "robotmode": Command(lambda _: f"Robotmode: {RobotMode(m.state.robot_mode).name}"),
             "get loaded program": Command(self._get_loaded_program),
-            "popup": Command(lambda text: _done(lambda: m.popup(text), "showing popup")),
-            "close popup": Command(lambda _: _done(m.close_popup, "closing popup")),
+            "popup": Command(lambda text: _do(lambda: m.popup(text), "showing popup")),
+            "close popup": Command(lambda _: _do(m.close_popup, "closing popup")),
             "addtolog": Command(self._add_to_log),
             "isprogramsaved": Command(self._is_program_saved),
             "programstate": Command(self._program_state),
@@ -103,9 +102,9 @@ class Dashboard:
             "set operational mode": Command(self._set_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
             "get operational mode": Command(lambda _: self.operational_mode, ((5, 6), _NOT_ON_CB3)),
             "clear operational mode": Command(self._clear_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
-            "power on": Command(lambda _: _done(m.power_on, "Powering on"), acts=True),
-            "power off": Command(lambda _: _done(m.power_off, "Powering off"), acts=True),
-            "brake release": Command(lambda _: _done(m.brake_release, "Brake releasing"), acts=True),
+            "power on": Command(lambda _: _do(m.power_on, "Powering on"), acts=True),
+            "power off": Command(lambda _: _do(m.power_off, "Powering off"), acts=True),
+            "brake release": Command(lambda _: _do(m.brake_release, "Brake releasing"), acts=True),
             "safetymode": Command(lambda _: f"Safetymode: {self._safety()}"),
             "safetystatus": Command(lambda _: f"Safetystatus: {self._safety()}", ((5, 4), _NOT_ON_CB3)),
             "unlock protective stop": Command(lambda _: m.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
@@ -124,8 +123,8 @@ class Dashboard:
 
     def _is_program_saved(self, _: str) -> str:
         saved = _lower(bool(self.loaded_program))
-        # CB3 spells it as ur_rtde expects; the e-Series in lower case, which ur_rtde takes for "not saved".
-        return f"{saved.capitalize() if self._machine.profile.series == 'CB3' else saved} {self._program()}"
+        # CB3 capitalises it, as ur_rtde expects. The e-Series does not, and ur_rtde reads that as "not saved".
+        return f"{saved.capitalize() if self._controller.profile.series == 'CB3' else saved} {self._program()}"
 
     def _program(self) -> str:
         return self.loaded_program.rpartition("/")[2] or "<unnamed>"
@@ -146,19 +145,19 @@ class Dashboard:
         return "Added log message"
 
     def _program_state(self, _: str) -> str:
-        state = self._machine.state.runtime_state
+        state = self._controller.state.runtime_state
         name = {RuntimeState.STOPPED: "STOPPED", RuntimeState.STOPPING: "STOPPED", RuntimeState.PAUSED: "PAUSED"}
         return f"{name.get(RuntimeState(state), 'PLAYING')} {self._program()}"
 
     def _safety(self) -> str:
-        # Mode and status share their names as far as the emulator goes.
-        return SafetyMode(self._machine.state.safety_mode).name
+        # Mode and status have the same names, as far as emulated.
+        return SafetyMode(self._controller.state.safety_mode).name
 
     def _version(self) -> str:
-        return ".".join(str(part) for part in self._machine.profile.version)
+        return ".".join(str(part) for part in self._controller.profile.version)
 
     def _polyscope_version(self, _: str) -> str:
-        return f"URSoftware {self._version()} ({self._machine.profile.date})"
+        return f"URSoftware {self._version()} ({self._controller.profile.date})"
 
     def _set_user_role(self, role: str) -> str:
         if role.lower() not in USER_ROLES:
@@ -177,17 +176,17 @@ class Dashboard:
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
 
     def _flight_report(self, kind: str) -> str:
-        return f"Flight Report generated with id: {kind or 'system'}-{self._machine.state.tick}"
+        return f"Flight Report generated with id: {kind or 'system'}-{self._controller.state.tick}"
 
 
 class DashboardConnection:
-    """Lines of one connection.
+    """One client's connection.
 
     Args:
         dashboard: Shared by all connections.
 
     Attributes:
-        finished: The client said `quit`: send what `receive` returned, then close.
+        finished: The client has sent `quit`: send what `receive` returned, then close.
     """
 
     def __init__(self, dashboard: Dashboard) -> None:
@@ -196,7 +195,7 @@ class DashboardConnection:
         self.finished = False
 
     def receive(self, data: bytes) -> bytes:
-        """The answers to the complete lines; an incomplete one waits for its rest.
+        """The answers to the complete lines; an incomplete one waits for the rest.
 
         Raises:
             ProtocolViolation: A line is longer than 4096 bytes.
@@ -219,17 +218,17 @@ class DashboardConnection:
         return "".join(answer + "\n" for answer in answers).encode()
 
     def close(self) -> None:
-        """An unfinished line is forgotten."""
+        """An unfinished line is dropped."""
 
 
-def _done(action: Callable[[], None], answer: str) -> str:
+def _do(action: Callable[[], None], answer: str) -> str:
     action()
     return answer
 
 
-def _tried(done: bool, answer: str, command: str) -> str:
+def _answer_if(done: bool, answer: str, command: str) -> str:
     return answer if done else f"Failed to execute: {command}"
 
 
-def _lower(truth: bool) -> str:
-    return "true" if truth else "false"
+def _lower(value: bool) -> str:
+    return "true" if value else "false"

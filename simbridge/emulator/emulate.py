@@ -1,25 +1,37 @@
-"""The command `simbridge emulate`: a controller until Ctrl-C."""
+"""The command `simbridge emulate`: a controller until Ctrl-C, and its control socket for faults and questions.
+
+The control socket takes a JSON object a line and answers with one (docs/emulator.md lists the commands).
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import os
 import signal
+import socketserver
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from simbridge.emulator.control import ControlServer
+import numpy as np
+
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.profile import PROFILES, Profile, profile
-from simbridge.emulator.program import compile_program, warm_up
+from simbridge.emulator.program import ScriptProgram, warm_up
 from simbridge.emulator.running import RunningController
-from simbridge.emulator.state import RobotMode
-from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.emulator.state import PROFILES, Profile, profile
+from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.scheduling import ask_for_priority
+from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+
+_MAX_LINE = 1 << 16
 
 
 def emulate(
@@ -35,17 +47,17 @@ def emulate(
 
     Raises:
         CannotListen: A port is in use.
-        EmulatorBroken: It has ended by itself, because of a mistake of its own.
+        EmulatorBroken: It has ended because of a bug.
         UnknownName, InputFileError: A name or file that cannot be used.
-        InvalidParameter: No UR arm, or one that this software does not drive.
+        InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     arm, software = load_robot(robot), profile(polyscope)
     _check_pair(arm, software)
     warm_up()
-    dh, checksum = (None, None) if calibration is None else _own_kinematics(Path(calibration))
-    controller = Controller(arm, software, compile_program, boot_time=boot_time, dh=dh, checksum=checksum)
+    dh, checksum = (None, None) if calibration is None else _read_calibration(Path(calibration))
+    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum)
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -59,10 +71,11 @@ def emulate(
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
+        ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
+        mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
         print(
-            f"{controller.model_name} with PolyScope {software.polyscope} on {host}: dashboard 29999, primary 30001, "
-            f"secondary 30002, real-time 30003, RTDE 30004; faults on {control_port}. It is "
-            f"{RobotMode(controller.state.robot_mode).name.lower().replace('_', ' ')}. Ctrl-C ends it.",
+            f"{controller.model_name} with PolyScope {software.polyscope} on {host}: {ports}; faults on "
+            f"{control_port}. It is {mode}. Ctrl-C ends it.",
             flush=True,
         )
         while not stop.wait(0.2) and running.alive:
@@ -71,10 +84,10 @@ def emulate(
 
 
 def _check_pair(arm: Robot, software: Profile) -> None:
-    """Whether there is such a controller.
+    """Check that such a controller exists.
 
     Raises:
-        InvalidParameter: The arm is none of UR's, or its controllers run other software.
+        InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
     if arm.n != 6:
         raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
@@ -84,13 +97,206 @@ def _check_pair(arm: Robot, software: Profile) -> None:
         raise InvalidParameter("PolyScope version", software.polyscope, needed)
 
 
-def _own_kinematics(path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """Of a calibration file, which must not say that there is no real arm.
+def _read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
+    """The table and checksum of a calibration file.
 
     Raises:
-        InputFileError: The file is no calibration, or its checksum is URSim's.
+        InputFileError: The file is not a calibration, or its checksum is URSim's.
     """
     table, checksum = read_calibration(path)
-    if set(checksum) == {0xFFFFFFFF}:
+    if tuple(checksum) == URSIM_CHECKSUM:
         raise InputFileError(path, "all ones say that this is URSim, without a calibration", field="checksum")
     return table, checksum
+
+
+def _action(method: str) -> Callable[[Control], None]:
+    """A command that calls a method of the controller with the lock held."""
+
+    def act(self: Control) -> None:
+        with self._running.lock:
+            getattr(self._controller, method)()
+
+    return act
+
+
+class Control:
+    """The commands of the control socket: every public method is one, its arguments are the object's other fields.
+
+    Args:
+        running: The controller that they act on.
+    """
+
+    def __init__(self, running: RunningController) -> None:
+        self._running, self._controller = running, running.controller
+
+    def answer(self, line: bytes) -> dict[str, Any]:
+        """Carry out one line and return {"ok": true, "value": ...} or {"ok": false, "error": ...}."""
+        try:
+            request = json.loads(line)
+            name = request.pop("do")
+            if name not in self.commands():
+                return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
+            return {"ok": True, "value": getattr(self, name)(**request)}
+        except (SimbridgeError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+
+    def commands(self) -> list[str]:
+        """The names of all commands."""
+        return sorted(name for name in dir(self) if not name.startswith("_") and name != "answer")
+
+    # As by the operator at the pendant, or by the safety system
+
+    power_on_and_release = _action("brake_release")
+    protective_stop = _action("protective_stop")
+    emergency_stop = _action("emergency_stop")
+    safeguard_stop = _action("safeguard_stop")
+    release_safety = _action("release_safety")
+    stop_program = _action("stop_program")
+    pause_program = _action("pause_program")
+
+    def play_program(self) -> bool:
+        with self._running.lock:
+            return self._controller.play_program()
+
+    def unlock_protective_stop(self) -> str:
+        """Refused for the first 5 s."""
+        with self._running.lock:
+            return self._controller.unlock_protective_stop()
+
+    def run_script(self, source: str) -> None:
+        with self._running.lock:
+            self._controller.load_script(source)
+
+    def slider(self, fraction: float) -> None:
+        """Move the speed slider, 0..1."""
+        value = _not_negative("fraction", fraction)
+        with self._running.lock:
+            self._controller.set_speed_slider(value)
+
+    def remote_control(self, on: bool) -> None:
+        self._controller.remote_control = bool(on)
+
+    # Network faults
+
+    def freeze(self, seconds: float) -> None:
+        """Stop everything: no tick, no answer. Commands that need the controller wait too."""
+        self._running.freeze(_not_negative("seconds", seconds))
+
+    def drop(self, port: int, client: int | None = None) -> None:
+        """Cut every connection of a port (by its standard number), or one: 0 is the oldest."""
+        self._running.servers.drop(_port(port), client)
+
+    def mute(self, port: int, muted: bool = True) -> None:
+        """Accept connections on a port, but send nothing."""
+        self._running.servers.mute(_port(port), bool(muted))
+
+    def refuse(self, port: int, refused: bool = True) -> None:
+        """Refuse new connections on a port."""
+        self._running.servers.refuse(_port(port), bool(refused))
+
+    def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
+        """Send everything on a port late."""
+        self._running.servers.delay(_port(port), _not_negative("seconds", seconds), _not_negative("jitter", jitter))
+
+    def take_registers(self, names: list[str]) -> list[str]:
+        """Claim RTDE inputs as another client would: other clients get IN_USE. Returns those already claimed."""
+        with self._running.lock:
+            return list(self._running.servers.take_inputs(tuple(names)))
+
+    def release_registers(self) -> None:
+        """Release the inputs of `take_registers`."""
+        with self._running.lock:
+            self._running.servers.release_inputs()
+
+    def kill(self) -> None:
+        """End the process at once, as a power cut does."""
+        os._exit(9)
+
+    # Questions
+
+    def state(self) -> dict[str, Any]:
+        with self._running.lock:
+            s = self._controller.state
+            return {
+                "timestamp": s.timestamp,
+                "tick": s.tick,
+                "robot_mode": RobotMode(s.robot_mode).name,
+                "safety_mode": SafetyMode(s.safety_mode).name,
+                "runtime_state": RuntimeState(s.runtime_state).name,
+                "speed_slider": s.speed_slider,
+                "speed_scaling": s.speed_scaling,
+                "target_q": s.target_q.tolist(),
+                "actual_q": s.actual_q.tolist(),
+                "actual_qd": s.actual_qd.tolist(),
+                "tcp_offset": s.tcp_offset.tolist(),
+                "payload": s.payload,
+                "moving": bool(s.actual_qd.any()),
+            }
+
+    def timing(self) -> dict[str, list[float]]:
+        """Periods and work of the ticks so far, s."""
+        timing = self._running.timing()
+        return {"period": timing.period.tolist(), "work": timing.work.tolist()}
+
+    def save_record(self, path: str) -> None:
+        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
+        with self._running.lock:
+            ticks = list(self._controller.record.ticks)
+            inputs = list(self._controller.record.inputs)
+        none = np.full(self._controller.robot.n, np.nan)
+        np.savez(
+            path,
+            tick=np.array([t for t, *_ in ticks]),
+            setpoint=np.array([none if s is None else s for _, s, _, _ in ticks]),
+            target_q=np.array([q for _, _, q, _ in ticks]),
+            actual_q=np.array([q for *_, q in ticks]),
+            input_tick=np.array([t for t, _, _ in inputs]),
+            inputs=json.dumps([[list(names), list(values)] for _, names, values in inputs]),
+        )
+
+
+def _port(port: Any) -> int:
+    """A standard port number of the controller.
+
+    Raises:
+        ValueError: It has no such port.
+    """
+    if port not in PORT_NAMES:
+        raise ValueError(f"the controller has no port {port}; it has {', '.join(map(str, PORT_NAMES))}")
+    return int(port)
+
+
+def _not_negative(name: str, value: Any) -> float:
+    number = float(value)
+    if not (math.isfinite(number) and number >= 0.0):
+        raise ValueError(f"{name} is {value}, it must be a number, not negative")
+    return number
+
+
+class ControlServer(socketserver.ThreadingTCPServer):
+    """Serves the control socket in its own threads: it takes commands also while the controller is frozen."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, running: RunningController, host: str, port: int) -> None:
+        self.control = Control(running)
+        super().__init__((host, port), _Handler)
+
+    def __enter__(self) -> ControlServer:
+        threading.Thread(
+            target=self.serve_forever, args=(0.05,), name="simbridge-emulator-control", daemon=True
+        ).start()
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class _Handler(socketserver.StreamRequestHandler):
+    server: ControlServer
+
+    def handle(self) -> None:
+        while line := self.rfile.readline(_MAX_LINE):
+            self.wfile.write(json.dumps(self.server.control.answer(line)).encode() + b"\n")

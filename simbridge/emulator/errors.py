@@ -1,4 +1,4 @@
-"""What can be wrong with the emulated controller, its clients, and the programs that it runs."""
+"""Errors of the emulated controller, of its clients, and of the programs that it runs."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from simbridge.errors import SimbridgeError
 
 
 class EmulatorError(SimbridgeError, RuntimeError):
-    """The emulator could not be started, or could not do what its control socket was asked."""
+    """The emulator could not be started, or could not carry out a command of its control socket."""
 
 
 class EmulatorBroken(SimbridgeError, RuntimeError):
-    """The emulated controller has ended because of a mistake of its own. The command line tells it with its traceback.
+    """The emulated controller has ended because of a bug. The command line prints the traceback too.
 
     Attributes:
-        tick: The last tick that it began.
+        tick: The last tick that it started.
     """
 
     def __init__(self, tick: int, cause: Exception) -> None:
         self.tick = tick
         self.__cause__ = cause
         super().__init__(
-            f"The emulated controller has ended in tick {tick} because of a mistake of its own "
-            f"({type(cause).__name__}: {cause}). This is no fault of its clients': please report it, with the lines "
-            f"above and what they did before."
+            f"The emulated controller has ended in tick {tick} because of a bug "
+            f"({type(cause).__name__}: {cause}). No client is at fault: please report it, with the lines above and "
+            f"what the clients did before."
         )
 
 
 class ProtocolViolation(SimbridgeError, ValueError):
-    """A client of the emulated controller sent what its protocol does not allow. It is disconnected; nobody else is.
+    """A client violated its protocol. It is disconnected; other clients are not.
 
     Attributes:
         protocol: "RTDE", "dashboard" or "script".
-        reason: What is wrong, as a sentence.
+        reason: What is wrong, as a clause.
     """
 
     def __init__(self, protocol: str, reason: str) -> None:
@@ -65,11 +65,11 @@ class CannotListen(SimbridgeError, OSError):
 
 
 class ScriptSyntaxError(SimbridgeError, ValueError):
-    """A text that is not URScript, or more than the emulated controller takes.
+    """A text that is not URScript, or exceeds a limit of the emulated controller.
 
     Attributes:
-        line: The line at fault, counted from 1.
-        column: The column at fault, counted from 1.
+        line: Line of the error, counted from 1.
+        column: Column of the error, counted from 1.
         reason: What is wrong.
     """
 
@@ -81,11 +81,11 @@ class ScriptSyntaxError(SimbridgeError, ValueError):
 
 
 class RuntimeFault(SimbridgeError, RuntimeError):
-    """A URScript program that did what cannot be done. The program has ended; the controller goes on.
+    """A URScript program attempted something invalid. The program has ended; the controller continues.
 
     Attributes:
-        reason: What it did, as a sentence.
-        line: The script's line, counted from 1, or 0 until it is known.
+        reason: What it attempted, as a sentence.
+        line: Line of the script, counted from 1; 0 while unknown.
     """
 
     def __init__(self, reason: str, *, line: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""The emulator for tests: a process of its own, started and ended by `with`, and its control socket as methods."""
+"""The emulator for tests: a separate process, started and ended by `with`, and its control socket as methods."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from typing import IO, Any
 
 import numpy as np
 
-from simbridge.emulator.control import CONTROL_PORT
 from simbridge.emulator.errors import EmulatorError
 from simbridge.robot.pose import Array
+from simbridge.ur.tables import CONTROL
 
-READY = "Ctrl-C ends it"  # ends what `simbridge emulate` prints when it serves
+READY = "Ctrl-C ends it"  # in the line that `simbridge emulate` prints when it is ready
 START_TIMEOUT = 60.0  # s; the first start on a machine compiles kernels
-_LINES = 40  # that are kept of what it says
-_BROKEN = 1  # its status when it ended because of a mistake of its own
+_LINES = 40  # of output that are kept
+_BUG = 1  # exit status after a bug in the emulator
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the emulator recorded.
+    """The emulator's record.
 
     Attributes:
-        tick: Numbers of the ticks (K,).
+        tick: Tick numbers (K,).
         setpoint: servoj's setpoint in force (K, n), rad; nan without one.
         target_q, actual_q: Joints at each tick (K, n), rad.
-        input_tick: On which tick each RTDE input package arrived (M,).
-        inputs: Names and values of each of them (M).
+        input_tick: The tick in which each RTDE input package arrived (M,).
+        inputs: Names and values of each package (M).
     """
 
     tick: Array
@@ -50,16 +50,16 @@ class Recorded:
 class Emulator:
     """`with Emulator("ur10e") as controller:` runs an emulated controller on loopback until the block ends.
 
-    A process of its own: ur_rtde holds Python's lock while it waits, so nothing that answers it may share its process.
+    It is a separate process because ur_rtde holds Python's lock while it waits for an answer.
 
     Args:
-        robot: A name or a file, as for `load_robot`.
+        robot: Name or file, as for `load_robot`.
         polyscope: "3.15", "5.12" or "5.25".
-        host: The address; another one of 127.0.0.0/8 runs beside the first.
-        calibration: A file with the arm's own kinematics.
+        host: The address. Several controllers can run on different addresses of 127.0.0.0/8.
+        calibration: Kinematic calibration file of an individual arm.
         boot_time: From power on to idle, s.
-        running: Power on and release the brakes at once.
-        realtime_priority: Of its ticks, as a real controller's are; 0 for none.
+        running: Power on and release the brakes on entering.
+        realtime_priority: Real-time priority of its ticks; 0 for none.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Emulator:
         calibration: str | Path | None = None,
         boot_time: float = 0.5,
         running: bool = True,
-        control_port: int = CONTROL_PORT,
+        control_port: int = CONTROL,
         realtime_priority: int = 0,
     ) -> None:
         self.host, self._control_port, self._running = host, control_port, running
@@ -80,13 +80,13 @@ class Emulator:
         if calibration is not None:
             self._arguments += ["--calibration", str(calibration)]
         self._process: subprocess.Popen[str] | None = None
-        self._said: Said | None = None
+        self._output: ProcessOutput | None = None
 
     def __enter__(self) -> Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         assert self._process.stdout is not None
-        self._said = Said(self._process.stdout)
+        self._output = ProcessOutput(self._process.stdout)
         self._await_ready()
         try:
             if self._running:
@@ -108,45 +108,46 @@ class Emulator:
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        if kind is None and process.returncode == _BROKEN:
-            raise EmulatorError(self._epitaph())
+        if kind is None and process.returncode == _BUG:
+            raise EmulatorError(self.exit_message())
 
     @property
     def pid(self) -> int:
-        """Of the process."""
+        """The process ID."""
         assert self._process is not None
         return self._process.pid
 
     def _await_ready(self) -> None:
-        """Wait until it says that it serves; an answer on the port might be another emulator's."""
-        process, said = self._process, self._said
-        assert process is not None and said is not None
-        said.ready.wait(START_TIMEOUT)
-        if not said.ready.is_set():
+        """Wait for its own report that it is ready: a port might be answered by another emulator."""
+        process, output = self._process, self._output
+        assert process is not None and output is not None
+        output.ready.wait(START_TIMEOUT)
+        if not output.ready.is_set():
             process.kill()
             process.wait()
             raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
-        if not said.serves:
+        if not output.serving:
             process.wait()
-            raise EmulatorError(f"The emulator did not start: {said.text()}")
+            raise EmulatorError(f"The emulator did not start: {output.text()}")
 
-    def _epitaph(self) -> str:
-        assert self._process is not None and self._said is not None
-        self._said.all_read.wait(1.0)
-        return f"The emulator has ended with status {self._process.returncode}. Last it said: {self._said.text()}"
+    def exit_message(self) -> str:
+        """How the process has ended, with its last lines of output."""
+        assert self._process is not None and self._output is not None
+        self._output.all_read.wait(1.0)
+        return f"The emulator has ended with status {self._process.returncode}. Its last output: {self._output.text()}"
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Carry out a command of the control socket (docs/emulator.md lists them).
 
         Raises:
             EmulatorError: The command could not be carried out, or the process has ended.
-            OSError: The process lives, and does not answer.
+            OSError: The process is running but does not answer.
         """
         try:
             line = self._exchange(json.dumps({"do": command, **arguments}).encode() + b"\n")
         except OSError:
             if self._has_ended():
-                raise EmulatorError(self._epitaph()) from None
+                raise EmulatorError(self.exit_message()) from None
             raise
         answer = json.loads(line)
         if not answer["ok"]:
@@ -163,7 +164,7 @@ class Emulator:
         return line
 
     def _has_ended(self) -> bool:
-        """Whether the process is gone; its connections are cut a moment before it is."""
+        """Whether the process has ended; its connections are cut a moment earlier."""
         assert self._process is not None
         try:
             self._process.wait(1.0)
@@ -172,7 +173,7 @@ class Emulator:
         return True
 
     def state(self) -> dict[str, Any]:
-        """The controller as it is now."""
+        """The controller's present state."""
         found: dict[str, Any] = self.do("state")
         return found
 
@@ -180,7 +181,7 @@ class Emulator:
         """Wait until a field of `state()` has a value.
 
         Raises:
-            EmulatorError: It had not within the timeout.
+            EmulatorError: It did not within the timeout.
         """
         deadline = time.monotonic() + timeout
         while True:
@@ -192,7 +193,7 @@ class Emulator:
             time.sleep(0.01)
 
     def record(self) -> Recorded:
-        """What happened so far."""
+        """The record so far."""
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "record.npz"
             self.do("save_record", path=str(path))
@@ -208,22 +209,22 @@ class Emulator:
         self._process.wait()
 
 
-class Said:
-    """What a process says, read as it says it, so that it never waits for somebody to listen.
+class ProcessOutput:
+    """A process's output, read in a thread so that the process never blocks on writing.
 
     Args:
-        lines: Its output; read in a thread until it ends.
+        lines: The output.
 
     Attributes:
         last: Its last lines.
-        serves: Whether it has said that it serves.
-        ready: Set when it has said that it serves, or says no more.
-        all_read: Set when it says no more.
+        serving: Whether the process has reported that it is ready.
+        ready: Set when it has reported that, or when the output has ended.
+        all_read: Set when the output has ended.
     """
 
     def __init__(self, lines: IO[str]) -> None:
         self.last: deque[str] = deque(maxlen=_LINES)
-        self.serves = False
+        self.serving = False
         self.ready, self.all_read = threading.Event(), threading.Event()
         threading.Thread(target=self._read, args=(lines,), name="simbridge-emulator-output", daemon=True).start()
 
@@ -232,7 +233,7 @@ class Said:
             for line in lines:
                 self.last.append(line)
                 if READY in line:
-                    self.serves = True
+                    self.serving = True
                     self.ready.set()
         self.all_read.set()
         self.ready.set()

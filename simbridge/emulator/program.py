@@ -1,53 +1,73 @@
-"""A script becomes a program of the controller, compiled beside the ticks so that none of them waits for it."""
+"""Makes a program of a script. It is compiled in another process, so that no tick waits for the compiler."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
-from simbridge.emulator.builtins import builtin_functions
+from simbridge.emulator.builtin_motion import MotionFunctions
+from simbridge.emulator.builtins import (
+    KinematicsFunctions,
+    PoseFunctions,
+    ProgramFunctions,
+    RegisterFunctions,
+    SettingFunctions,
+    StateFunctions,
+)
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
-from simbridge.emulator.script_buffer import is_secondary
-from simbridge.emulator.secondary import without_waiting
-from simbridge.emulator.sockets import Sockets
-from simbridge.emulator.urscript.builtin import Builtin, describe
+from simbridge.emulator.scripts import is_secondary, without_blocking
+from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.urscript.compilation import Compiler
 from simbridge.emulator.urscript.compiler import Code
+from simbridge.emulator.urscript.library import Builtin, describe
 from simbridge.emulator.urscript.runtime import Interpreter
 
-if TYPE_CHECKING:
-    from simbridge.emulator.controller import Controller
-
 COMPILER = Compiler()
-# The functions of secondary programs and of others as the compiler knows them: the same for every controller.
-_DESCRIBED: dict[bool, Mapping[str, Builtin]] = {}
+# The built-in functions as the compiler knows them, by whether the program is a secondary one; the same for every
+# controller.
+_DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
+
+
+def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
+    """Every built-in function by its name in URScript, except those of the library and of sockets."""
+    groups = (
+        MotionFunctions(controller),
+        KinematicsFunctions(controller),
+        PoseFunctions(),
+        StateFunctions(controller),
+        SettingFunctions(controller),
+        RegisterFunctions(controller),
+        ProgramFunctions(controller),
+    )
+    return {name: function for group in groups for name, function in group.table().items()}
 
 
 class ScriptProgram:
-    """A URScript program: it is compiled in another process, then runs on with every tick.
+    """A URScript program: it is compiled in another process, then advances with every tick.
 
     Attributes:
-        running: Until it ends, faults or is stopped; also while it is compiled.
-        compilation: Over when it can run, or is refused.
+        running: Until it ends, faults or is stopped; also while it is being compiled.
+        compilation: Finished when the program can run, or was refused.
     """
 
     def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> None:
         self.running = True
-        self._sockets = Sockets(controller.period)
+        self._sockets = SocketFunctions(controller.period)
         functions = {**builtin_functions(controller), **self._sockets.table()}
         secondary = is_secondary(source)
-        self._functions = without_waiting(functions) if secondary else functions
-        if secondary not in _DESCRIBED:
-            _DESCRIBED[secondary] = describe(self._functions)
+        self._functions = without_blocking(functions) if secondary else functions
+        if secondary not in _DESCRIPTIONS:
+            _DESCRIPTIONS[secondary] = describe(self._functions)
         self._on_fault = on_fault
         self._interpreter: Interpreter | None = None
-        self._refused: ScriptSyntaxError | None = None
-        self.compilation = COMPILER.compile(source, _DESCRIBED[secondary], self._compiled)
+        self._syntax_error: ScriptSyntaxError | None = None
+        self.compilation = COMPILER.compile(source, _DESCRIPTIONS[secondary], self._compiled)
 
     def _compiled(self, code: Code | None, error: ScriptSyntaxError | None) -> None:
         if code is not None:
             self._interpreter = Interpreter(code, self._functions, self._fault)
-        self._refused = error
+        self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
         self._on_fault(fault.reason, fault.line)
@@ -59,16 +79,16 @@ class ScriptProgram:
 
     @property
     def line(self) -> int:
-        """Where the main program is; 0 while it is compiled."""
+        """The line that the main program is at; 0 while it is being compiled."""
         return 0 if self._interpreter is None else self._interpreter.line
 
     def tick(self) -> None:
-        """A period further."""
+        """Advance by one period."""
         if self.compilation.fault is not None:
             raise self.compilation.fault
-        if self._refused is not None:
-            self._on_fault(str(self._refused), self._refused.line)
-            self._refused, self.running = None, False
+        if self._syntax_error is not None:
+            self._on_fault(str(self._syntax_error), self._syntax_error.line)
+            self._syntax_error, self.running = None, False
         elif self._interpreter is not None and self.running:
             self._interpreter.tick()
             if not self._interpreter.running:
@@ -83,11 +103,6 @@ class ScriptProgram:
         self._sockets.close()
 
 
-def compile_program(controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> ScriptProgram:
-    """What a `Controller` makes of a script."""
-    return ScriptProgram(controller, source, on_fault)
-
-
 def warm_up() -> None:
-    """Begin to start what compiles, so that the first program need not wait for it."""
+    """Start the compiler's process, so that the first program need not wait for it."""
     COMPILER.compile("", {}, lambda code, error: None)

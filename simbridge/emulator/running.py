@@ -1,4 +1,4 @@
-"""A controller that runs: a thread that ticks it by absolute deadlines, beside the servers' own thread."""
+"""A running controller: a thread ticks it by absolute deadlines, another one serves its clients."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.emulator import primary_messages
+from simbridge.emulator import primary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-# A machine that was busy longer than this is not made up for: the controller's clock has then stood still.
-_LATEST = 0.1
+# A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
+_MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
 
 
 @dataclass(frozen=True)
 class Timing:
-    """How punctual the ticks were.
+    """Timing of the ticks.
 
     Attributes:
-        period: Between the beginnings of ticks (K,), s.
-        work: Spent in each tick (K,), s.
+        period: Between the starts of consecutive ticks (K,), s.
+        work: Duration of each tick (K,), s.
     """
 
     period: Array
@@ -37,16 +37,16 @@ class Timing:
 
 
 class RunningController:
-    """A context manager that serves and ticks a controller.
+    """A context manager that ticks and serves a controller.
 
     Args:
-        controller: Not touched by others while it runs, unless `lock` is held.
+        controller: While it runs, accessed with `lock` held only.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number.
 
     Raises:
         CannotListen: On entering: a port is in use.
-        EmulatorBroken: On leaving: it has ended by itself, or a client's message met a mistake in the emulator.
+        EmulatorBroken: On leaving: a tick or a client's message ran into a bug in the emulator.
     """
 
     def __init__(self, controller: Controller, host: str = "127.0.0.1", ports: Mapping[int, int] | None = None) -> None:
@@ -55,19 +55,19 @@ class RunningController:
         self.servers = Servers(controller, self.lock, host, ports)
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
         self._stopping = False
-        self._broken: Exception | None = None
-        self._frozen = 0.0
-        self._stands = threading.Event()
-        self._begun = np.zeros(_TIMINGS)
-        self._worked = np.zeros(_TIMINGS)
+        self._bug: Exception | None = None
+        self._freeze_time = 0.0
+        self._stopped = threading.Event()
+        self._started_at = np.zeros(_TIMINGS)
+        self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
-        controller.on_message = self._tell
+        controller.on_message = self._broadcast
 
     def __enter__(self) -> RunningController:
         self.servers.start()
-        # A thread that computes must let a due tick in soon, and again after each of its sends.
+        # A busy thread must yield quickly to a due tick, and again after each of its sends.
         sys.setswitchinterval(0.00005)
-        # What exists by now stays: the collector need not look at it in the middle of a tick.
+        # Objects that exist by now stay: the collector need not traverse them during a tick.
         gc.collect()
         gc.freeze()
         self._thread.start()
@@ -79,39 +79,39 @@ class RunningController:
         try:
             self.servers.stop()
         except Exception as error:
-            self._broken = self._broken or error
-        if self._broken is not None:
-            raise EmulatorBroken(self.controller.state.tick, self._broken)
+            self._bug = self._bug or error
+        if self._bug is not None:
+            raise EmulatorBroken(self.controller.state.tick, self._bug)
 
     @property
     def alive(self) -> bool:
-        """Whether it ticks."""
+        """Whether it is ticking."""
         return self._thread.is_alive()
 
     def freeze(self, seconds: float) -> None:
-        """Stand still with everything: no tick, no answer. Returns when it does, so call it without the lock."""
+        """Stop everything: no tick, no answer. Returns once it has stopped, so call it without the lock held."""
         if seconds > 0.0:
-            self._stands.clear()
-            self._frozen = float(seconds)
-            self._stands.wait(_LATEST)
+            self._stopped.clear()
+            self._freeze_time = float(seconds)
+            self._stopped.wait(_MAX_DELAY)
 
     def timing(self) -> Timing:
-        """Of the ticks so far, the last 200,000."""
+        """Timing of the last 200,000 ticks."""
         with self.lock:
             count = min(self._ticks, _TIMINGS)
             order = np.arange(self._ticks - count, self._ticks) % _TIMINGS
-            return Timing(np.diff(self._begun[order]), self._worked[order])
+            return Timing(np.diff(self._started_at[order]), self._durations[order])
 
-    def _tell(self, kind: str, text: str, line: int) -> None:
-        machine = self.controller
+    def _broadcast(self, kind: str, text: str, line: int) -> None:
+        controller = self.controller
         if kind == "error":
-            message = primary_messages.runtime_exception(machine, line, 0, text)
+            message = primary.runtime_exception(controller, line, 0, text)
         elif kind == "popup":
-            message = primary_messages.popup_message(machine, text)
+            message = primary.popup_message(controller, text)
         elif kind == "text":
-            message = primary_messages.text_message(machine, text)
+            message = primary.text_message(controller, text)
         else:
-            message = primary_messages.key_message(machine, kind.upper(), text)
+            message = primary.key_message(controller, kind.upper(), text)
         self.servers.broadcast_message(message)
 
     def _run(self) -> None:
@@ -119,7 +119,7 @@ class RunningController:
         try:
             self._tick_until_stopped()
         except Exception as error:
-            self._broken = error
+            self._bug = error
 
     def _tick_until_stopped(self) -> None:
         period = self.controller.period
@@ -129,18 +129,18 @@ class RunningController:
             pause = deadline - time.monotonic()
             if pause > 0.0:
                 time.sleep(pause)
-            elif pause < -_LATEST:
+            elif pause < -_MAX_DELAY:
                 deadline = time.monotonic()
             begin = time.monotonic()
             with self.lock:
-                if self._frozen:
-                    self._stands.set()
-                    time.sleep(self._frozen)
-                    self._frozen = 0.0
+                if self._freeze_time:
+                    self._stopped.set()
+                    time.sleep(self._freeze_time)
+                    self._freeze_time = 0.0
                     deadline = begin = time.monotonic()
                 self.controller.tick()
                 self.servers.tick(self.controller.state.tick)
                 slot = self._ticks % _TIMINGS
-                self._begun[slot] = begin
-                self._worked[slot] = time.monotonic() - begin
+                self._started_at[slot] = begin
+                self._durations[slot] = time.monotonic() - begin
                 self._ticks += 1

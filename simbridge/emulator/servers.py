@@ -1,4 +1,4 @@
-"""The five servers of a controller: sockets around the pure protocols, one thread for all that arrives."""
+"""The five servers of a controller: sockets around the pure protocols, and one thread that reads and answers."""
 
 from __future__ import annotations
 
@@ -13,24 +13,21 @@ from contextlib import AbstractContextManager
 from typing import cast
 
 from simbridge.emulator import primary
-from simbridge.emulator.commands import Machine
 from simbridge.emulator.connections import Client, Port, ScriptSession, Session
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
-from simbridge.emulator.primary_messages import version_message
-from simbridge.emulator.realtime import realtime_package
-from simbridge.emulator.rtde_protocol import RtdeConnection
-from simbridge.emulator.rtde_recipes import Registry
+from simbridge.emulator.rtde import Registry, RtdeConnection
 from simbridge.emulator.rtde_variables import input_variables
+from simbridge.emulator.state import ControllerInterface
 from simbridge.errors import UnknownName
+from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
-DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
-MAX_CLIENTS = 64  # a port
-# A chunk is handled with the lock held: small, so that no client can hold the control period up.
+MAX_CLIENTS = 64  # per port
+# A chunk is handled with the lock held; it is small so that no client can delay a tick.
 CHUNK = 1024
-_REST = 0.001  # s after a full chunk: a flood must not keep the controller's thread from its deadlines
-_SEND_BUFFER = 1 << 17  # a client that does not read gets no more than this of the past
-_KEEPALIVE = 30  # s of silence before a vanished peer is asked whether it is there
+_REST = 0.001  # s after a full chunk: a flood must not delay the controller's thread
+_SEND_BUFFER = 1 << 17  # bytes that wait for a client that does not read
+_KEEPALIVE = 30  # s of silence before a peer is probed
 _COMMAND_TIMEOUT = 5.0  # s
 
 
@@ -39,41 +36,40 @@ class Servers:
 
     A thread accepts, reads and answers; it holds the lock only while a message is handled. Periodic packages are sent
     by `tick`, straight from the controller's own thread. The fault methods (`drop`, `mute`, `refuse`, `delay`) take the
-    standard number of a port, are called without the lock, and have taken effect when they return.
+    standard number of a port, are called without the lock held, and have taken effect when they return.
 
     Args:
-        machine: The controller.
-        lock: Held whenever the machine is touched.
+        controller: The controller.
+        lock: Held whenever the controller is accessed.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
 
     Attributes:
-        ports: The number that is listened on, by the standard number.
-        fault: An error of the emulator itself that a client's message brought about (the client was disconnected).
+        ports: The port numbers in use, by the standard number.
+        fault: A bug in the emulator that a client's message triggered (the client was disconnected).
     """
 
     def __init__(
         self,
-        machine: Machine,
+        controller: ControllerInterface,
         lock: AbstractContextManager[object],
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
     ) -> None:
-        self._machine, self._lock, self._host = machine, lock, host
-        numbers = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
-        self.ports = {number: (ports or {}).get(number, number) for number in numbers}
+        self._controller, self._lock, self._host = controller, lock, host
+        self.ports = {number: (ports or {}).get(number, number) for number in PORT_NAMES}
         self.fault: Exception | None = None
-        self._registry = Registry(machine)
-        self._dashboard = Dashboard(machine)
+        self._registry = Registry(controller)
+        self._dashboard = Dashboard(controller)
         connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
             DASHBOARD: lambda: (DashboardConnection(self._dashboard), f"{GREETING}\n".encode()),
-            PRIMARY: lambda: (ScriptSession(machine), version_message(machine)),
-            SECONDARY: lambda: (ScriptSession(machine), version_message(machine)),
-            REALTIME: lambda: (ScriptSession(machine), b""),
-            RTDE: lambda: (RtdeConnection(machine, self._registry), b""),
+            PRIMARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
+            SECONDARY: lambda: (ScriptSession(controller), primary.version_message(controller)),
+            REALTIME: lambda: (ScriptSession(controller), b""),
+            RTDE: lambda: (RtdeConnection(controller, self._registry), b""),
         }
-        self._ports = {number: Port(number, None, connect[number]) for number in numbers}
-        self._state_every = max(1, round(primary.PERIOD / machine.profile.period))
+        self._ports = {number: Port(number, None, connect[number]) for number in PORT_NAMES}
+        self._state_every = max(1, round(primary.PERIOD / controller.profile.period))
         self._selector = selectors.DefaultSelector()
         self._attention: set[Client] = set()
         self._commands: deque[tuple[Callable[[], None], threading.Event]] = deque()
@@ -82,13 +78,13 @@ class Servers:
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-io", daemon=True)
 
-    # Life
+    # Start and stop
 
     def start(self) -> None:
-        """Listen, and answer from now on.
+        """Listen and answer from now on.
 
         Raises:
-            CannotListen: A port is in use, or the address is not this machine's.
+            CannotListen: A port is in use, or the address is not this computer's.
         """
         try:
             for port in self._ports.values():
@@ -103,7 +99,7 @@ class Servers:
             end.setblocking(False)
         self._selector.register(self._wake_in, selectors.EVENT_READ)
         for port in self._ports.values():
-            self._watch_port(port)
+            self._register(port)
         self._thread.start()
 
     def stop(self) -> None:
@@ -128,33 +124,33 @@ class Servers:
     # What the controller's thread calls, with the lock held
 
     def tick(self, tick: int) -> None:
-        """Send what is due in this tick, right after it. The lock is held."""
+        """Send what is due in this tick. The lock is held."""
         for client in self._ports[RTDE].clients:
             package = cast(RtdeConnection, client.session).output(tick)
             if package:
                 client.offer(package)
         if self._ports[REALTIME].clients:
-            self._offer(REALTIME, realtime_package(self._machine))
+            self._offer(REALTIME, primary.realtime_package(self._controller))
         if tick % self._state_every == 0 and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
-            state = primary.robot_state(self._machine)
+            state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
 
     def broadcast_message(self, message: bytes) -> None:
-        """Send a message (primary_messages) to the primary interface's clients. The lock is held."""
+        """Send a message to the primary interface's clients. The lock is held."""
         for client in self._ports[PRIMARY].clients:
             client.send(message)
 
     def take_inputs(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Hold RTDE inputs as another client would, until `release_inputs`: who asks gets IN_USE. The lock is held.
+        """Claim RTDE inputs as another client would, until `release_inputs`: others get IN_USE. The lock is held.
 
         Returns:
-            Those that a client has already; none is taken then.
+            Those that a client has claimed already; then none is claimed.
 
         Raises:
-            UnknownName: The software knows no such input.
+            UnknownName: This version has no such input.
         """
-        known = input_variables(self._machine.profile)
+        known = input_variables(self._controller.profile)
         for name in names:
             if name not in known:
                 raise UnknownName("RTDE input", name, known)
@@ -162,14 +158,14 @@ class Servers:
         return tuple(name for name, kind in zip(names, types, strict=True) if kind == "IN_USE")
 
     def release_inputs(self) -> None:
-        """Give the inputs of `take_inputs` back. The lock is held."""
+        """Release the inputs of `take_inputs`. The lock is held."""
         self._registry.release(self)
 
     def _offer(self, number: int, package: bytes) -> None:
         for client in self._ports[number].clients:
             client.offer(package)
 
-    # Faults, called without the lock
+    # Fault injection, called without the lock
 
     def clients(self, number: int) -> int:
         """How many are connected to a port."""
@@ -177,7 +173,7 @@ class Servers:
             return len(self._ports[number].clients)
 
     def drop(self, number: int, client: int | None = None) -> None:
-        """Cut every connection of a port, or one of them: 0 is the one that has been there longest."""
+        """Cut every connection of a port, or one of them: 0 is the oldest."""
 
         def act() -> None:
             clients = self._ports[number].clients
@@ -187,7 +183,7 @@ class Servers:
         self._command(act)
 
     def mute(self, number: int, muted: bool = True) -> None:
-        """Accept connections, but read and send nothing; what comes in meanwhile is answered afterwards."""
+        """Accept connections, but read and send nothing; what arrives meanwhile is answered afterwards."""
 
         def act() -> None:
             port = self._ports[number]
@@ -197,7 +193,7 @@ class Servers:
         self._command(act)
 
     def refuse(self, number: int, refused: bool = True) -> None:
-        """Refuse new connections; those that exist stay.
+        """Refuse new connections; existing ones stay.
 
         Raises:
             CannotListen: The port was taken by another program meanwhile.
@@ -214,10 +210,10 @@ class Servers:
             self._command(close)
         elif port.listener is None:
             self._listen(port)
-            self._command(lambda: self._watch_port(port))
+            self._command(lambda: self._register(port))
 
     def delay(self, number: int, seconds: float, jitter: float = 0.0) -> None:
-        """Send everything of a port this many seconds late, give or take `jitter`; the order is kept."""
+        """Delay everything sent on a port by `seconds`, plus or minus `jitter`; the order is kept."""
 
         def act() -> None:
             self._ports[number].delay, self._ports[number].jitter = seconds, jitter
@@ -225,7 +221,7 @@ class Servers:
         self._command(act)
 
     def _command(self, act: Callable[[], None]) -> None:
-        """Have the I/O thread do it, and wait until it is done."""
+        """Let the I/O thread do it, and wait until it is done."""
         done = threading.Event()
         self._commands.append((act, done))
         self._wake()
@@ -247,7 +243,7 @@ class Servers:
         port.listener = sock
         self.ports[port.number] = sock.getsockname()[1]
 
-    def _watch_port(self, port: Port) -> None:
+    def _register(self, port: Port) -> None:
         if port.listener is not None:
             self._selector.register(port.listener, selectors.EVENT_READ, port)
 
@@ -256,7 +252,7 @@ class Servers:
             self._awake = True
             try:
                 self._wake_out.send(b"\x00")
-            except OSError:  # the pipe is full, and so the thread awake; or the servers have stopped
+            except OSError:  # the pipe is full, so the thread is awake; or the servers have stopped
                 return
 
     def _attend(self, client: Client) -> None:
@@ -267,7 +263,7 @@ class Servers:
         while not self._stopping:
             for key, events in self._selector.select(self._timeout()):
                 if key.fileobj is self._wake_in:
-                    # In this order: a wake-up between the two finds the thread awake, and its cause is seen below.
+                    # In this order: a wake-up between the two sets the flag again, and its cause is handled below.
                     self._wake_in.recv(CHUNK)
                     self._awake = False
                 elif isinstance(key.data, Port):
@@ -337,7 +333,7 @@ class Servers:
             except ProtocolViolation:
                 self._close(client)
             except Exception as error:
-                # The emulator's own mistake must not end the other clients' connections; `stop` tells.
+                # A bug in the emulator must not end the other clients' connections; `stop` raises it.
                 self.fault = self.fault or error
                 self._close(client)
             else:
@@ -347,7 +343,7 @@ class Servers:
             time.sleep(_REST)
 
     def _serve(self, client: Client) -> None:
-        """Do what a client needs besides answers: send what waits, listen or not, close it."""
+        """Send a client's unsent data, read from it or not, close it."""
         if client not in client.port.clients:
             self._attention.discard(client)
             return

@@ -1,7 +1,7 @@
-"""URScript's sockets: a program dials out and speaks with whoever answers, never holding a tick.
+"""URScript's socket functions: a program connects to a server and talks to it without delaying a tick.
 
-Every function blocks for as long as URScript's would, by yielding once a tick until its data or its timeout has come.
-Timeouts count controller time; a timeout of 0 or less waits for ever, as on a controller.
+Every function blocks as URScript's does, by yielding once a tick until its data has arrived or its timeout is over.
+Timeouts count controller time; a timeout of 0 or less waits forever, as on a controller.
 """
 
 from __future__ import annotations
@@ -10,19 +10,17 @@ import errno
 import re
 import socket
 import struct
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from typing import Any
 
+from simbridge.emulator.builtins import FunctionGroup, Wait
 from simbridge.emulator.urscript.values import to_text
 from simbridge.errors import InvalidParameter
-
-Wait = Generator[None, None, Any]
 
 CONNECT_TIMEOUT = 2.0  # s
 _MAX_SOCKETS = 16
 _MAX_BUFFER = 1 << 20
-# What a list may hold at most is what URScript allows to read at once.
-_MAX_NUMBERS = 30
+_MAX_NUMBERS = 30  # URScript reads no more at once
 _ASCII_LIST = re.compile(rb"\(([^()]*)\)")
 
 
@@ -33,7 +31,7 @@ class _Connection:
         self.closed = False
 
     def fill(self) -> None:
-        """Take what has come."""
+        """Read what has arrived."""
         while len(self.received) < _MAX_BUFFER and not self.closed:
             try:
                 data = self.sock.recv(65536)
@@ -50,23 +48,19 @@ class _Connection:
         return taken
 
 
-class Sockets:
+class SocketFunctions(FunctionGroup):
     """The socket functions of one program.
 
     Args:
-        period: Control period, s: how long a tick lasts.
+        period: Control period, s.
     """
 
     def __init__(self, period: float) -> None:
         self._period = period
         self._open: dict[str, _Connection] = {}
 
-    def table(self) -> Mapping[str, Callable[..., Any]]:
-        """Every function by its name in URScript."""
-        return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
-
     def close(self) -> None:
-        """Close all: the program has ended."""
+        """Close all connections: the program has ended."""
         for connection in self._open.values():
             connection.sock.close()
         self._open.clear()
@@ -152,7 +146,7 @@ class Sockets:
     def _until(
         self, socket_name: str, timeout: float, found: Callable[[_Connection], Any]
     ) -> Generator[None, None, Any]:
-        """What `found` makes of the bytes received so far, as soon as it makes anything; None after the timeout."""
+        """What `found` returns for the bytes received so far, once that is not None; None after the timeout."""
         connection = self._open.get(socket_name)
         if connection is None:
             return None
@@ -234,12 +228,12 @@ def _count(number: Any) -> int:
 
 
 def _counted(values: list[Any], number: int) -> list[Any]:
-    """As URScript has it: how many were read, then they, padded; a short read counts as none."""
+    """URScript's form: how many were read, then the values; after a short read 0 and padding."""
     return [len(values), *values] if values else [0, *[-1] * number]
 
 
 def _escaped(text: str) -> bytes:
-    """The text with its backslash sequences made what they stand for."""
+    """The text with its backslash sequences replaced."""
     named = {"n": b"\n", "r": b"\r", "t": b"\t", "\\": b"\\"}
     return b"".join(
         named.get(part[1], part.encode()) if part.startswith("\\") else part.encode()

@@ -1,66 +1,92 @@
-"""All that a controller's interfaces show, as of the last tick. Written by the controller, read by the servers."""
+"""What a controller shows its clients: its software version, its state, and what its servers may ask of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import IntEnum
+from typing import Protocol
 
 import numpy as np
 
+from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+
+JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
+BRAKE_RELEASE_TIME = 0.3  # s
 
 
-class RobotMode(IntEnum):
-    NO_CONTROLLER = -1
-    DISCONNECTED = 0
-    CONFIRM_SAFETY = 1
-    BOOTING = 2
-    POWER_OFF = 3
-    POWER_ON = 4
-    IDLE = 5
-    BACKDRIVE = 6
-    RUNNING = 7
+@dataclass(frozen=True)
+class Profile:
+    """A PolyScope version. It decides the control period, the known variables and some answers.
+
+    Attributes:
+        polyscope: As given to --polyscope ("5.12").
+        version: Major, minor, bugfix, build.
+        date: Build date, as the dashboard reports it.
+    """
+
+    polyscope: str
+    version: tuple[int, int, int, int]
+    date: str
+
+    @property
+    def series(self) -> str:
+        """ "CB3" or "e-Series"."""
+        return "CB3" if self.version[0] == 3 else "e-Series"
+
+    @property
+    def period(self) -> float:
+        """Control period, s."""
+        return 0.008 if self.version[0] == 3 else 0.002
+
+    def at_least(self, five: tuple[int, int], three: tuple[int, int]) -> bool:
+        """Whether this version is `five` or later (e-Series), or `three` or later (CB3)."""
+        return self.version[:2] >= (three if self.version[0] == 3 else five)
 
 
-class SafetyMode(IntEnum):
-    NORMAL = 1
-    REDUCED = 2
-    PROTECTIVE_STOP = 3
-    RECOVERY = 4
-    SAFEGUARD_STOP = 5
-    SYSTEM_EMERGENCY_STOP = 6
-    ROBOT_EMERGENCY_STOP = 7
-    VIOLATION = 8
-    FAULT = 9
+PROFILES = {
+    "3.15": Profile("3.15", (3, 15, 8, 106339), "May 14 2021"),
+    "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),
+    "5.25": Profile("5.25", (5, 25, 1, 1103299), "Nov 14 2025"),
+}
 
 
-class RuntimeState(IntEnum):
-    STOPPING = 0
-    STOPPED = 1
-    PLAYING = 2
-    PAUSING = 3
-    PAUSED = 4
-    RESUMING = 5
+def profile(polyscope: str) -> Profile:
+    """The profile of that name.
+
+    Raises:
+        UnknownName: There is none.
+    """
+    if polyscope not in PROFILES:
+        raise UnknownName("PolyScope version", polyscope, PROFILES)
+    return PROFILES[polyscope]
+
+
+def _zeros() -> Array:
+    return np.zeros(6)
 
 
 @dataclass
 class ControllerState:
-    """Numbers in SI units; poses as UR gives them: x y z and a rotation vector, in the pendant's base.
+    """The state as of the last tick: written by the controller, read by the servers.
+
+    SI units. Poses are UR's: x y z and a rotation vector, in the pendant's base.
 
     Attributes:
-        timestamp: The controller's clock, s since it started.
-        tick: Ticks since it started.
-        target_q ... target_qdd: What the controller asks of the joints (6,).
-        actual_q ...: What the joints do.
+        timestamp: Controller clock, s since start.
+        tick: Ticks since start.
+        target_q ... target_qdd: Commanded joint motion (6,).
+        actual_q ...: Measured joint motion.
         actual_tcp_pose, target_tcp_pose: (6,).
         actual_tcp_speed, target_tcp_speed: (6,).
-        tcp_offset: Of the TCP in the flange (6,).
+        tcp_offset: Pose of the TCP in the flange (6,).
         speed_slider: As set, 0..1.
-        speed_scaling: The slider as in force now, which ramps to it; `target_speed_fraction` in RTDE.
+        speed_scaling: In force now; it ramps to the slider. `target_speed_fraction` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
-        analog_outputs: The standard two, mA or V as the bits of `analog_output_types` say (0 current, 1 voltage).
-        input_*, output_*: The general-purpose registers: 48 integers and doubles, 128 bits (0..127 by number) each way.
+        analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
+        input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
     """
 
     timestamp: float = 0.0
@@ -70,30 +96,30 @@ class ControllerState:
     runtime_state: int = RuntimeState.STOPPED
     speed_slider: float = 1.0
     speed_scaling: float = 1.0
-    target_q: Array = field(default_factory=lambda: np.zeros(6))
-    target_qd: Array = field(default_factory=lambda: np.zeros(6))
-    target_qdd: Array = field(default_factory=lambda: np.zeros(6))
-    actual_q: Array = field(default_factory=lambda: np.zeros(6))
-    actual_qd: Array = field(default_factory=lambda: np.zeros(6))
-    target_current: Array = field(default_factory=lambda: np.zeros(6))
-    actual_current: Array = field(default_factory=lambda: np.zeros(6))
-    target_moment: Array = field(default_factory=lambda: np.zeros(6))
-    actual_tcp_pose: Array = field(default_factory=lambda: np.zeros(6))
-    target_tcp_pose: Array = field(default_factory=lambda: np.zeros(6))
-    actual_tcp_speed: Array = field(default_factory=lambda: np.zeros(6))
-    target_tcp_speed: Array = field(default_factory=lambda: np.zeros(6))
-    tcp_offset: Array = field(default_factory=lambda: np.zeros(6))
+    target_q: Array = field(default_factory=_zeros)
+    target_qd: Array = field(default_factory=_zeros)
+    target_qdd: Array = field(default_factory=_zeros)
+    actual_q: Array = field(default_factory=_zeros)
+    actual_qd: Array = field(default_factory=_zeros)
+    target_current: Array = field(default_factory=_zeros)
+    actual_current: Array = field(default_factory=_zeros)
+    target_moment: Array = field(default_factory=_zeros)
+    actual_tcp_pose: Array = field(default_factory=_zeros)
+    target_tcp_pose: Array = field(default_factory=_zeros)
+    actual_tcp_speed: Array = field(default_factory=_zeros)
+    target_tcp_speed: Array = field(default_factory=_zeros)
+    tcp_offset: Array = field(default_factory=_zeros)
     payload: float = 0.0
     payload_cog: Array = field(default_factory=lambda: np.zeros(3))
-    payload_inertia: Array = field(default_factory=lambda: np.zeros(6))
+    payload_inertia: Array = field(default_factory=_zeros)
     gravity: Array = field(default_factory=lambda: np.array([0.0, 0.0, 9.82]))
     script_control_line: int = 0
     digital_inputs: int = 0
     digital_outputs: int = 0
     analog_outputs: list[float] = field(default_factory=lambda: [4.0, 4.0])
     analog_output_types: int = 0
-    tcp_force: Array = field(default_factory=lambda: np.zeros(6))
-    external_wrench: Array = field(default_factory=lambda: np.zeros(6))
+    tcp_force: Array = field(default_factory=_zeros)
+    external_wrench: Array = field(default_factory=_zeros)
     input_int: list[int] = field(default_factory=lambda: [0] * 48)
     input_double: list[float] = field(default_factory=lambda: [0.0] * 48)
     input_bit: list[bool] = field(default_factory=lambda: [False] * 128)
@@ -104,6 +130,22 @@ class ControllerState:
     @property
     def powered(self) -> bool:
         return self.robot_mode in (RobotMode.POWER_ON, RobotMode.IDLE, RobotMode.BACKDRIVE, RobotMode.RUNNING)
+
+    @property
+    def joint_mode(self) -> int:
+        """The mode that all joints, and the tool, are in."""
+        if self.robot_mode == RobotMode.RUNNING:
+            return JOINT_MODE_RUNNING
+        return JOINT_MODE_IDLE if self.powered else JOINT_MODE_POWER_OFF
+
+    @property
+    def emergency_stop(self) -> bool:
+        return self.safety_mode in (SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.ROBOT_EMERGENCY_STOP)
+
+    @property
+    def safety_stop(self) -> bool:
+        """Whether the safety system keeps the arm from moving."""
+        return self.safety_mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED)
 
     @property
     def program_running(self) -> bool:
@@ -121,8 +163,105 @@ class ControllerState:
         7 emergency stop, 8 violation, 9 fault, 10 stopped due to safety."""
         mode = self.safety_mode
         bits = 1 << (mode - 1) if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else 1 << mode
-        if mode in (SafetyMode.SYSTEM_EMERGENCY_STOP, SafetyMode.ROBOT_EMERGENCY_STOP):
-            bits |= 1 << 7
-        if mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED):
-            bits |= 1 << 10
-        return bits
+        return bits | self.emergency_stop << 7 | self.safety_stop << 10
+
+
+class ControllerInterface(Protocol):
+    """A controller as its servers see it. Every method is called with the controller's lock held, and returns at once.
+
+    Attributes:
+        model_name: As the dashboard's `get robot model` answers: "UR10".
+        robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
+        serial_number: Digits.
+        remote_control: Whether commands from outside are accepted.
+        kinematics_checksum: (6,) u32; all ones on URSim.
+        dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
+    """
+
+    state: ControllerState
+    profile: Profile
+    robot: Robot
+    model_name: str
+    robot_type: int
+    serial_number: str
+    remote_control: bool
+    kinematics_checksum: tuple[int, ...]
+    dh: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
+
+    def load_script(self, source: str) -> None:
+        """Stop the running program and run this one. A secondary program runs alongside instead.
+
+        Errors are sent to the primary interface's clients as messages.
+        """
+
+    def stop_program(self) -> bool:
+        """Return whether it was stopped."""
+
+    def pause_program(self) -> bool:
+        """Return whether it was paused."""
+
+    def play_program(self) -> bool:
+        """Resume a paused program. Return whether there was one."""
+
+    def power_on(self) -> None: ...
+
+    def power_off(self) -> None: ...
+
+    def brake_release(self) -> None: ...
+
+    def unlock_protective_stop(self) -> str:
+        """Return the dashboard's answer: "Protective stop releasing", or why not (refused for the first 5 s)."""
+
+    def restart_safety(self) -> str: ...
+
+    def set_speed_slider(self, fraction: float) -> None: ...
+
+    def popup(self, text: str) -> None: ...
+
+    def close_popup(self) -> None: ...
+
+    def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
+        """An RTDE input package has arrived and was applied to `state`."""
+
+
+class Power:
+    """The robot modes from power off to running, as URSim goes through them.
+
+    Args:
+        state: Its `robot_mode` is set.
+        boot_time: From power on to idle, s.
+    """
+
+    def __init__(self, state: ControllerState, boot_time: float) -> None:
+        self._state, self._boot_time = state, boot_time
+        self._remaining = 0.0
+        self._release_requested = False
+
+    def on(self) -> None:
+        """Power on; no effect when it is on."""
+        if self._state.robot_mode == RobotMode.POWER_OFF:
+            self._state.robot_mode, self._remaining = RobotMode.BOOTING, self._boot_time
+
+    def off(self) -> None:
+        """Power off, brakes closed."""
+        self._state.robot_mode, self._release_requested = RobotMode.POWER_OFF, False
+
+    def release_brakes(self) -> None:
+        """Release the brakes: at once when idle, else after booting; powers on if needed."""
+        if self._state.robot_mode == RobotMode.RUNNING:
+            return
+        self.on()
+        self._release_requested = True
+        if self._state.robot_mode == RobotMode.IDLE:
+            self._remaining = BRAKE_RELEASE_TIME
+
+    def tick(self, period: float) -> None:
+        """Advance by one period, s."""
+        state = self._state
+        self._remaining -= period
+        if self._remaining > 0.0:
+            return
+        if state.robot_mode == RobotMode.BOOTING:
+            state.robot_mode, self._remaining = RobotMode.IDLE, BRAKE_RELEASE_TIME
+        elif state.robot_mode == RobotMode.IDLE and self._release_requested:
+            state.robot_mode, self._release_requested = RobotMode.RUNNING, False

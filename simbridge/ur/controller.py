@@ -1,6 +1,6 @@
-"""What a controller says of itself and its arm before anything is moved or claimed.
+"""Reads what a controller reports about itself and its arm, before anything is moved or claimed.
 
-Each port is asked by itself, so that one that is silent hides nothing of what the others say.
+Each port is read independently, so that a silent one does not hide what the others report.
 """
 
 from __future__ import annotations
@@ -16,10 +16,6 @@ import numpy as np
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedController
 from simbridge.ur.facts import (
-    DASHBOARD,
-    PRIMARY,
-    REAL_TIME,
-    RTDE,
     ControllerFacts,
     DashboardFacts,
     StateFacts,
@@ -27,8 +23,9 @@ from simbridge.ur.facts import (
 )
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
 
-# What ur_rtde's control interface writes, as seen on the wire with ur_rtde 1.6.5 (23 recipes, these variables in all).
+# What ur_rtde's control interface writes, as seen on the wire with ur_rtde 1.6.5 (23 recipes with these variables).
 WRITTEN_BY_THE_BRIDGE = (
     *(f"input_int_register_{i}" for i in range(8)),
     *(f"input_double_register_{i}" for i in range(18)),
@@ -44,32 +41,32 @@ _NEEDED = (
     "speed_scaling",
     "actual_q",
 )
-_WHERE_KNOWN = ("payload", "payload_cog")
-# How often it is asked for registers, and how long a controller is given to see that a client has left, s.
-_TRIES, _LETTING_GO = 3, 0.25
+_OPTIONAL = ("payload", "payload_cog")
+# Attempts to claim registers, and the time between them, s, in which a controller notices that a client has left.
+_ATTEMPTS, _RELEASE_TIME = 3, 0.25
 
 
 def read_controller(host: str, timeout: float = 2.0) -> ControllerFacts:
-    """Read all that can be read of a controller; moves nothing, claims nothing.
+    """Read everything about a controller; moves nothing, claims nothing.
 
     Args:
         host: Its address.
-        timeout: For each connection and each answer, s. The ports are asked side by side.
+        timeout: For each connection and each answer, s. The ports are read in parallel.
 
     Raises:
-        ConnectionLost: Names the port where nothing listens or nothing sensible comes.
-        UnsupportedController: PolyScope X, or software older than CB3's.
+        ConnectionLost: A port on which nothing listens, or no valid answer comes.
+        UnsupportedController: PolyScope X, or a version older than CB3's.
     """
     return survey(host, timeout).complete()
 
 
 def survey(host: str, timeout: float = 2.0) -> Survey:
-    """Like `read_controller`, but a port that fails is noted, and the others are read all the same."""
+    """Like `read_controller`, but a port that fails is recorded, and the others are still read."""
     readers: dict[int, Callable[[str, float], Any]] = {
         RTDE: _read_state,
         DASHBOARD: _read_dashboard,
         PRIMARY: read_arm_description,
-        REAL_TIME: _listen,
+        REALTIME: _listen,
     }
 
     def read(port: int) -> Any:
@@ -77,7 +74,7 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
             return readers[port](host, timeout)
         except ControllerError as error:
             return error
-        except UnicodeError:  # from looking up a name that cannot be one
+        except UnicodeError:  # from looking up an invalid name
             return ConnectionLost(host, port, "there is no host of that name")
 
     with ThreadPoolExecutor(len(readers)) as pool:
@@ -88,20 +85,20 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
 
 
 def registers_taken(host: str, timeout: float = 2.0) -> tuple[str, ...]:
-    """The RTDE inputs that the bridge would write and another client holds already.
+    """The RTDE inputs that the bridge would write and another client has already claimed.
 
-    Asks for all of them on a connection of its own. A controller that refuses one gives none; those that it gives are
-    free again as soon as it sees that the connection has ended, which can be a moment later: whoever asks then is given
-    another try, so that nobody is refused because of a client that has just left. Nothing is written.
+    Tries to claim all of them on a separate connection. A controller that refuses one grants none. Granted inputs are
+    released when the controller notices that the connection has ended, possibly a moment later; so there are several
+    attempts, and a client that has just left is not reported. Nothing is written.
 
     Raises:
         ConnectionLost: Port 30004 does not answer.
     """
-    for _ in range(_TRIES - 1):
+    for _ in range(_ATTEMPTS - 1):
         taken = _refused(host, timeout)
         if not taken:
             return ()
-        time.sleep(_LETTING_GO)
+        time.sleep(_RELEASE_TIME)
     return _refused(host, timeout)
 
 
@@ -115,12 +112,12 @@ def _refused(host: str, timeout: float) -> tuple[str, ...]:
 
 
 def _read_state(host: str, timeout: float) -> StateFacts:
-    with RtdeReader(host, (*_NEEDED, *_WHERE_KNOWN), timeout=timeout) as reader:
+    with RtdeReader(host, (*_NEEDED, *_OPTIONAL), timeout=timeout) as reader:
         state, version = reader.first(), reader.version[:3]
     missing = [name for name in _NEEDED if name not in state]
     if missing:
         named = ".".join(map(str, version))
-        raise UnsupportedController(host, named, f"Its RTDE does not tell {', '.join(missing)}; update PolyScope.")
+        raise UnsupportedController(host, named, f"Its RTDE does not have {', '.join(missing)}; update PolyScope.")
     q = np.array(state["actual_q"])
     q.setflags(write=False)
     return StateFacts(
@@ -149,16 +146,16 @@ def _read_dashboard(host: str, timeout: float) -> DashboardFacts:
 
 
 def _listen(host: str, timeout: float) -> None:
-    """Wait for any byte on the real-time port, which a controller fills 125 or 500 times a second."""
+    """Wait for any byte on the real-time port, on which a controller sends 125 or 500 times per second."""
     deadline = time.monotonic() + timeout
     try:
-        with socket.create_connection((host, REAL_TIME), timeout=timeout) as connection:
+        with socket.create_connection((host, REALTIME), timeout=timeout) as connection:
             connection.settimeout(max(deadline - time.monotonic(), 1e-3))
             if not connection.recv(1):
-                raise ConnectionLost(host, REAL_TIME, "the controller ended the connection")
+                raise ConnectionLost(host, REALTIME, "the controller ended the connection")
     except TimeoutError:
-        raise ConnectionLost(host, REAL_TIME, f"nothing came within {timeout:g} s") from None
+        raise ConnectionLost(host, REALTIME, f"nothing came within {timeout:g} s") from None
     except ConnectionLost:
         raise
     except OSError as error:
-        raise ConnectionLost(host, REAL_TIME, f"no connection ({error.strerror or error})") from None
+        raise ConnectionLost(host, REALTIME, f"no connection ({error.strerror or error})") from None

@@ -1,4 +1,4 @@
-"""A client of the dashboard server: what the buttons of the pendant do, and what its screen shows.
+"""A client of the dashboard server: the buttons of the pendant, and what its screen shows.
 
 Source: Universal Robots, "Dashboard Server, CB-Series" and "Dashboard Server, e-Series": one line in, one line out.
 """
@@ -11,8 +11,8 @@ import time
 from types import TracebackType
 
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
+from simbridge.ur.tables import DASHBOARD
 
-PORT = 29999
 MAX_LINE = 65536
 _NOT_UNDERSTOOD = "could not understand"
 _NOT_ALLOWED = "not allowed due to safety"
@@ -21,17 +21,18 @@ _VERSION = re.compile(r"\d+(?:\.\d+){1,3}")
 
 
 class DashboardClient:
-    """`with DashboardClient(host) as dashboard:` holds a connection to a controller's dashboard.
+    """`with DashboardClient(host) as dashboard:` is a connection to a controller's dashboard.
 
     Args:
         host: The controller.
         timeout: For connecting, and for each answer, s.
 
     Attributes:
-        greeting: The line with which the server begins.
+        greeting: The server's first line.
 
     Raises:
         ConnectionLost: On entering: nothing listens, or no greeting comes in time.
+        RemoteControlDisabled, CommandRefused: By the buttons: the controller does not do it.
     """
 
     def __init__(self, host: str, timeout: float = 2.0) -> None:
@@ -42,9 +43,9 @@ class DashboardClient:
     def __enter__(self) -> DashboardClient:
         deadline = time.monotonic() + self._timeout
         try:
-            self._socket = socket.create_connection((self.host, PORT), timeout=self._timeout)
+            self._socket = socket.create_connection((self.host, DASHBOARD), timeout=self._timeout)
         except OSError as error:
-            raise ConnectionLost(self.host, PORT, f"no connection ({error.strerror or error})") from None
+            raise ConnectionLost(self.host, DASHBOARD, f"no connection ({error.strerror or error})") from None
         try:
             self.greeting = self._line(deadline, "greeting")
         except ConnectionLost:
@@ -58,18 +59,18 @@ class DashboardClient:
         self._socket.close()
 
     def ask(self, command: str) -> str:
-        """Send a command, and return its answer's one line.
+        """Send a command and return its answer, one line.
 
         Raises:
-            ConnectionLost: No answer within the timeout, or the connection ended. What comes later would be taken for
-                the answer to the next command, so this connection is of no more use.
+            ConnectionLost: No answer within the timeout, or the connection ended. A late answer would be taken for
+                the next command's, so this connection can no longer be used.
         """
         deadline = time.monotonic() + self._timeout
         try:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(command.encode("utf-8") + b"\n")
         except OSError as error:
-            raise ConnectionLost(self.host, PORT, f"sending failed ({error.strerror or error})") from None
+            raise ConnectionLost(self.host, DASHBOARD, f"sending failed ({error.strerror or error})") from None
         return self._line(deadline, f"answer to '{command}'")
 
     def _line(self, deadline: float, what: str) -> str:
@@ -81,14 +82,14 @@ class DashboardClient:
                 self._socket.settimeout(left)
                 data = self._socket.recv(4096)
             except TimeoutError:
-                raise ConnectionLost(self.host, PORT, f"no {what} within {self._timeout:g} s") from None
+                raise ConnectionLost(self.host, DASHBOARD, f"no {what} within {self._timeout:g} s") from None
             except OSError as error:
-                raise ConnectionLost(self.host, PORT, f"reading failed ({error.strerror or error})") from None
+                raise ConnectionLost(self.host, DASHBOARD, f"reading failed ({error.strerror or error})") from None
             if not data:
-                raise ConnectionLost(self.host, PORT, f"the controller ended the connection before its {what}")
+                raise ConnectionLost(self.host, DASHBOARD, f"the controller ended the connection before its {what}")
             self._received += data
             if len(self._received) > MAX_LINE:
-                raise ConnectionLost(self.host, PORT, f"its {what} does not end: this is no dashboard")
+                raise ConnectionLost(self.host, DASHBOARD, f"its {what} does not end: this is not a dashboard")
         line, _, rest = self._received.partition(b"\n")
         self._received = rest
         return line.decode("utf-8", errors="replace").strip()
@@ -96,85 +97,65 @@ class DashboardClient:
     # What the screen shows
 
     def polyscope_version(self) -> str:
-        """Major, minor and what follows, as "5.12.6.1102099"; "" when the server does not tell."""
-        found = _VERSION.search(self._told("PolyscopeVersion"))
+        """Major, minor and what follows, as "5.12.6.1102099"; "" if the server does not report it."""
+        found = _VERSION.search(self._answer("PolyscopeVersion"))
         return found.group() if found else ""
 
     def serial_number(self) -> str | None:
-        """Of the arm; None where the software does not tell (before 3.12 and 5.6)."""
-        return self._told("get serial number") or None
+        """Of the arm; None if the version does not report it (before 3.12 and 5.6)."""
+        return self._answer("get serial number") or None
 
     def is_in_remote_control(self) -> bool | None:
-        """Whether programs from outside are taken; None where the software knows no such switch (CB3, before 5.6)."""
-        return {"true": True, "false": False}.get(self._told("is in remote control").lower())
+        """Whether programs from outside are accepted; None if the version has no such switch (CB3, before 5.6)."""
+        return {"true": True, "false": False}.get(self._answer("is in remote control").lower())
 
     def robot_mode(self) -> str:
         """In capitals, as "RUNNING" or "POWER_OFF"."""
         return self._after_colon("robotmode")
 
     def safety_status(self) -> str:
-        """In capitals, as "NORMAL" or "PROTECTIVE_STOP"; software before 5.4 tells the safety mode instead."""
+        """In capitals, as "NORMAL" or "PROTECTIVE_STOP"; versions before 5.4 report the safety mode instead."""
         return self._after_colon("safetystatus") or self._after_colon("safetymode")
 
     def program_state(self) -> str:
-        """ "STOPPED", "PLAYING" or "PAUSED", and the program's name behind it."""
-        return self._told("programState")
+        """ "STOPPED", "PLAYING" or "PAUSED", followed by the program's name."""
+        return self._answer("programState")
 
     def running(self) -> bool:
-        """Whether a program plays."""
+        """Whether a program is playing."""
         return self._after_colon("running").lower() == "true"
 
     def loaded_program(self) -> str:
         """Its path; "" when none is loaded."""
         return self._after_colon("get loaded program")
 
-    def _told(self, question: str) -> str:
+    def _answer(self, question: str) -> str:
         answer = self.ask(question)
         return "" if _NOT_UNDERSTOOD in answer.lower() else answer
 
     def _after_colon(self, question: str) -> str:
-        return self._told(question).partition(":")[2].strip()
+        return self._answer(question).partition(":")[2].strip()
 
-    # What the buttons do
+    # The buttons
 
     def power_on(self) -> None:
-        """Give the arm power; the brakes stay on.
-
-        Raises:
-            RemoteControlDisabled, CommandRefused: The controller does not do it.
-        """
+        """Power the arm on; the brakes stay closed."""
         self._do("power on", "Powering on")
 
     def brake_release(self) -> None:
-        """Release the brakes; the arm is then ready to move.
-
-        Raises:
-            RemoteControlDisabled, CommandRefused: The controller does not do it.
-        """
+        """Release the brakes; the arm is then ready to move."""
         self._do("brake release", "Brake releasing")
 
     def unlock_protective_stop(self) -> None:
-        """Confirm a protective stop; the program stays paused.
-
-        Raises:
-            RemoteControlDisabled, CommandRefused: The controller does not do it, as in the first five seconds.
-        """
+        """Confirm a protective stop, refused in the first five seconds; the program stays paused."""
         self._do("unlock protective stop", "Protective stop releasing")
 
     def stop(self) -> None:
-        """Stop the program.
-
-        Raises:
-            RemoteControlDisabled, CommandRefused: The controller does not do it.
-        """
+        """Stop the program."""
         self._do("stop", "Stopped")
 
     def close_safety_popup(self) -> None:
-        """Take the message about a stop from the screen.
-
-        Raises:
-            RemoteControlDisabled, CommandRefused: The controller does not do it.
-        """
+        """Close the message about a stop on the screen."""
         self._do("close safety popup", "closing safety popup")
 
     def _do(self, command: str, done: str) -> None:

@@ -1,6 +1,6 @@
-"""What can be wrong with a controller, an arm, or the way to it.
+"""Errors of a controller, an arm, or the connection to them.
 
-Each error says which state was seen and what to do, at the pendant if need be; the same facts are fields.
+Each says what was seen and what to do, at the pendant if necessary; the same facts are fields.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import math
 
 from simbridge.errors import SimbridgeError
+from simbridge.ur.tables import PORT_NAMES, RuntimeState
 
-PORTS = {29999: "dashboard", 30001: "primary", 30002: "secondary", 30003: "real-time", 30004: "RTDE"}
+_LOOK_AT_CONNECTION = "Look at the cable, the address and the controller's screen; `simbridge doctor` tries each port."
 
 
 class ControllerError(SimbridgeError, RuntimeError):
-    """Root of what a controller can refuse, be or do; nothing is moved by simbridge after one of these.
+    """Root of the errors that come from a controller; simbridge moves nothing after one of these.
 
     Attributes:
         host: The controller's address.
@@ -25,43 +26,40 @@ class ControllerError(SimbridgeError, RuntimeError):
 
 
 class ConnectionLost(ControllerError, ConnectionError):
-    """The controller, or one of its ports, does not answer (any more).
+    """The controller, or one of its ports, does not answer, or no longer does.
 
     Attributes:
-        port: The port that is silent, or None when it is not known which.
+        port: The silent port, or None when it is not known which.
         reason: What was seen, as half a sentence ("nothing listens there").
     """
 
     def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
         self.port = port
         self.reason = reason
-        where = f"{host}" if port is None else f"{host}, port {port} ({PORTS.get(port, 'a port')})"
-        advice = (
-            hint or "Look at the cable, the address and the controller's screen; `simbridge doctor` tries each port."
-        )
-        super().__init__(host, f"Lost the controller at {where}: {reason}. {advice}")
+        where = host if port is None else f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
+        super().__init__(host, f"Lost the controller at {where}: {reason}. {hint or _LOOK_AT_CONNECTION}")
 
 
 class StaleState(ControllerError, TimeoutError):
-    """The controller is connected, and no newer state of it comes.
+    """The controller is connected, but sends no newer state.
 
     Attributes:
         timestamp: The controller's last timestamp, s.
-        waited: For how long nothing newer came, s.
-        said_by: Who should have told it; empty for the controller itself.
+        waited: How long nothing newer came, s.
+        said_by: Who should have reported it; empty for the controller itself.
     """
 
     def __init__(self, host: str, timestamp: float, waited: float, said_by: str = "") -> None:
         self.timestamp = timestamp
         self.waited = waited
         self.said_by = said_by
-        silent = said_by or f"the controller at {host}"
-        look = "the network (cable, not Wi-Fi) and at the load of both computers"
+        source = said_by or f"the controller at {host}"
+        network = "the network (cable, not Wi-Fi) and the load of both computers"
         super().__init__(
             host,
-            f"{silent[0].upper()}{silent[1:]} has told no newer state than {timestamp:.3f} s (the "
-            f"controller's clock) for {waited * 1e3:.0f} ms, so sending was ended. The controller's watchdog stops the "
-            f"arm. Look at {'the load of this computer' if said_by else look} before beginning again.",
+            f"{source[0].upper()}{source[1:]} has reported no state newer than {timestamp:.3f} s (the controller's "
+            f"clock) for {waited * 1e3:.0f} ms, so nothing more was sent. The controller's watchdog stops the arm. "
+            f"Check {'the load of this computer' if said_by else network} before starting again.",
         )
 
 
@@ -78,7 +76,7 @@ class NotURSim(ControllerError):
         super().__init__(
             host,
             f"The controller at {host} is not URSim: its kinematics are those of a real arm (checksum {shown}; URSim's "
-            f"is all ones). Nothing was switched on or moved. For a real arm say --backend real.",
+            f"is all ones). Nothing was switched on or moved. For a real arm use --backend real.",
         )
 
 
@@ -86,7 +84,7 @@ class UnsupportedController(ControllerError):
     """A controller whose software simbridge cannot drive.
 
     Attributes:
-        version: As it names itself, or "" when it does not.
+        version: As it reports it, or "".
         reason: What is missing, as a sentence.
     """
 
@@ -98,11 +96,11 @@ class UnsupportedController(ControllerError):
 
 
 class ModelMismatch(ControllerError, ValueError):
-    """The arm behind the controller is not the one the plan is for, or not set up as the run or its cell file say.
+    """The arm is not the one that the plan is for, or not set up as the run or its cell file says.
 
     Attributes:
         what: "model", "serial number", "TCP", "payload", "period", ...
-        found: What the controller says.
+        found: What the controller reports.
         expected: What the run or the cell file says.
     """
 
@@ -116,7 +114,7 @@ class ModelMismatch(ControllerError, ValueError):
 
 
 class RemoteControlDisabled(ControllerError, PermissionError):
-    """The controller takes no programs from outside."""
+    """The controller accepts no programs from outside."""
 
     def __init__(self, host: str) -> None:
         super().__init__(
@@ -127,11 +125,11 @@ class RemoteControlDisabled(ControllerError, PermissionError):
 
 
 class CommandRefused(ControllerError):
-    """The dashboard answered a command with something else than that it does it.
+    """The dashboard refused a command.
 
     Attributes:
         command: As sent, "unlock protective stop".
-        answer: What came back.
+        answer: The answer.
     """
 
     def __init__(self, host: str, command: str, answer: str) -> None:
@@ -148,21 +146,21 @@ class RegistersInUse(ControllerError):
     """Another RTDE client writes the registers that the bridge needs.
 
     Attributes:
-        variables: The names that are taken.
+        variables: Names of the registers in use.
     """
 
     def __init__(self, host: str, variables: tuple[str, ...]) -> None:
         self.variables = variables
         super().__init__(
             host,
-            f"Another client of the controller at {host} holds the registers that the bridge writes "
-            f"({', '.join(variables)}). End the other program (a second simbridge, a ROS driver, a fieldbus such as "
-            f"EtherNet/IP or PROFINET enabled at the pendant) and begin again.",
+            f"Another client of the controller at {host} uses the registers that the bridge writes "
+            f"({', '.join(variables)}). Stop the other program (a second simbridge, a ROS driver, a fieldbus such as "
+            f"EtherNet/IP or PROFINET enabled at the pendant) and start again.",
         )
 
 
 class ProgramRunning(ControllerError):
-    """A program runs on the controller; it is never stopped unasked.
+    """A program is running on the controller; simbridge never stops it unasked.
 
     Attributes:
         runtime_state: 2 playing, 4 paused, ...
@@ -173,16 +171,17 @@ class ProgramRunning(ControllerError):
         self.runtime_state = runtime_state
         self.program = program
         named = f" ({program})" if program else ""
-        state = {3: "pausing", 4: "paused", 5: "resuming"}.get(runtime_state, "running")
+        between = (RuntimeState.PAUSING, RuntimeState.PAUSED, RuntimeState.RESUMING)
+        state = RuntimeState(runtime_state).name.lower() if runtime_state in between else "running"
         super().__init__(
             host,
-            f"A program{named} is {state} on the controller at {host}; it was left alone. Stop it at the pendant and "
-            f"begin again.",
+            f"A program{named} is {state} on the controller at {host}; it was not touched. Stop it at the pendant and "
+            f"start again.",
         )
 
 
 class StartNotReached(ControllerError):
-    """The approach is over and the arm is not where the plan begins.
+    """The approach has ended, but the arm is not at the plan's start.
 
     Attributes:
         joint: The joint that is farthest off.
@@ -194,17 +193,17 @@ class StartNotReached(ControllerError):
         self.off = off
         super().__init__(
             host,
-            f"The arm at {host} did not come to where the plan begins: {joint} is {math.degrees(off):.2f} degrees off, "
-            f"1 is allowed. Look for contact, a wrong payload or a speed slider near zero.",
+            f"The arm at {host} did not reach the plan's start: {joint} is {math.degrees(off):.2f} degrees off, at "
+            f"most 1 is allowed. Look for contact, a wrong payload or a speed slider near zero.",
         )
 
 
 class FullTurn(ControllerError, ValueError):
-    """The way to the plan's start would unwind a joint by more than half a turn although it is near.
+    """A joint is off the plan's start by full turns, so that the approach would have to unwind it.
 
     Attributes:
         joint: Its name.
-        turns: How many full turns it is off.
+        turns: Number of full turns.
     """
 
     def __init__(self, host: str, joint: str, turns: int) -> None:
@@ -219,10 +218,10 @@ class FullTurn(ControllerError, ValueError):
 
 
 class ArmStopped(ControllerError):
-    """Root of the stops that come from the controller's side; the arm stays until `recover()`.
+    """Root of the stops that come from the controller; the arm stays at rest until `recover()`.
 
     Attributes:
-        robot_mode, safety_mode, runtime_state: As the controller's state said them.
+        robot_mode, safety_mode, runtime_state: As in the controller's state.
     """
 
     what = "The arm was stopped"
@@ -243,43 +242,43 @@ class ProtectiveStop(ArmStopped):
     what = "Protective stop"
     remedy = (
         "The log at the pendant says why (collision, joint speed, force). Wait five seconds, look at the arm, confirm "
-        "at the pendant, then begin again."
+        "at the pendant, then start again."
     )
 
 
 class EmergencyStop(ArmStopped):
-    """Someone pressed an emergency stop."""
+    """An emergency stop button was pressed."""
 
     what = "Emergency stop"
-    remedy = "Make the cell safe, release the button, power the arm on at the pendant, then begin again."
+    remedy = "Make the cell safe, release the button, power the arm on at the pendant, then start again."
 
 
 class SafeguardStop(ArmStopped):
     """A safeguard input (door, light curtain) stopped the arm."""
 
     what = "Safeguard stop"
-    remedy = "Close the safeguard and reset it, then begin again."
+    remedy = "Close the safeguard and reset it, then start again."
 
 
 class SafetyFault(ArmStopped):
-    """The safety system reports a violation, a fault, or that it must be recovered."""
+    """The safety system reports a violation, a fault, or that it needs recovery."""
 
     what = "The safety system stopped the arm"
-    remedy = "Read the message at the pendant; the safety system or the controller has to be restarted there."
+    remedy = "Read the message at the pendant; the safety system or the controller must be restarted there."
 
 
 class ArmNotReady(ArmStopped):
-    """The arm is not powered, or its brakes hold it."""
+    """The arm has no power, or its brakes are closed."""
 
     what = "The arm is not ready to move"
     remedy = "At the pendant: power on and release the brakes; the robot mode must be 7, running."
 
 
 class ProgramStopped(ArmStopped):
-    """The control script was stopped or paused at the pendant, ended by its watchdog, or by an error of its own.
+    """The control script was stopped or paused at the pendant, by its watchdog, or by an error in it.
 
     Attributes:
-        unsent: For how long nothing had been sent when it ended, s, if that was long enough for the watchdog; else 0.
+        unsent: How long nothing had been sent when it ended, s, if long enough for the watchdog; else 0.
     """
 
     what = "The control script was stopped"
@@ -289,14 +288,14 @@ class ProgramStopped(ArmStopped):
         self.unsent = unsent
         if unsent:
             self.remedy = (
-                f"No setpoint had left for {unsent * 1e3:.0f} ms, and after 100 ms the script's watchdog ends it: this "
-                f"computer was held up. Close what else keeps it busy, or run with --realtime-priority."
+                f"No setpoint had been sent for {unsent * 1e3:.0f} ms, and after 100 ms the script's watchdog ends it: "
+                f"this computer was too busy. Close other programs, or run with --realtime-priority."
             )
         super().__init__(host, robot_mode, safety_mode, runtime_state)
 
 
 class SpeedScaled(ControllerError):
-    """The controller slowed the motion down, and the run was to be at full speed or not at all.
+    """The controller reduced the speed, and the run was to be at full speed or not at all.
 
     Attributes:
         scaling: What was seen, 0..1.
@@ -312,7 +311,7 @@ class SpeedScaled(ControllerError):
 
 
 class TargetsStopped(SimbridgeError, TimeoutError):
-    """A live source gave no new target in time; the arm was stopped.
+    """A live source sent no new target in time; the arm was stopped.
 
     Attributes:
         waited: s.
@@ -321,10 +320,10 @@ class TargetsStopped(SimbridgeError, TimeoutError):
     def __init__(self, waited: float) -> None:
         self.waited = waited
         super().__init__(
-            f"No new setpoint came for {waited * 1e3:.0f} ms, so the arm was stopped. Call servo() once every period, "
-            f"from a loop that nothing holds up; recover() begins anew."
+            f"No new setpoint came for {waited * 1e3:.0f} ms, so the arm was stopped. Call servo() once per period, "
+            f"from a loop that nothing blocks; recover() starts again."
         )
 
 
 class NotConfirmed(SimbridgeError, PermissionError):
-    """A person had to agree before a real arm moves, and has not."""
+    """The operator had to confirm before a real arm moves, and has not."""

@@ -1,31 +1,40 @@
-"""What a controller says of itself and its arm, as plain data."""
+"""What a controller reports about itself and its arm, as plain data; and which modes keep an arm from moving."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from simbridge.robot.pose import Array
-from simbridge.ur.errors import ControllerError, UnsupportedController
+from simbridge.ur.errors import (
+    ArmNotReady,
+    ArmStopped,
+    ControllerError,
+    EmergencyStop,
+    ProgramStopped,
+    ProtectiveStop,
+    SafeguardStop,
+    SafetyFault,
+    UnsupportedController,
+)
 from simbridge.ur.primary import ArmDescription, is_ursim
+from simbridge.ur.tables import (
+    DASHBOARD,
+    E_SERIES_TYPES,
+    PRIMARY,
+    PROGRAM_RUNS,
+    REALTIME,
+    ROBOT_TYPES,
+    RTDE,
+    RobotMode,
+    RuntimeState,
+    SafetyMode,
+)
 
-DASHBOARD, PRIMARY, REAL_TIME, RTDE = 29999, 30001, 30003, 30004
-PORTS = (DASHBOARD, PRIMARY, REAL_TIME, RTDE)  # all that the bridge needs
-
-_MODELS = {
-    1: "UR5",
-    2: "UR10",
-    3: "UR3",
-    4: "UR16",
-    5: "UR18",
-    6: "UR8 Long",
-    7: "UR20",
-    8: "UR30",
-    9: "UR15",
-}  # UR's own client library
-_WITH_AN_E = (1, 2, 3, 4)
-# Later arms with the same kinematics as these, of which no robot type of their own is known to us.
+# Later arms with the same kinematics as these. No robot types of their own are known.
 _SUCCESSORS = {"UR5e": "UR7e", "UR10e": "UR12e"}
+FULL_SPEED = 0.999  # speed scaling above this is full speed
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +46,10 @@ class StateFacts:
         timestamp: The controller's clock, s.
         robot_mode, safety_mode, runtime_state: As numbered by UR (7, 1 and 1: ready, and no program runs).
         slider: The speed slider, 0..1 (target_speed_fraction).
-        speed_scaling: In force at that instant, 0..1.
+        speed_scaling: The present one, 0..1.
         q: Measured joint positions (6,), rad.
-        payload: kg; None where the software does not tell (before 3.11 and 5.5).
-        payload_cog: Its centre of gravity in the flange (3,), m; None likewise.
+        payload: kg; None if the version does not report it (before 3.11 and 5.5).
+        payload_cog: Its centre of gravity in the flange (3,), m; or None.
     """
 
     version: tuple[int, int, int]
@@ -67,12 +76,12 @@ class StateFacts:
 
 @dataclass(frozen=True)
 class DashboardFacts:
-    """What the dashboard tells.
+    """What the dashboard reports.
 
     Attributes:
-        version: Of PolyScope, as "5.12.6.1102099"; "" where it does not tell.
-        serial_number: None where the software does not tell.
-        remote_control: None where the software knows no such switch.
+        version: Of PolyScope, as "5.12.6.1102099"; "" if unknown.
+        serial_number: None if the version does not report it.
+        remote_control: None if the version has no such switch.
         program_state: "STOPPED", "PLAYING" or "PAUSED" and a name.
         program: Path of the loaded program, or "".
     """
@@ -86,11 +95,11 @@ class DashboardFacts:
 
 @dataclass(frozen=True)
 class ControllerFacts:
-    """A controller that answers on every port the bridge needs.
+    """A controller that answers on every port that the bridge needs.
 
     Attributes:
         host: Its address.
-        state, dashboard, arm: What RTDE, the dashboard and the primary interface tell.
+        state, dashboard, arm: Read from RTDE, the dashboard and the primary interface.
     """
 
     host: str
@@ -115,17 +124,17 @@ class ControllerFacts:
 
     @property
     def model(self) -> str | None:
-        """ "UR10", "UR10e", ...; None where the controller does not tell."""
+        """ "UR10", "UR10e", ...; None if unknown."""
         return model_name(self.arm.robot_type, self.version[0])
 
     @property
     def serial_number(self) -> str | None:
-        """Of the arm; None where the software does not tell."""
+        """Of the arm; None if the version does not report it."""
         return self.dashboard.serial_number
 
     @property
     def ursim(self) -> bool:
-        """Whether there is no real arm behind the controller."""
+        """Whether this is URSim, without a real arm."""
         return is_ursim(self.arm.checksum)
 
 
@@ -135,8 +144,8 @@ class Survey:
 
     Attributes:
         host: Its address.
-        lost: The ports that could not be read, each with the reason.
-        state, dashboard, arm: None when their port is among those.
+        lost: The error of each port that could not be read.
+        state, dashboard, arm: None if their port is among those.
     """
 
     host: str
@@ -154,7 +163,7 @@ class Survey:
         return None if self.state is None else why_unsupported(self.host, self.state.version)
 
     def complete(self) -> ControllerFacts:
-        """All of it.
+        """All of it, or an error.
 
         Raises:
             UnsupportedController: The software cannot be driven.
@@ -162,7 +171,7 @@ class Survey:
         """
         if self.unsupported is not None:
             raise self.unsupported
-        for port in (RTDE, DASHBOARD, PRIMARY, REAL_TIME):
+        for port in (RTDE, DASHBOARD, PRIMARY, REALTIME):
             if port in self.lost:
                 raise self.lost[port]
         assert self.state is not None and self.dashboard is not None and self.arm is not None
@@ -170,29 +179,29 @@ class Survey:
 
 
 def model_name(robot_type: int | None, major: int) -> str | None:
-    """The model behind a robot type; the major version tells UR10 from UR10e, which share theirs.
+    """The model of a robot type; UR10 and UR10e share theirs, and differ in the major version.
 
     Returns:
-        "UR10", "UR10e", "UR20", ...; None for a type that is not told or not known.
+        "UR10", "UR10e", "UR20", ...; None for an unknown type.
     """
-    if robot_type not in _MODELS:
+    if robot_type not in ROBOT_TYPES:
         return None
-    return _MODELS[robot_type] + ("e" if major >= 5 and robot_type in _WITH_AN_E else "")
+    return ROBOT_TYPES[robot_type] + ("e" if major >= 5 and robot_type in E_SERIES_TYPES else "")
 
 
 def successors(model: str | None) -> str:
-    """The model with the later arm that shares its robot type: "UR10e (or UR12e)"; "" for None."""
+    """The model, with the later arm that shares its robot type: "UR10e (or UR12e)"; "" for None."""
     later = _SUCCESSORS.get(model or "")
     return f"{model} (or {later})" if later else model or ""
 
 
 def is_model(model: str, title: str) -> bool:
-    """Whether an arm that a controller calls `model` may be the one of that title: itself, or its successor."""
+    """Whether an arm that a controller reports as `model` may be the one with this title: it, or its successor."""
     return title.lower() in (model.lower(), _SUCCESSORS.get(model, model).lower())
 
 
 def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:
-    """The error for software that simbridge cannot drive, or None."""
+    """The error for a version that simbridge cannot drive, or None."""
     named = ".".join(map(str, version))
     if version[0] >= 10:
         reason = (
@@ -203,3 +212,54 @@ def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedCont
     if version[0] < 3:
         return UnsupportedController(host, named, "It is older than PolyScope 3; update it.")
     return None
+
+
+# What a state means for an arm that is to move
+
+_SAFETY_STOPS: dict[int, type[ArmStopped]] = {
+    SafetyMode.PROTECTIVE_STOP: ProtectiveStop,
+    SafetyMode.SAFEGUARD_STOP: SafeguardStop,
+    SafetyMode.SYSTEM_EMERGENCY_STOP: EmergencyStop,
+    SafetyMode.ROBOT_EMERGENCY_STOP: EmergencyStop,
+    # Newer versions report the source: enabling devices, fieldbuses, interfaces of machines.
+    SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP: SafeguardStop,
+    SafetyMode.SYSTEM_THREE_POSITION_ENABLING_STOP: SafeguardStop,
+    SafetyMode.PENDANT_THREE_POSITION_ENABLING_STOP: SafeguardStop,
+    SafetyMode.IMMI_EMERGENCY_STOP: EmergencyStop,
+    SafetyMode.IMMI_SAFEGUARD_STOP: SafeguardStop,
+    SafetyMode.PROFISAFE_AUTOMATIC_MODE_SAFEGUARD_STOP: SafeguardStop,
+    SafetyMode.PROFISAFE_SAFEGUARD_STOP: SafeguardStop,
+    SafetyMode.PROFISAFE_EMERGENCY_STOP: EmergencyStop,
+    SafetyMode.SAFETY_API_SAFEGUARD_STOP: SafeguardStop,
+}
+
+
+def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[ArmStopped] | None:
+    """Why the safety system stops the arm; None when it does not (normal, reduced)."""
+    if safety_mode in _SAFETY_STOPS:
+        return _SAFETY_STOPS[safety_mode]
+    if safety_status_bits >> 5 & 0b111:
+        return EmergencyStop
+    if safety_status_bits >> 2 & 1:
+        return ProtectiveStop
+    if safety_status_bits >> 4 & 1:
+        return SafeguardStop
+    return None if safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED) else SafetyFault
+
+
+def stop_of(state: Mapping[str, Any]) -> type[ArmStopped] | None:
+    """What stops an arm whose control script should run, the safety system first; None when it can move."""
+    stop = safety_stop(state["safety_mode"], state.get("safety_status_bits", 0))
+    if stop is not None:
+        return stop
+    if state["robot_mode"] != RobotMode.RUNNING:
+        return ArmNotReady
+    return None if state["runtime_state"] in PROGRAM_RUNS else ProgramStopped
+
+
+def scaling_of(state: Mapping[str, Any]) -> float:
+    """The controller's present speed factor, 0..1; 0 while its program is paused."""
+    if state["runtime_state"] != RuntimeState.PLAYING:
+        return 0.0
+    scaling = float(state["speed_scaling"]) * float(state["target_speed_fraction"])
+    return 1.0 if scaling > FULL_SPEED else max(scaling, 0.0)

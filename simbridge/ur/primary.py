@@ -1,7 +1,8 @@
-"""What a controller tells of its own arm on the primary interface: calibrated kinematics, limits, model, TCP.
+"""A client of the primary interface: reads the arm's calibrated kinematics, limits, model and TCP.
 
-Source of the layouts: Universal Robots, "Client Interfaces". Newer software appends to them, so only their beginnings
-are read.
+Source: Universal Robots, "Client Interfaces". A package is an int32 size (which includes these four bytes), a type and
+its content; a robot state's content is sub-packages of the same form. Everything is big-endian. Newer versions append
+to the sub-packages, so only their beginnings are read.
 """
 
 from __future__ import annotations
@@ -13,41 +14,104 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simbridge.errors import SimbridgeError
 from simbridge.robot.parts import DhTable, JointLimits
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import ConnectionLost
-from simbridge.ur.primary_packages import (
-    ROBOT_MESSAGE,
-    ROBOT_STATE,
-    MalformedPackage,
-    PackageReader,
-    sub_packages,
-)
+from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart
 
-PRIMARY_PORT = 30001
-
-_ROBOT_MODE, _CARTESIAN_INFO, _KINEMATICS_INFO, _CONFIGURATION = 0, 4, 5, 6
-_NEEDED = {_ROBOT_MODE: "robot mode", _CARTESIAN_INFO: "TCP", _KINEMATICS_INFO: "kinematics"}
-_VERSION_MESSAGE = 3
-# What a controller sends at all comes with its first states, ten a second.
+_NEEDED = {StatePart.ROBOT_MODE: "robot mode", StatePart.CARTESIAN: "TCP", StatePart.KINEMATICS: "kinematics"}
+# Whatever a controller sends comes with its first states, ten a second.
 _STATES_AWAITED = 3
+
+_HEADER = struct.Struct(">iB")
+# A robot state has about 1.5 kB, the largest messages (a program's variables) about 10 kB.
+_MAX_BYTES = 1 << 20
+
+
+class MalformedPackage(SimbridgeError, ValueError):
+    """Bytes that cannot come from a primary interface.
+
+    Attributes:
+        reason: What is wrong with them, as a clause.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"This is not UR's primary interface: {reason}.")
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package or a sub-package.
+
+    Attributes:
+        kind: Its type.
+        content: What follows size and type.
+    """
+
+    kind: int
+    content: bytes
+
+
+class PackageReader:
+    """Bytes in, packages out; no I/O."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+
+    def receive(self, data: bytes) -> list[Package]:
+        """The packages that are completed by the next bytes.
+
+        Raises:
+            MalformedPackage: The stream cannot be the primary interface.
+        """
+        self._pending += data
+        packages, at = [], 0
+        while len(self._pending) - at >= _HEADER.size:
+            size, kind = _HEADER.unpack_from(self._pending, at)
+            if not _HEADER.size <= size <= _MAX_BYTES:
+                raise MalformedPackage(f"a package claims to have {size} bytes")
+            if len(self._pending) - at < size:
+                break
+            packages.append(Package(kind, self._pending[at + _HEADER.size : at + size]))
+            at += size
+        self._pending = self._pending[at:]
+        return packages
+
+
+def sub_packages(content: bytes) -> list[Package]:
+    """The sub-packages of a robot state, those of unknown types too.
+
+    Raises:
+        MalformedPackage: One reaches beyond the end, or is shorter than its own header.
+    """
+    found, at = [], 0
+    while at < len(content):
+        left = len(content) - at
+        size, kind = _HEADER.unpack_from(content, at) if left >= _HEADER.size else (0, 0)
+        if not _HEADER.size <= size <= left:
+            raise MalformedPackage(f"a sub-package claims to have {size} bytes, of which there are {left}")
+        found.append(Package(kind, content[at + _HEADER.size : at + size]))
+        at += size
+    return found
 
 
 @dataclass(frozen=True, eq=False)
 class ArmDescription:
-    """The arm behind a controller, as the controller describes it.
+    """The arm of a controller, as the controller describes it.
 
     Attributes:
-        kinematics: The full DH table of this very arm; the nominal one on URSim.
+        kinematics: The full DH table of this individual arm; the nominal one on URSim.
         checksum: Six 32-bit numbers over it; all ones on URSim.
         calibration_status: As the controller codes it.
-        limits: None where the controller sends no configuration.
+        limits: None if the controller sends no configuration.
         robot_type: 1 UR5, 2 UR10, 3 UR3, ... (the same for UR10 and UR10e); None without a configuration.
-        robot_sub_type: None where it is not told.
+        robot_sub_type: None if not sent.
         tcp_pose: x y z (m) rx ry rz (rad) (6,) of the TCP in the pendant's base.
         tcp_offset: The same of the TCP in the flange.
         robot_mode: 7 is running; 3 power off, 5 idle.
-        software_version: Major, minor, bugfix, build; None where it is not told.
+        software_version: Major, minor, bugfix, build; None if not sent.
     """
 
     kinematics: DhTable
@@ -63,12 +127,12 @@ class ArmDescription:
 
 
 def is_ursim(checksum: tuple[int, ...]) -> bool:
-    """Whether a kinematics checksum says that there is no real arm: all ones."""
-    return all(word == 0xFFFFFFFF for word in checksum)
+    """Whether a kinematics checksum is URSim's: all ones."""
+    return tuple(checksum) == URSIM_CHECKSUM
 
 
 class DescriptionReader:
-    """Bytes of the primary interface in, the arm's description out; it does no input or output of its own."""
+    """Bytes of the primary interface in, the arm's description out; no I/O."""
 
     def __init__(self) -> None:
         self._packages = PackageReader()
@@ -78,39 +142,39 @@ class DescriptionReader:
 
     @property
     def missing(self) -> list[str]:
-        """Names of what a description needs and has not come yet."""
+        """Names of the needed parts that have not come yet."""
         return [name for kind, name in _NEEDED.items() if kind not in self._parts]
 
     @property
     def complete(self) -> bool:
-        """Whether all has come that this controller may be expected to send."""
-        everything = _CONFIGURATION in self._parts and self._version is not None
+        """Whether everything has come that this controller can be expected to send."""
+        everything = StatePart.CONFIGURATION in self._parts and self._version is not None
         return not self.missing and (everything or self._states >= _STATES_AWAITED)
 
     def receive(self, data: bytes) -> None:
-        """Take the next bytes.
+        """Process the next bytes.
 
         Raises:
-            MalformedPackage: They cannot be from a primary interface.
+            MalformedPackage: They cannot come from a primary interface.
         """
         for package in self._packages.receive(data):
-            if package.kind == ROBOT_STATE:
+            if package.kind == PrimaryPackage.ROBOT_STATE:
                 self._parts |= {part.kind: part.content for part in sub_packages(package.content)}
                 self._states += 0 if self.missing else 1
-            elif package.kind == ROBOT_MESSAGE:
+            elif package.kind == PrimaryPackage.ROBOT_MESSAGE:
                 self._version = _version(package.content) or self._version
 
     def description(self) -> ArmDescription:
-        """What came so far.
+        """The description so far.
 
         Raises:
             MalformedPackage: Something needed is missing or malformed.
         """
         if self.missing:
             raise MalformedPackage(f"no {' and no '.join(self.missing)} came")
-        checksum, kinematics, status = _kinematics(self._parts[_KINEMATICS_INFO])
-        poses = _doubles(self._parts[_CARTESIAN_INFO], 0, 12, "TCP")
-        configuration = self._parts.get(_CONFIGURATION)
+        checksum, kinematics, status = _kinematics(self._parts[StatePart.KINEMATICS])
+        poses = _doubles(self._parts[StatePart.CARTESIAN], 0, 12, "TCP")
+        configuration = self._parts.get(StatePart.CONFIGURATION)
         return ArmDescription(
             kinematics=kinematics,
             checksum=checksum,
@@ -121,21 +185,21 @@ class DescriptionReader:
             tcp_pose=poses[:6],
             tcp_offset=poses[6:],
             # Behind the time and seven flags.
-            robot_mode=int(_unpack(">B", self._parts[_ROBOT_MODE], 15, "robot mode")[0]),
+            robot_mode=int(_unpack(">B", self._parts[StatePart.ROBOT_MODE], 15, "robot mode")[0]),
             software_version=self._version,
         )
 
 
-def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY_PORT) -> ArmDescription:
-    """Ask a controller what arm it has; only reads.
+def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY) -> ArmDescription:
+    """Read the description of a controller's arm; writes nothing.
 
     Args:
         host: Its address.
-        timeout: For all of it together, s.
-        port: 30001, or 30002 which tells the same.
+        timeout: In total, s.
+        port: 30001, or 30002, which sends the same.
 
     Raises:
-        ConnectionLost: Nothing listens there, it stays silent, hangs up, or what it sends is no primary interface.
+        ConnectionLost: Nothing listens there, nothing comes, the connection ends, or it is not a primary interface.
     """
     reader = DescriptionReader()
     try:
@@ -148,7 +212,7 @@ def read_arm_description(host: str, timeout: float = 2.0, port: int = PRIMARY_PO
 
 
 def _listen(reader: DescriptionReader, host: str, port: int, timeout: float) -> str:
-    """Feed the reader until it is complete, time is up or the line dead; says why it ended, in half a sentence."""
+    """Feed the reader until it is complete, the time is up or the connection ends; return why it ended, as a clause."""
     deadline = time.monotonic() + timeout
     try:
         with socket.create_connection((host, port), timeout=timeout) as connection:
@@ -159,10 +223,10 @@ def _listen(reader: DescriptionReader, host: str, port: int, timeout: float) -> 
                 connection.settimeout(left)
                 data = connection.recv(1 << 16)
                 if not data:
-                    return "it hung up before it had described its arm"
+                    return "it closed the connection before it had described its arm"
                 reader.receive(data)
     except TimeoutError:
-        return f"within {timeout:g} s it told no {' and no '.join(reader.missing)}"
+        return f"within {timeout:g} s it sent no {' and no '.join(reader.missing)}"
     except ConnectionRefusedError:
         return "nothing listens there"
     except (OSError, UnicodeError) as error:
@@ -198,7 +262,7 @@ def _limits(content: bytes) -> JointLimits:
 
 
 def _integer(content: bytes | None, at: int) -> int | None:
-    """What older software leaves out at the end is None."""
+    """None if the content ends earlier, as in older versions."""
     if content is None or len(content) < at + 4:
         return None
     return int(struct.unpack_from(">i", content, at)[0])
@@ -206,7 +270,7 @@ def _integer(content: bytes | None, at: int) -> int | None:
 
 def _version(content: bytes) -> tuple[int, int, int, int] | None:
     """From a message: time, source and type come before the project's name and the version. None for other messages."""
-    if len(content) < 11 or content[9] != _VERSION_MESSAGE:
+    if len(content) < 11 or content[9] != Message.VERSION:
         return None
     at = 11 + content[10]
     if len(content) < at + 10:

@@ -1,7 +1,7 @@
-"""A client of UR's Real-Time Data Exchange that only reads: every state the controller sends, none torn, none skipped.
+"""A read-only client of UR's Real-Time Data Exchange: every state that the controller sends, complete and exactly once.
 
-ur_rtde hands out the newest value of each variable, whenever it is asked. Who measures needs all values of one state
-together and every state once, and who only looks must not wait for ever on a silent port: hence this small client.
+ur_rtde returns the newest value of each variable. Measurements need all values of the same state, and every state once;
+and reading must not block forever on a silent port. Hence this small client.
 
 Source: Universal Robots, "Real-Time Data Exchange (RTDE) Guide", protocol version 2.
 """
@@ -16,23 +16,9 @@ from types import TracebackType
 from typing import Any
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
+from simbridge.ur.tables import RTDE, RTDE_FORMATS, RtdePackage
 
-PORT = 30004
 _HEADER = struct.Struct(">HB")
-_PROTOCOL_VERSION, _CONTROLLER_VERSION = 86, 118
-_OUTPUTS, _INPUTS, _START, _DATA = 79, 73, 83, 85
-_TYPES = {
-    "BOOL": "?",
-    "UINT8": "B",
-    "UINT32": "I",
-    "UINT64": "Q",
-    "INT32": "i",
-    "DOUBLE": "d",
-    "VECTOR3D": "3d",
-    "VECTOR6D": "6d",
-    "VECTOR6INT32": "6i",
-    "VECTOR6UINT32": "6I",
-}
 
 Package = dict[str, Any]
 
@@ -43,13 +29,13 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
 
 
 class FrameBuffer:
-    """Bytes in as they come, whole packages out."""
+    """Bytes in, complete packages out."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """The packages (type, payload) that are complete by now.
+        """The packages (type, payload) that are now complete.
 
         Raises:
             ValueError: A header claims an impossible length.
@@ -68,17 +54,17 @@ class FrameBuffer:
 
 
 class Recipe:
-    """How the variables of one data package are packed.
+    """The layout of a data package.
 
     Args:
         names: The variables.
-        types: Their types, as the controller named them.
+        types: Their types, as the controller reports them.
     """
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
-        self._fields = [(name, 6 if t.startswith("VECTOR6") else 3 if t == "VECTOR3D" else 1) for name, t in
-                        zip(names, types, strict=True)]  # fmt: skip
-        self._struct = struct.Struct(">" + "".join(_TYPES[t] for t in types))
+        formats = [RTDE_FORMATS[type_] for type_ in types]
+        self._fields = [(name, int(code[:-1] or 1)) for name, code in zip(names, formats, strict=True)]
+        self._struct = struct.Struct(">" + "".join(formats))
 
     def unpack(self, payload: bytes) -> Package:
         """The variables by name; vectors are tuples.
@@ -95,7 +81,7 @@ class Recipe:
 
 
 class RtdeConnection:
-    """A connection to port 30004 with the protocol agreed upon: requests and their answers, each within a timeout.
+    """A connection to port 30004 with version 2 of the protocol: requests and answers, each within a timeout.
 
     Args:
         host: The controller.
@@ -105,8 +91,8 @@ class RtdeConnection:
         version: Of the controller's software: major, minor, bugfix, build.
 
     Raises:
-        ConnectionLost: Nothing listens, or nothing sensible answers in time.
-        UnsupportedController: It does not speak version 2 of the protocol.
+        ConnectionLost: Nothing listens, or no valid answer comes in time.
+        UnsupportedController: It does not support version 2 of the protocol.
     """
 
     def __init__(self, host: str, timeout: float = 2.0) -> None:
@@ -114,23 +100,23 @@ class RtdeConnection:
         self._frames = FrameBuffer()
         self._waiting: list[tuple[int, bytes]] = []
         try:
-            self._socket = socket.create_connection((host, PORT), timeout=timeout)
+            self._socket = socket.create_connection((host, RTDE), timeout=timeout)
         except OSError as error:
-            raise ConnectionLost(host, PORT, f"no connection ({error.strerror or error})") from None
+            raise ConnectionLost(host, RTDE, f"no connection ({error.strerror or error})") from None
         try:
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            if self.request(_PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
-                raise UnsupportedController(host, "", "It does not speak RTDE protocol version 2; update PolyScope.")
-            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(_CONTROLLER_VERSION))
+            if self.request(RtdePackage.PROTOCOL_VERSION, struct.pack(">H", 2)) != b"\x01":
+                raise UnsupportedController(host, "", "It does not support RTDE protocol version 2; update PolyScope.")
+            self.version: tuple[int, int, int, int] = struct.unpack(">4I", self.request(RtdePackage.CONTROLLER_VERSION))
         except struct.error:
             self.close()
-            raise ConnectionLost(host, PORT, "the answer to the version request is malformed") from None
+            raise ConnectionLost(host, RTDE, "the answer to the version request is malformed") from None
         except BaseException:
             self.close()
             raise
 
     def request(self, kind: int, payload: bytes = b"") -> bytes:
-        """Send a request and wait for its answer's payload; data packages that come between are left out.
+        """Send a request and wait for its answer's payload; data packages in between are dropped.
 
         Raises:
             ConnectionLost: No answer within the timeout, or the connection ended.
@@ -143,7 +129,7 @@ class RtdeConnection:
                 if answered == kind:
                     self._waiting = packages[index + 1 :]
                     return content
-        raise ConnectionLost(self.host, PORT, f"no answer to request {chr(kind)} within {self._timeout:g} s")
+        raise ConnectionLost(self.host, RTDE, f"no answer to request {chr(kind)} within {self._timeout:g} s")
 
     def send(self, kind: int, payload: bytes = b"") -> None:
         """Send a package.
@@ -155,10 +141,10 @@ class RtdeConnection:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(frame(kind, payload))
         except OSError as error:
-            raise ConnectionLost(self.host, PORT, f"sending failed ({error.strerror or error})") from None
+            raise ConnectionLost(self.host, RTDE, f"sending failed ({error.strerror or error})") from None
 
     def receive(self, timeout: float) -> list[tuple[int, bytes]]:
-        """What has come, or comes within a timeout (s): packages as (type, payload), possibly none.
+        """Packages (type, payload) that have arrived, or arrive within a timeout (s); possibly none.
 
         Raises:
             ConnectionLost: The connection ended.
@@ -170,59 +156,59 @@ class RtdeConnection:
         except (TimeoutError, BlockingIOError):
             return kept
         except OSError as error:
-            raise ConnectionLost(self.host, PORT, f"reading failed ({error.strerror or error})") from None
+            raise ConnectionLost(self.host, RTDE, f"reading failed ({error.strerror or error})") from None
         if not data:
-            raise ConnectionLost(self.host, PORT, "the controller ended the connection")
+            raise ConnectionLost(self.host, RTDE, "the controller ended the connection")
         try:
             return kept + self._frames.feed(data)
         except ValueError as error:
-            raise ConnectionLost(self.host, PORT, f"what came is not RTDE: {error}") from None
+            raise ConnectionLost(self.host, RTDE, f"what came is not RTDE: {error}") from None
 
     def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
-        """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this software does not have."""
-        answer = self.request(_OUTPUTS, struct.pack(">d", frequency) + ",".join(names).encode("ascii"))
+        """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this version does not have."""
+        answer = self.request(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + ",".join(names).encode("ascii"))
         return answer[1:].decode("ascii", errors="replace").split(",")
 
     def input_types(self, names: Sequence[str]) -> list[str]:
         """Set up an input recipe and so claim the variables until the connection ends: types, "IN_USE", "NOT_FOUND"."""
-        answer = self.request(_INPUTS, ",".join(names).encode("ascii"))
+        answer = self.request(RtdePackage.INPUTS, ",".join(names).encode("ascii"))
         return answer[1:].decode("ascii", errors="replace").split(",")
 
     def start(self) -> None:
-        """Begin to stream the output recipe.
+        """Start streaming the output recipe.
 
         Raises:
             ConnectionLost: The controller refused to.
         """
-        if self.request(_START) != b"\x01":
-            raise ConnectionLost(self.host, PORT, "the controller refused to start its stream")
+        if self.request(RtdePackage.START) != b"\x01":
+            raise ConnectionLost(self.host, RTDE, "the controller refused to start its stream")
 
     def fileno(self) -> int:
         """For poll and select."""
         return self._socket.fileno()
 
     def close(self) -> None:
-        """End the connection; what it had claimed is free again."""
+        """End the connection and release its inputs."""
         self._socket.close()
 
 
 class RtdeReader:
-    """Every state a controller sends, from entering to leaving a `with` block.
+    """Every state that a controller sends, from entering to leaving a `with` block.
 
     Args:
         host: The controller.
-        variables: Wanted output variables; those the software does not have are left out, see `variables`.
-        frequency: States a second; None for as many as the controller makes (125 with CB3, 500 with e-Series).
+        variables: Output variables; those that the version does not have are dropped, see `variables`.
+        frequency: States per second; None for all (125 with CB3, 500 with e-Series).
         timeout: For connecting and for each answer, s.
 
     Attributes:
-        variables: Those that come.
+        variables: Those that are sent.
         version: Of the controller's software: major, minor, bugfix, build.
-        frequency: States a second.
+        frequency: States per second.
 
     Raises:
-        ConnectionLost: On entering: nothing listens, or nothing sensible answers in time.
-        UnsupportedController: On entering: it does not speak version 2 of the protocol.
+        ConnectionLost: On entering: nothing listens, or no valid answer comes in time.
+        UnsupportedController: On entering: it does not support version 2 of the protocol.
     """
 
     def __init__(
@@ -252,8 +238,8 @@ class RtdeReader:
         if len(types) == len(self.variables) and "NOT_FOUND" in types:
             self.variables = tuple(n for n, t in zip(self.variables, types, strict=True) if t != "NOT_FOUND")
             types = self._connection.output_types(self.variables, self.frequency)
-        if len(types) != len(self.variables) or not set(types) <= set(_TYPES):
-            raise ConnectionLost(self.host, PORT, f"the answer to the list of variables is {','.join(types)[:200]}")
+        if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
+            raise ConnectionLost(self.host, RTDE, f"the answer to the list of variables is {','.join(types)[:200]}")
         self._recipe = Recipe(self.variables, types)
         self._connection.start()
 
@@ -261,16 +247,16 @@ class RtdeReader:
         """The states that came since the last call, oldest first; waits at most `timeout` s for one.
 
         Raises:
-            ConnectionLost: The connection ended, or what comes is not what was agreed upon.
+            ConnectionLost: The connection ended, or what comes does not match the recipe.
         """
         states: list[Package] = []
         deadline = time.monotonic() + timeout
         while True:
             packages = self._connection.receive(0.0 if states else deadline - time.monotonic())
             try:
-                states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == _DATA]
+                states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == RtdePackage.DATA]
             except struct.error as error:
-                raise ConnectionLost(self.host, PORT, f"a state is malformed: {error}") from None
+                raise ConnectionLost(self.host, RTDE, f"a state is malformed: {error}") from None
             if (states and not packages) or (not states and time.monotonic() >= deadline):
                 return states
 
@@ -282,7 +268,7 @@ class RtdeReader:
         """
         states = self.wait(self._timeout)
         if not states:
-            raise ConnectionLost(self.host, PORT, f"no state came within {self._timeout:g} s")
+            raise ConnectionLost(self.host, RTDE, f"no state came within {self._timeout:g} s")
         return states[0]
 
     def fileno(self) -> int:

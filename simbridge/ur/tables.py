@@ -1,51 +1,145 @@
-"""The numbers of a controller's states, as their names.
+"""The constants of UR's interfaces: ports, package types, data types, modes and models.
 
-Source: Universal Robots, "Real-Time Data Exchange (RTDE) Guide", robot mode, safety mode and runtime state; the safety
-modes past 11 as in UR's own client library.
+Both sides use them: the clients in `ur/` and the emulated controller.
+
+Sources: Universal Robots, "Real-Time Data Exchange (RTDE) Guide" and "Client Interfaces"; the safety modes from 12 and
+the robot types as in UR's own client library.
 """
 
 from __future__ import annotations
 
-ROBOT_MODES = {
-    -1: "no controller",
-    0: "disconnected",
-    1: "confirm safety",
-    2: "booting",
-    3: "power off",
-    4: "power on",
-    5: "idle",
-    6: "backdrive",
-    7: "running",
-    8: "updating firmware",
+from enum import IntEnum
+
+DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
+PORT_NAMES = {
+    DASHBOARD: "dashboard", PRIMARY: "primary", SECONDARY: "secondary", REALTIME: "real-time", RTDE: "RTDE",
+}  # fmt: skip
+BRIDGE_PORTS = (DASHBOARD, PRIMARY, REALTIME, RTDE)  # those that simbridge needs
+CONTROL = 30020  # the emulator's own: faults and questions
+
+URSIM_CHECKSUM = (0xFFFFFFFF,) * 6  # of the kinematics; a real arm's is another
+
+
+class RobotMode(IntEnum):
+    NO_CONTROLLER = -1
+    DISCONNECTED = 0
+    CONFIRM_SAFETY = 1
+    BOOTING = 2
+    POWER_OFF = 3
+    POWER_ON = 4
+    IDLE = 5
+    BACKDRIVE = 6
+    RUNNING = 7
+    UPDATING_FIRMWARE = 8
+
+
+class SafetyMode(IntEnum):
+    NORMAL = 1
+    REDUCED = 2
+    PROTECTIVE_STOP = 3
+    RECOVERY = 4
+    SAFEGUARD_STOP = 5
+    SYSTEM_EMERGENCY_STOP = 6
+    ROBOT_EMERGENCY_STOP = 7
+    VIOLATION = 8
+    FAULT = 9
+    VALIDATE_JOINT_ID = 10
+    UNDEFINED = 11
+    AUTOMATIC_MODE_SAFEGUARD_STOP = 12
+    SYSTEM_THREE_POSITION_ENABLING_STOP = 13
+    PENDANT_THREE_POSITION_ENABLING_STOP = 14
+    IMMI_EMERGENCY_STOP = 15
+    IMMI_SAFEGUARD_STOP = 16
+    PROFISAFE_WAITING_FOR_PARAMETERS = 17
+    PROFISAFE_AUTOMATIC_MODE_SAFEGUARD_STOP = 18
+    PROFISAFE_SAFEGUARD_STOP = 19
+    PROFISAFE_EMERGENCY_STOP = 20
+    SAFETY_API_SAFEGUARD_STOP = 22
+
+
+class RuntimeState(IntEnum):
+    STOPPING = 0
+    STOPPED = 1
+    PLAYING = 2
+    PAUSING = 3
+    PAUSED = 4
+    RESUMING = 5
+
+
+PROGRAM_RUNS = (RuntimeState.PLAYING, RuntimeState.PAUSING, RuntimeState.PAUSED, RuntimeState.RESUMING)
+
+_SPELLING = {
+    "immi": "IMMI", "profisafe": "PROFIsafe", "safety api": "safety API", "three position": "three-position",
+}  # fmt: skip
+
+
+def mode_label(number: int, modes: type[IntEnum]) -> str:
+    """The name and the number of a robot mode, safety mode or runtime state: "power off (3)"."""
+    names = {int(mode): mode.name.lower().replace("_", " ") for mode in modes}
+    name = names.get(number, "unknown")
+    for plain, proper in _SPELLING.items():
+        name = name.replace(plain, proper)
+    return f"{name} ({number})"
+
+
+# The robot type in the primary interface's configuration data. A CB3 arm and its e-Series successor share theirs.
+ROBOT_TYPES = {
+    1: "UR5", 2: "UR10", 3: "UR3", 4: "UR16", 5: "UR18", 6: "UR8 Long", 7: "UR20", 8: "UR30", 9: "UR15",
+}  # fmt: skip
+E_SERIES_TYPES = (1, 2, 3, 4)  # those whose e-Series arm is called "UR5e" and so on
+
+# RTDE: data types as in `struct`, and the types of packages.
+RTDE_FORMATS = {
+    "BOOL": "?",
+    "UINT8": "B",
+    "UINT32": "I",
+    "UINT64": "Q",
+    "INT32": "i",
+    "DOUBLE": "d",
+    "VECTOR3D": "3d",
+    "VECTOR6D": "6d",
+    "VECTOR6INT32": "6i",
+    "VECTOR6UINT32": "6I",
 }
 
-SAFETY_MODES = {
-    1: "normal",
-    2: "reduced",
-    3: "protective stop",
-    4: "recovery",
-    5: "safeguard stop",
-    6: "system emergency stop",
-    7: "robot emergency stop",
-    8: "violation",
-    9: "fault",
-    10: "validate joint id",
-    11: "undefined",
-    12: "automatic mode safeguard stop",
-    13: "system three-position enabling stop",
-    14: "pendant three-position enabling stop",
-    15: "IMMI emergency stop",
-    16: "IMMI safeguard stop",
-    17: "PROFIsafe waiting for parameters",
-    18: "PROFIsafe automatic mode safeguard stop",
-    19: "PROFIsafe safeguard stop",
-    20: "PROFIsafe emergency stop",
-    22: "safety API safeguard stop",
-}
 
-RUNTIME_STATES = {0: "stopping", 1: "stopped", 2: "playing", 3: "pausing", 4: "paused", 5: "resuming"}
+class RtdePackage(IntEnum):
+    """The letter that stands for each type of RTDE package, as a number."""
+
+    PROTOCOL_VERSION = ord("V")
+    CONTROLLER_VERSION = ord("v")
+    TEXT = ord("M")
+    OUTPUTS = ord("O")
+    INPUTS = ord("I")
+    START = ord("S")
+    PAUSE = ord("P")
+    DATA = ord("U")
 
 
-def named(number: int, names: dict[int, str]) -> str:
-    """The name and the number: "running (7)"."""
-    return f"{names.get(number, 'unknown')} ({number})"
+class PrimaryPackage(IntEnum):
+    """Types of packages on the primary and secondary interface."""
+
+    ROBOT_STATE = 16
+    ROBOT_MESSAGE = 20
+
+
+class StatePart(IntEnum):
+    """Types of the sub-packages of a robot state."""
+
+    ROBOT_MODE = 0
+    JOINTS = 1
+    TOOL = 2
+    MASTERBOARD = 3
+    CARTESIAN = 4
+    KINEMATICS = 5
+    CONFIGURATION = 6
+
+
+class Message(IntEnum):
+    """Types of robot messages."""
+
+    TEXT = 0
+    POPUP = 2
+    VERSION = 3
+    KEY = 7
+    RUNTIME_EXCEPTION = 10

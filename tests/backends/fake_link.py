@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.robot.pose import Array
+from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package
-from simbridge.ur.stops import stop_of
 
 
 class VirtualClock:

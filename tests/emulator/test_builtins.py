@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.arm import frame_of, pose_of
-from simbridge.emulator.builtins import builtin_functions
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
-from simbridge.emulator.sockets import Sockets
-from simbridge.emulator.state import RobotMode, RuntimeState
+from simbridge.emulator.program import ScriptProgram, builtin_functions
+from simbridge.emulator.sockets import SocketFunctions
+from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.library import LIBRARY
 from simbridge.emulator.urscript.values import Pose
 from simbridge.errors import InvalidParameter
 from simbridge.robot import load_robot
+from simbridge.ur.tables import RobotMode, RuntimeState
 
 ROBOT = load_robot("ur10e")
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
@@ -31,7 +30,7 @@ poses = st.lists(numbers, min_size=6, max_size=6).map(Pose)
 
 @pytest.fixture(scope="module")
 def controller() -> Controller:
-    found = Controller(ROBOT, profile("5.12"), compile_program)
+    found = Controller(ROBOT, profile("5.12"), ScriptProgram)
     found.state.robot_mode = RobotMode.RUNNING
     return found
 
@@ -158,7 +157,7 @@ def test_payload_and_outputs_are_told_back(controller, call):
 
 
 def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
-    controller = Controller(ROBOT, profile("5.12"), compile_program)
+    controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     messages: list[tuple[str, str, int]] = []
     controller.on_message = lambda kind, text, line: messages.append((kind, text, line))
@@ -196,5 +195,5 @@ def test_the_manual_lists_every_function_and_no_other(controller):
     manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
     table = manual.split("## The URScript it runs")[1].split("| for | functions |")[1].split("\n\n")[0]
     listed = re.findall(r"`(\w+)`", table)
-    known = {**LIBRARY, **builtin_functions(controller), **Sockets(0.002).table()}
+    known = {**LIBRARY, **builtin_functions(controller), **SocketFunctions(0.002).table()}
     assert sorted(listed) == sorted(known)

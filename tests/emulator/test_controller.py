@@ -7,14 +7,14 @@ import pytest
 
 from simbridge.emulator import controller as controller_module
 from simbridge.emulator.arm import frame_of
-from simbridge.emulator.builtins.motion import BRAKING
+from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
-from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.robot import load_robot
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
 DT = 0.002
@@ -25,7 +25,7 @@ class Bench:
     """A controller that runs, and what it said."""
 
     def __init__(self, boot_time: float = 0.5) -> None:
-        self.controller = Controller(ROBOT, profile("5.12"), compile_program, boot_time=boot_time)
+        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time)
         self.state = self.controller.state
         self.messages: list[tuple[str, str, int]] = []
         self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))

@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 
 from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.profile import PROFILES
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.fake_machine import FakeMachine
+from simbridge.emulator.state import PROFILES
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from tests.emulator.fake_controller import FakeController
 
 
-def ask(line: str, machine: FakeMachine | None = None) -> str:
-    return Dashboard(machine or FakeMachine("5.12")).answer(line)
+def ask(line: str, controller: FakeController | None = None) -> str:
+    return Dashboard(controller or FakeController("5.12")).answer(line)
 
 
 @pytest.mark.parametrize(
@@ -75,20 +75,20 @@ def test_commands_have_their_documented_answers(line: str, answer: str) -> None:
     ],
 )
 def test_a_command_is_understood_by_the_software_that_has_it(line: str, known: set[str]) -> None:
-    understood = {name for name in PROFILES if "could not understand" not in ask(line, FakeMachine(name))}
+    understood = {name for name in PROFILES if "could not understand" not in ask(line, FakeController(name))}
     assert understood == known
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_version_is_the_profiles(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    version = ".".join(str(part) for part in machine.profile.version)
-    assert ask("PolyscopeVersion", machine) == f"URSoftware {version} ({machine.profile.date})"
+    controller = FakeController(polyscope)
+    version = ".".join(str(part) for part in controller.profile.version)
+    assert ask("PolyscopeVersion", controller) == f"URSoftware {version} ({controller.profile.date})"
 
 
 def test_a_program_is_loaded_played_paused_and_stopped() -> None:
-    machine = FakeMachine("5.12")
-    dashboard = Dashboard(machine)
+    controller = FakeController("5.12")
+    dashboard = Dashboard(controller)
     lines = ["load weld.urp", "get loaded program", "isProgramSaved", "play", "running", "programState", "pause"]
     lines += ["programState", "running", "play", "stop", "programState"]
     assert [dashboard.answer(line) for line in lines] == [
@@ -109,33 +109,33 @@ def test_a_program_is_loaded_played_paused_and_stopped() -> None:
 
 @pytest.mark.parametrize(("polyscope", "answer"), [("3.15", "False <unnamed>"), ("5.12", "false <unnamed>")])
 def test_without_a_program_nothing_is_saved(polyscope: str, answer: str) -> None:
-    assert ask("isProgramSaved", FakeMachine(polyscope)) == answer
+    assert ask("isProgramSaved", FakeController(polyscope)) == answer
 
 
 @pytest.mark.parametrize("mode", RobotMode)
 def test_robot_modes_have_their_names(mode: RobotMode) -> None:
-    machine = FakeMachine("5.12")
-    machine.state.robot_mode = mode
-    assert ask("robotmode", machine) == f"Robotmode: {mode.name}"
+    controller = FakeController("5.12")
+    controller.state.robot_mode = mode
+    assert ask("robotmode", controller) == f"Robotmode: {mode.name}"
 
 
 @pytest.mark.parametrize("mode", SafetyMode)
 def test_safety_modes_have_their_names(mode: SafetyMode) -> None:
-    machine = FakeMachine("5.12")
-    machine.state.safety_mode = mode
-    assert ask("safetymode", machine) == f"Safetymode: {mode.name}"
+    controller = FakeController("5.12")
+    controller.state.safety_mode = mode
+    assert ask("safetymode", controller) == f"Safetymode: {mode.name}"
 
 
 @pytest.mark.parametrize("state", RuntimeState)
 def test_a_program_is_playing_paused_or_stopped(state: RuntimeState) -> None:
-    machine = FakeMachine("5.12")
-    machine.state.runtime_state = state
-    assert ask("programState", machine).split()[0] in ("PLAYING", "PAUSED", "STOPPED")
+    controller = FakeController("5.12")
+    controller.state.runtime_state = state
+    assert ask("programState", controller).split()[0] in ("PLAYING", "PAUSED", "STOPPED")
 
 
 def test_in_local_control_an_e_series_answers_questions_only() -> None:
-    machine = FakeMachine("5.12")
-    machine.remote_control = False
+    controller = FakeController("5.12")
+    controller.remote_control = False
     commands = [
         "power on",
         "power off",
@@ -146,27 +146,27 @@ def test_in_local_control_an_e_series_answers_questions_only() -> None:
         "load a.urp",
         "unlock protective stop",
     ]
-    assert {ask(line, machine) for line in commands} == {NOT_ALLOWED}
-    assert machine.calls == []
-    assert ask("is in remote control", machine) == "false"
-    assert ask("robotmode", machine) == "Robotmode: RUNNING"
+    assert {ask(line, controller) for line in commands} == {NOT_ALLOWED}
+    assert controller.calls == []
+    assert ask("is in remote control", controller) == "false"
+    assert ask("robotmode", controller) == "Robotmode: RUNNING"
 
 
 def test_cb3_knows_no_local_control() -> None:
-    machine = FakeMachine("3.15")
-    machine.remote_control = False
-    assert ask("power on", machine) == "Powering on"
+    controller = FakeController("3.15")
+    controller.remote_control = False
+    assert ask("power on", controller) == "Powering on"
 
 
 def test_the_user_role_is_kept_and_checked() -> None:
-    dashboard = Dashboard(FakeMachine("3.15"))
+    dashboard = Dashboard(FakeController("3.15"))
     assert dashboard.answer("setUserRole operator") == "Setting user role: operator"
     assert dashboard.answer("setUserRole king") == "Failed setting user role: king"
     assert dashboard.answer("getUserRole") == "OPERATOR"
 
 
 def test_the_operational_mode_can_be_given_back() -> None:
-    dashboard = Dashboard(FakeMachine("5.12"))
+    dashboard = Dashboard(FakeController("5.12"))
     dashboard.answer("set operational mode automatic")
     assert dashboard.answer("get operational mode") == "AUTOMATIC"
     assert "AUTOMATIC" in dashboard.answer("clear operational mode")
@@ -174,21 +174,21 @@ def test_the_operational_mode_can_be_given_back() -> None:
 
 
 def test_popups_reach_the_controller_with_their_text() -> None:
-    machine = FakeMachine("5.12")
-    ask("popup Mind the Gap", machine)
-    ask("close popup", machine)
-    assert machine.calls == [("popup", "Mind the Gap"), ("close_popup",)]
+    controller = FakeController("5.12")
+    ask("popup Mind the Gap", controller)
+    ask("close popup", controller)
+    assert controller.calls == [("popup", "Mind the Gap"), ("close_popup",)]
 
 
 def test_the_log_keeps_the_last_lines() -> None:
-    dashboard = Dashboard(FakeMachine("5.12"))
+    dashboard = Dashboard(FakeController("5.12"))
     for i in range(MAX_LOG + 5):
         dashboard.answer(f"addToLog {i}")
     assert (len(dashboard.log), dashboard.log[0], dashboard.log[-1]) == (MAX_LOG, "5", f"{MAX_LOG + 4}")
 
 
 def test_lines_may_arrive_in_any_pieces() -> None:
-    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    connection = DashboardConnection(Dashboard(FakeController("5.12")))
     pieces = [b"robot", b"mode\r\nsafety", b"mode\n\n", b"power"]
     assert [connection.receive(piece) for piece in pieces] == [
         b"",
@@ -199,7 +199,7 @@ def test_lines_may_arrive_in_any_pieces() -> None:
 
 
 def test_nothing_is_answered_after_quit() -> None:
-    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    connection = DashboardConnection(Dashboard(FakeController("5.12")))
     assert connection.receive(b"quit\nrobotmode\n") == b"Disconnected\n"
     assert connection.finished
 
@@ -207,14 +207,14 @@ def test_nothing_is_answered_after_quit() -> None:
 @pytest.mark.parametrize("data", [b"x" * (MAX_LINE + 1), b"x" * (MAX_LINE + 1) + b"\n"])
 def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
     with pytest.raises(ProtocolViolation) as caught:
-        DashboardConnection(Dashboard(FakeMachine("5.12"))).receive(data)
+        DashboardConnection(Dashboard(FakeController("5.12"))).receive(data)
     assert caught.value.protocol == "dashboard"
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8))
 def test_any_bytes_get_one_line_for_each_line_that_says_something(chunks: list[bytes]) -> None:
-    connection = DashboardConnection(Dashboard(FakeMachine("5.12")))
+    connection = DashboardConnection(Dashboard(FakeController("5.12")))
     answers = b"".join(connection.receive(chunk) for chunk in chunks)
     lines = [line for line in b"".join(chunks).split(b"\n")[:-1] if line.decode(errors="replace").strip()]
     said_goodbye = [line.decode(errors="replace").strip().lower() == "quit" for line in lines]

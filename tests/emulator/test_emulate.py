@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.state import profile
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot
 from simbridge.ur.facts import model_name
@@ -18,7 +18,7 @@ UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 def test_every_ur_arm_is_recognised_by_what_its_controller_says(name):
     robot = load_robot(name)
     software = profile("3.15" if robot.series == "CB3" else "5.12")
-    controller = Controller(robot, software, compile_program)
+    controller = Controller(robot, software, ScriptProgram)
     assert controller.period == robot.period
     assert model_name(controller.robot_type, software.version[0]) == robot.title
 

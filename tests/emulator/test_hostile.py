@@ -17,7 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.handle import Emulator
-from simbridge.emulator.servers import DASHBOARD, MAX_CLIENTS, PRIMARY, REALTIME, RTDE, SECONDARY
+from simbridge.emulator.servers import MAX_CLIENTS
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 
 HOST = "127.0.0.74"
 PERIOD = 0.002

@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 
 from simbridge.emulator.connections import MAX_WAITING
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.primary_messages import runtime_exception
-from simbridge.emulator.rtde_protocol import REQUEST_PROTOCOL_VERSION, SETUP_INPUTS, SETUP_OUTPUTS, START, frame
-from simbridge.emulator.rtde_recipes import DATA_PACKAGE
-from simbridge.emulator.servers import DASHBOARD, MAX_CLIENTS, PRIMARY, REALTIME, RTDE, SECONDARY
+from simbridge.emulator.primary import runtime_exception
+from simbridge.emulator.rtde import frame
+from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.errors import UnknownName
-from tests.emulator.fake_machine import ANY_PORTS, Stand, stand
+from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
+from tests.emulator.fake_controller import ANY_PORTS, Stand, stand
 
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
-PREAMBLE = frame(REQUEST_PROTOCOL_VERSION, b"\x00\x02")
+PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
 
 
 class Plug:
@@ -72,11 +72,11 @@ class Plug:
 def rtde(served: Stand, names: bytes = b"timestamp", frequency: float = 500.0) -> Plug:
     """A client whose stream has begun."""
     plug = Plug(served, RTDE)
-    assert plug.ask(PREAMBLE, 4) == frame(REQUEST_PROTOCOL_VERSION, b"\x01")
-    plug.sock.sendall(frame(SETUP_OUTPUTS, struct.pack(">d", frequency) + names))
+    assert plug.ask(PREAMBLE, 4) == frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
+    plug.sock.sendall(frame(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + names))
     size = struct.unpack(">H", plug.read(2))[0]
     plug.read(size - 2)
-    assert plug.ask(frame(START), 4) == frame(START, b"\x01")
+    assert plug.ask(frame(RtdePackage.START), 4) == frame(RtdePackage.START, b"\x01")
     return plug
 
 
@@ -105,15 +105,15 @@ def test_clients_of_different_frequencies_get_their_share_of_the_ticks() -> None
 
 
 def test_inputs_are_in_use_until_their_client_has_left() -> None:
-    request = frame(SETUP_INPUTS, b"input_int_register_0")
+    request = frame(RtdePackage.INPUTS, b"input_int_register_0")
     with stand() as served, Plug(served, RTDE) as one, Plug(served, RTDE) as two:
-        assert one.ask(request, 9) == frame(SETUP_INPUTS, b"\x01INT32")
-        assert two.ask(request, 10) == frame(SETUP_INPUTS, b"\x00IN_USE")
-        one.sock.sendall(frame(DATA_PACKAGE, b"\x01" + struct.pack(">i", 7)))
-        assert eventually(lambda: served.machine.state.input_int[0] == 7)
+        assert one.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
+        assert two.ask(request, 10) == frame(RtdePackage.INPUTS, b"\x00IN_USE")
+        one.sock.sendall(frame(RtdePackage.DATA, b"\x01" + struct.pack(">i", 7)))
+        assert eventually(lambda: served.controller.state.input_int[0] == 7)
         one.sock.close()
         assert eventually(lambda: served.servers.clients(RTDE) == 1)
-        assert two.ask(request, 9) == frame(SETUP_INPUTS, b"\x01INT32")
+        assert two.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
 
 
 def test_primary_and_secondary_greet_with_the_version_and_tell_the_state_ten_times_a_second() -> None:
@@ -131,7 +131,7 @@ def test_messages_go_to_the_primary_interface_only() -> None:
     with stand("5.12") as served, Plug(served, PRIMARY) as one, Plug(served, SECONDARY) as two:
         one.package(), two.package()
         with served.lock:
-            served.servers.broadcast_message(runtime_exception(served.machine, 1, 2, "what"))
+            served.servers.broadcast_message(runtime_exception(served.controller, 1, 2, "what"))
         served.tick(50)
         assert [one.package()[4] for _ in range(2)] == [20, 16]
         assert two.package()[4] == 16
@@ -151,17 +151,17 @@ def test_scripts_are_accepted_on_all_three_ports(port: int) -> None:
     script = "def a():\n  sync()\nend\n"
     with stand("5.12") as served, Plug(served, port) as plug:
         plug.sock.sendall(script.encode())
-        assert eventually(lambda: served.machine.calls == [("load_script", script)])
+        assert eventually(lambda: served.controller.calls == [("load_script", script)])
 
 
 def test_an_e_series_in_local_control_ignores_scripts() -> None:
     with stand("5.12") as served, Plug(served, DASHBOARD) as dashboard, Plug(served, SECONDARY) as plug:
-        served.machine.remote_control = False
+        served.controller.remote_control = False
         plug.sock.sendall(b"stopj(2.0)\n")
         plug.sock.shutdown(socket.SHUT_WR)
         assert plug.closed()
         assert dashboard.ask(b"is in remote control\n", len(GREETING) + 6) == GREETING + b"false\n"
-        assert served.machine.calls == []
+        assert served.controller.calls == []
 
 
 def test_quit_is_answered_and_then_the_connection_is_closed() -> None:
@@ -269,14 +269,14 @@ def test_delayed_answers_come_late_but_in_order() -> None:
 
 
 def test_inputs_can_be_taken_as_another_client_would() -> None:
-    request = frame(SETUP_INPUTS, b"input_int_register_0")
+    request = frame(RtdePackage.INPUTS, b"input_int_register_0")
     with stand() as served, Plug(served, RTDE) as plug:
         with served.lock:
             assert served.servers.take_inputs(("input_int_register_0",)) == ()
-        assert plug.ask(request, 10) == frame(SETUP_INPUTS, b"\x00IN_USE")
+        assert plug.ask(request, 10) == frame(RtdePackage.INPUTS, b"\x00IN_USE")
         with served.lock:
             served.servers.release_inputs()
-        assert plug.ask(request, 9) == frame(SETUP_INPUTS, b"\x01INT32")
+        assert plug.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
         with served.lock:
             assert served.servers.take_inputs(("input_int_register_0",)) == ("input_int_register_0",)
             with pytest.raises(UnknownName, match="input_int_register_99"):
@@ -337,7 +337,7 @@ def test_a_client_that_does_not_read_goes_without_and_holds_nobody_up() -> None:
         try:
             while True:
                 package = deaf.read(396)
-                assert package[:4] == struct.pack(">HBB", 396, DATA_PACKAGE, 1)
+                assert package[:4] == struct.pack(">HBB", 396, RtdePackage.DATA, 1)
                 times.append(struct.unpack_from(">d", package, 388)[0])
         except TimeoutError:
             pass
@@ -385,7 +385,7 @@ def test_of_programs_that_arrive_together_the_last_one_runs_and_secondary_progra
     with stand("5.12") as served, Plug(served, SECONDARY) as plug:
         plug.sock.sendall(("stopj(1.0)\n" * 20 + beside + "stopj(2.0)\n").encode())
         assert eventually(
-            lambda: served.machine.calls[-2:] == [("load_script", beside), ("load_script", "stopj(2.0)\n")]
+            lambda: served.controller.calls[-2:] == [("load_script", beside), ("load_script", "stopj(2.0)\n")]
         )
 
 
@@ -427,7 +427,7 @@ def test_an_error_of_the_emulator_costs_its_client_and_is_told_at_the_end() -> N
     def broken() -> None:
         raise KeyError("a bug")
 
-    served.machine.power_on = broken  # type: ignore[method-assign]
+    served.controller.power_on = broken  # type: ignore[method-assign]
     with Plug(served, DASHBOARD) as plug, Plug(served, DASHBOARD) as other:
         plug.sock.sendall(b"power on\n")
         assert plug.closed()
@@ -466,13 +466,13 @@ def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
             print(r.getRobotMode())
             print(len(r.{newer}()))
         """)
-        assert q == str(served.machine.state.actual_q.tolist())
+        assert q == str(served.controller.state.actual_q.tolist())
         assert (advanced, mode, new) == ("True", "7", "6")
 
 
 def test_ur_rtde_receives_a_recipe_of_its_own() -> None:
     with stand("5.12", "127.0.0.44", {}, run=True) as served:
-        served.machine.state.output_double[12] = 0.125
+        served.controller.state.output_double[12] = 0.125
         assert run("""
             from rtde_receive import RTDEReceiveInterface
             r = RTDEReceiveInterface("127.0.0.44", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
@@ -487,9 +487,9 @@ def test_ur_rtde_writes_inputs() -> None:
             io = RTDEIOInterface("127.0.0.45")
             print(io.setSpeedSlider(0.5), io.setStandardDigitalOut(3, True), io.setInputDoubleRegister(18, 2.5))
         """) == ["True True True"]
-        assert eventually(lambda: served.machine.state.input_double[18] == 2.5)
-        assert served.machine.calls == [("set_speed_slider", 0.5)]
-        assert served.machine.state.digital_outputs == 1 << 3
+        assert eventually(lambda: served.controller.state.input_double[18] == 2.5)
+        assert served.controller.calls == [("set_speed_slider", 0.5)]
+        assert served.controller.state.digital_outputs == 1 << 3
 
 
 @pytest.mark.parametrize(
@@ -515,7 +515,7 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
                 print(d.getSerialNumber())
             d.quit()
         """)
-        version = ".".join(str(part) for part in served.machine.profile.version)
+        version = ".".join(str(part) for part in served.controller.profile.version)
         assert said[:7] == [
             version,
             "Robotmode: RUNNING",
@@ -528,4 +528,9 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
         assert said[8] == str(polyscope != "3.15")
         assert said[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (polyscope != "3.15")
         names = "play_program pause_program stop_program power_off power_on brake_release unlock_protective_stop"
-        assert [call[0] for call in served.machine.calls] == [*names.split(), "close_popup", "restart_safety", "popup"]
+        assert [call[0] for call in served.controller.calls] == [
+            *names.split(),
+            "close_popup",
+            "restart_safety",
+            "popup",
+        ]

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.emulator import primary_messages
+from simbridge.emulator import primary
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.primary import robot_state
-from simbridge.emulator.profile import PROFILES
-from simbridge.emulator.realtime import realtime_package
-from simbridge.emulator.script_buffer import MAX_SCRIPT, ScriptBuffer
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.fake_machine import UR10_A, UR10_D, FakeMachine
+from simbridge.emulator.primary import realtime_package, robot_state
+from simbridge.emulator.scripts import MAX_SCRIPT, ScriptBuffer
+from simbridge.emulator.state import PROFILES
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from tests.emulator.fake_controller import UR10_A, UR10_D, FakeController
 
 
 def parts(package: bytes) -> dict[int, bytes]:
@@ -34,58 +33,58 @@ def parts(package: bytes) -> dict[int, bytes]:
     ("polyscope", "masterboard", "configuration"), [("3.15", 72, 445), ("5.12", 75, 445), ("5.25", 75, 449)]
 )
 def test_sub_packages_have_their_documented_sizes(polyscope: str, masterboard: int, configuration: int) -> None:
-    sizes = {kind: len(data) + 5 for kind, data in parts(robot_state(FakeMachine(polyscope))).items()}
+    sizes = {kind: len(data) + 5 for kind, data in parts(robot_state(FakeController(polyscope))).items()}
     assert sizes == {0: 47, 1: 251, 2: 37, 3: masterboard, 4: 101, 5: 225, 6: configuration}
 
 
 def test_the_robot_mode_tells_power_stops_program_and_speed() -> None:
-    machine = FakeMachine("5.12")
-    s = machine.state
+    controller = FakeController("5.12")
+    s = controller.state
     s.timestamp, s.speed_slider, s.speed_scaling = 2.5, 0.5, 0.25
     s.safety_mode, s.runtime_state = SafetyMode.PROTECTIVE_STOP, RuntimeState.PAUSED
     time, *flags, mode, control, fraction, scaling, limit, _ = struct.unpack(
-        ">Q7?bB3dB", parts(robot_state(machine))[0]
+        ">Q7?bB3dB", parts(robot_state(controller))[0]
     )
     assert (time, mode, control, fraction, scaling, limit) == (2_500_000, RobotMode.RUNNING, 0, 0.5, 0.25, 1.0)
     assert flags == [False, True, True, False, True, False, True]
 
 
 def test_an_arm_without_power_says_so() -> None:
-    machine = FakeMachine("5.12")
-    machine.state.robot_mode = RobotMode.POWER_OFF
-    found = parts(robot_state(machine))
+    controller = FakeController("5.12")
+    controller.state.robot_mode = RobotMode.POWER_OFF
+    found = parts(robot_state(controller))
     assert found[0][8:11] == bytes([False, False, False])
     assert found[1][40::41] == bytes([239] * 6)
 
 
 def test_joint_data_holds_the_actual_and_the_target_joints() -> None:
-    machine = FakeMachine("5.12")
-    machine.state.target_q = np.arange(6.0)
-    joints = list(struct.iter_unpack(">3d4fB", parts(robot_state(machine))[1]))
-    assert [joint[0] for joint in joints] == machine.state.actual_q.tolist()
+    controller = FakeController("5.12")
+    controller.state.target_q = np.arange(6.0)
+    joints = list(struct.iter_unpack(">3d4fB", parts(robot_state(controller))[1]))
+    assert [joint[0] for joint in joints] == controller.state.actual_q.tolist()
     assert [joint[1] for joint in joints] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert {joint[-1] for joint in joints} == {253}
 
 
 def test_the_cartesian_info_holds_pose_and_tcp() -> None:
-    machine = FakeMachine("5.12")
-    machine.state.actual_tcp_pose = np.arange(6.0)
-    machine.state.tcp_offset = np.arange(6.0) / 10
-    assert struct.unpack(">12d", parts(robot_state(machine))[4]) == (*np.arange(6.0), *(np.arange(6.0) / 10))
+    controller = FakeController("5.12")
+    controller.state.actual_tcp_pose = np.arange(6.0)
+    controller.state.tcp_offset = np.arange(6.0) / 10
+    assert struct.unpack(">12d", parts(robot_state(controller))[4]) == (*np.arange(6.0), *(np.arange(6.0) / 10))
 
 
 @pytest.mark.parametrize(("checksum", "status"), [((0xFFFFFFFF,) * 6, 1), ((1, 2, 3, 4, 5, 6), 0)])
 def test_the_kinematics_info_holds_the_arms_own_table(checksum: tuple[int, ...], status: int) -> None:
-    machine = FakeMachine("5.12")
-    machine.kinematics_checksum = checksum
-    values = struct.unpack(">6I24dI", parts(robot_state(machine))[5])
+    controller = FakeController("5.12")
+    controller.kinematics_checksum = checksum
+    values = struct.unpack(">6I24dI", parts(robot_state(controller))[5])
     assert values[:6] == checksum
     assert (values[12:18], values[18:24], values[30]) == (UR10_A, UR10_D, status)
 
 
 def test_the_configuration_tells_limits_table_and_robot_type() -> None:
-    values = struct.unpack(">53d4i", parts(robot_state(FakeMachine("5.12")))[6])
-    robot = FakeMachine.robot
+    values = struct.unpack(">53d4i", parts(robot_state(FakeController("5.12")))[6])
+    robot = FakeController.robot
     assert values[0:12:2] == tuple(robot.position_min)
     assert values[1:12:2] == tuple(robot.position_max)
     assert values[12:24:2] == tuple(robot.max_velocity)
@@ -102,17 +101,17 @@ def message(data: bytes) -> tuple[int, int, bytes]:
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_version_message_names_the_software(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    _, kind, said = message(primary_messages.version_message(machine))
+    controller = FakeController(polyscope)
+    _, kind, said = message(primary.version_message(controller))
     major, minor, bugfix, build = struct.unpack_from(">2B2i", said, 10)
-    assert (kind, said[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", machine.profile.version)
-    assert said[20:].decode() == machine.profile.date
+    assert (kind, said[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", controller.profile.version)
+    assert said[20:].decode() == controller.profile.date
 
 
 def test_a_runtime_exception_says_where_and_what() -> None:
-    machine = FakeMachine("5.12")
-    machine.state.timestamp = 1.5
-    time, kind, said = message(primary_messages.runtime_exception(machine, 12, 3, "name 'x' is not defined"))
+    controller = FakeController("5.12")
+    controller.state.timestamp = 1.5
+    time, kind, said = message(primary.runtime_exception(controller, 12, 3, "name 'x' is not defined"))
     assert (time, kind, struct.unpack_from(">2i", said), said[8:]) == (
         1_500_000,
         10,
@@ -122,23 +121,23 @@ def test_a_runtime_exception_says_where_and_what() -> None:
 
 
 def test_text_key_and_popup_messages_carry_their_texts() -> None:
-    machine = FakeMachine("5.12")
-    assert message(primary_messages.text_message(machine, "höllo"))[1:] == (0, "höllo".encode())
-    key = primary_messages.key_message(machine, "PROGRAM_XXX_STARTED", "servo", code=1)
+    controller = FakeController("5.12")
+    assert message(primary.text_message(controller, "höllo"))[1:] == (0, "höllo".encode())
+    key = primary.key_message(controller, "PROGRAM_XXX_STARTED", "servo", code=1)
     assert message(key)[1:] == (7, struct.pack(">2iB", 1, 0, 19) + b"PROGRAM_XXX_STARTEDservo")
-    popup = primary_messages.popup_message(machine, "look out", "Stop", error=True)
+    popup = primary.popup_message(controller, "look out", "Stop", error=True)
     assert message(popup)[1:] == (2, struct.pack(">IB3?B", 0, 0, False, True, False, 4) + b"Stoplook out")
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_real_time_package_has_its_values_at_their_documented_places(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    s = machine.state
+    controller = FakeController(polyscope)
+    s = controller.state
     s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
     s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
     s.speed_scaling, s.runtime_state, s.payload = 0.75, RuntimeState.PLAYING, 1.5
     s.payload_inertia = np.arange(6.0) + 30
-    package = realtime_package(machine)
+    package = realtime_package(controller)
     assert struct.unpack_from(">i", package) == (len(package),) == (1220,)
 
     def double(place: int, count: int = 1) -> list[float]:

@@ -8,24 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.profile import PROFILES
-from simbridge.emulator.rtde_protocol import (
-    GET_URCONTROL_VERSION,
-    PAUSE,
-    REQUEST_PROTOCOL_VERSION,
-    SETUP_INPUTS,
-    SETUP_OUTPUTS,
-    START,
-    TEXT_MESSAGE,
-    RtdeConnection,
-    frame,
-)
-from simbridge.emulator.rtde_recipes import DATA_PACKAGE, MAX_PACKAGE, Registry
-from simbridge.emulator.rtde_variables import FORMATS, input_variables, output_variables
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.fake_machine import FakeMachine
+from simbridge.emulator.rtde import MAX_PACKAGE, Registry, RtdeConnection, frame
+from simbridge.emulator.rtde_variables import input_variables, output_variables
+from simbridge.emulator.state import PROFILES
+from simbridge.ur.tables import RTDE_FORMATS, RobotMode, RtdePackage, RuntimeState, SafetyMode
+from tests.emulator.fake_controller import FakeController
 
-PREAMBLE = frame(REQUEST_PROTOCOL_VERSION, b"\x00\x02")
+PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
 
 # What ur_rtde 1.6.5 asks of every version it supports.
 UR_RTDE_RECEIVE = {
@@ -47,17 +36,17 @@ UR_RTDE_RECEIVE = {
 class Client:
     """A connection that has agreed on protocol version 2."""
 
-    def __init__(self, machine: FakeMachine, registry: Registry) -> None:
-        self.machine = machine
-        self.connection = RtdeConnection(machine, registry)
-        assert self.connection.receive(PREAMBLE) == frame(REQUEST_PROTOCOL_VERSION, b"\x01")
+    def __init__(self, controller: FakeController, registry: Registry) -> None:
+        self.controller = controller
+        self.connection = RtdeConnection(controller, registry)
+        assert self.connection.receive(PREAMBLE) == frame(RtdePackage.PROTOCOL_VERSION, b"\x01")
 
     def outputs(self, names: str, frequency: float = 500.0) -> tuple[int, str]:
-        reply = self.connection.receive(frame(SETUP_OUTPUTS, struct.pack(">d", frequency) + names.encode()))
-        return self._setup(reply, SETUP_OUTPUTS)
+        reply = self.connection.receive(frame(RtdePackage.OUTPUTS, struct.pack(">d", frequency) + names.encode()))
+        return self._setup(reply, RtdePackage.OUTPUTS)
 
     def inputs(self, names: str) -> tuple[int, str]:
-        return self._setup(self.connection.receive(frame(SETUP_INPUTS, names.encode())), SETUP_INPUTS)
+        return self._setup(self.connection.receive(frame(RtdePackage.INPUTS, names.encode())), RtdePackage.INPUTS)
 
     @staticmethod
     def _setup(reply: bytes, kind: int) -> tuple[int, str]:
@@ -66,46 +55,46 @@ class Client:
         return reply[3], reply[4:].decode()
 
     def start(self) -> bool:
-        reply = self.connection.receive(frame(START))
+        reply = self.connection.receive(frame(RtdePackage.START))
         assert reply[:3] == b"\x00\x04S"
         return bool(reply[3])
 
     def send(self, recipe: int, layout: str, *values: object) -> None:
-        assert self.connection.receive(frame(DATA_PACKAGE, bytes([recipe]) + struct.pack(layout, *values))) == b""
+        assert self.connection.receive(frame(RtdePackage.DATA, bytes([recipe]) + struct.pack(layout, *values))) == b""
 
     def read(self, layout: str, tick: int = 0) -> tuple[object, ...]:
         package = self.connection.output(tick)
-        assert package[:4] == struct.pack(">HBB", len(package), DATA_PACKAGE, 1)
+        assert package[:4] == struct.pack(">HBB", len(package), RtdePackage.DATA, 1)
         return struct.unpack(layout, package[4:])
 
 
 @pytest.fixture
-def machine() -> FakeMachine:
-    return FakeMachine("5.12")
+def controller() -> FakeController:
+    return FakeController("5.12")
 
 
 @pytest.fixture
-def client(machine: FakeMachine) -> Client:
-    return Client(machine, Registry(machine))
+def client(controller: FakeController) -> Client:
+    return Client(controller, Registry(controller))
 
 
-def test_versions_one_and_two_are_accepted_and_others_refused(machine: FakeMachine) -> None:
-    connection = RtdeConnection(machine, Registry(machine))
-    answers = [connection.receive(frame(REQUEST_PROTOCOL_VERSION, bytes([0, v])))[-1] for v in (1, 2, 3, 0)]
+def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeController) -> None:
+    connection = RtdeConnection(controller, Registry(controller))
+    answers = [connection.receive(frame(RtdePackage.PROTOCOL_VERSION, bytes([0, v])))[-1] for v in (1, 2, 3, 0)]
     assert answers == [1, 1, 0, 0]
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_controller_tells_its_version(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    reply = RtdeConnection(machine, Registry(machine)).receive(frame(GET_URCONTROL_VERSION))
-    assert reply == b"\x00\x13v" + struct.pack(">4I", *machine.profile.version)
+    controller = FakeController(polyscope)
+    reply = RtdeConnection(controller, Registry(controller)).receive(frame(RtdePackage.CONTROLLER_VERSION))
+    assert reply == b"\x00\x13v" + struct.pack(">4I", *controller.profile.version)
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_every_version_knows_what_ur_rtde_always_asks_for(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    recipe, types = Client(machine, Registry(machine)).outputs(",".join(UR_RTDE_RECEIVE) + ",")
+    controller = FakeController(polyscope)
+    recipe, types = Client(controller, Registry(controller)).outputs(",".join(UR_RTDE_RECEIVE) + ",")
     assert (recipe, types.split(",")) == (1, list(UR_RTDE_RECEIVE.values()))
 
 
@@ -123,8 +112,8 @@ def test_every_version_knows_what_ur_rtde_always_asks_for(polyscope: str) -> Non
 )
 def test_a_variable_is_found_by_the_software_that_has_it(variable: str, kind: str, known: set[str]) -> None:
     for polyscope in PROFILES:
-        machine = FakeMachine(polyscope)
-        recipe, types = Client(machine, Registry(machine)).outputs(f"timestamp,{variable}")
+        controller = FakeController(polyscope)
+        recipe, types = Client(controller, Registry(controller)).outputs(f"timestamp,{variable}")
         found = polyscope in known
         assert (recipe, types) == ((1, f"DOUBLE,{kind}") if found else (0, "DOUBLE,NOT_FOUND"))
 
@@ -144,18 +133,18 @@ def test_a_client_that_only_writes_can_start(client: Client) -> None:
     assert client.connection.output(0) == b""
 
 
-def test_the_package_holds_the_state_in_the_order_asked_for(client: Client, machine: FakeMachine) -> None:
-    machine.state.output_bit[3] = machine.state.output_bit[31] = machine.state.output_bit[64] = True
-    machine.state.safety_mode = SafetyMode.PROTECTIVE_STOP
-    machine.state.runtime_state = RuntimeState.PAUSED
-    machine.state.output_int[7] = -5
-    machine.state.digital_outputs = 1 << 17
+def test_the_package_holds_the_state_in_the_order_asked_for(client: Client, controller: FakeController) -> None:
+    controller.state.output_bit[3] = controller.state.output_bit[31] = controller.state.output_bit[64] = True
+    controller.state.safety_mode = SafetyMode.PROTECTIVE_STOP
+    controller.state.runtime_state = RuntimeState.PAUSED
+    controller.state.output_int[7] = -5
+    controller.state.digital_outputs = 1 << 17
     client.outputs(
         "actual_q,timestamp,output_bit_registers0_to_31,output_bit_register_64,safety_status_bits,runtime_state,"
         "output_int_register_7,actual_digital_output_bits,robot_status_bits,robot_mode"
     )
     client.start()
-    machine.state.timestamp = 12.5
+    controller.state.timestamp = 12.5
     *q, time, bits, bit, safety, runtime, register, digital, status, mode = client.read(">6ddI?IIiQIi")
     assert q == [0.1, -1.2, 1.3, -1.4, -1.5, 0.6]
     assert (time, bits, bit, register, digital) == (12.5, 1 << 3 | 1 << 31, True, -5, 1 << 17)
@@ -164,14 +153,14 @@ def test_the_package_holds_the_state_in_the_order_asked_for(client: Client, mach
 
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_every_variable_packs_as_its_type_says_and_all_of_them_fit_a_package(polyscope: str) -> None:
-    machine = FakeMachine(polyscope)
-    known = output_variables(machine.profile)
-    client = Client(machine, Registry(machine))
+    controller = FakeController(polyscope)
+    known = output_variables(controller.profile)
+    client = Client(controller, Registry(controller))
     recipe, types = client.outputs(",".join(known))
     assert recipe == 1
     assert types.split(",") == [variable.type for variable in known.values()]
     client.start()
-    size = struct.calcsize(">" + "".join(FORMATS[variable.type] for variable in known.values()))
+    size = struct.calcsize(">" + "".join(RTDE_FORMATS[variable.type] for variable in known.values()))
     assert len(client.connection.output(0)) == 4 + size < MAX_PACKAGE
 
 
@@ -180,7 +169,7 @@ def test_nothing_is_sent_before_start_and_after_pause(client: Client) -> None:
     assert client.connection.output(0) == b""
     client.start()
     assert client.connection.output(1) != b""
-    assert client.connection.receive(frame(PAUSE)) == b"\x00\x04P\x01"
+    assert client.connection.receive(frame(RtdePackage.PAUSE)) == b"\x00\x04P\x01"
     assert client.connection.output(2) == b""
     client.start()
     assert client.connection.output(3) != b""
@@ -205,50 +194,50 @@ def test_nothing_is_sent_before_start_and_after_pause(client: Client) -> None:
     ],
 )
 def test_the_frequency_divides_the_controllers(polyscope: str, frequency: float, packages: int) -> None:
-    machine = FakeMachine(polyscope)
-    client = Client(machine, Registry(machine))
+    controller = FakeController(polyscope)
+    client = Client(controller, Registry(controller))
     client.outputs("timestamp", frequency)
     client.start()
-    a_second = round(1.0 / machine.profile.period)
+    a_second = round(1.0 / controller.profile.period)
     assert sum(bool(client.connection.output(tick)) for tick in range(a_second)) == packages
 
 
-def test_clients_with_one_recipe_get_the_same_bytes_and_others_their_own(machine: FakeMachine) -> None:
-    registry = Registry(machine)
-    one, two, three = (Client(machine, registry) for _ in range(3))
+def test_clients_with_one_recipe_get_the_same_bytes_and_others_their_own(controller: FakeController) -> None:
+    registry = Registry(controller)
+    one, two, three = (Client(controller, registry) for _ in range(3))
     for client, names in ((one, "timestamp,actual_q"), (two, "timestamp,actual_q"), (three, "actual_q")):
         client.outputs(names)
         client.start()
     for tick in range(3):
-        machine.state.timestamp = tick * 0.002
+        controller.state.timestamp = tick * 0.002
         assert one.read(">d6d", tick) == two.read(">d6d", tick)
         assert one.read(">d6d", tick)[0] == tick * 0.002
         assert three.read(">6d", tick) == one.read(">d6d", tick)[1:]
 
 
-def test_a_register_that_its_type_cannot_hold_wraps_around(client: Client, machine: FakeMachine) -> None:
-    machine.state.output_int[0] = (1 << 31) + 2
-    machine.state.output_int[1] = 7
+def test_a_register_that_its_type_cannot_hold_wraps_around(client: Client, controller: FakeController) -> None:
+    controller.state.output_int[0] = (1 << 31) + 2
+    controller.state.output_int[1] = 7
     client.outputs("output_int_register_0,actual_q,output_int_register_1")
     client.start()
     assert client.read(">i6di") == (2 - (1 << 31), 0.1, -1.2, 1.3, -1.4, -1.5, 0.6, 7)
 
 
-def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(machine: FakeMachine) -> None:
-    connection = RtdeConnection(machine, Registry(machine))
-    assert connection.receive(frame(SETUP_OUTPUTS, b"timestamp")) == frame(SETUP_OUTPUTS, b"DOUBLE")
-    connection.receive(frame(START))
-    assert connection.output(5) == frame(DATA_PACKAGE, struct.pack(">d", 0.0))
+def test_version_one_has_neither_a_frequency_nor_recipe_numbers_of_outputs(controller: FakeController) -> None:
+    connection = RtdeConnection(controller, Registry(controller))
+    assert connection.receive(frame(RtdePackage.OUTPUTS, b"timestamp")) == frame(RtdePackage.OUTPUTS, b"DOUBLE")
+    connection.receive(frame(RtdePackage.START))
+    assert connection.output(5) == frame(RtdePackage.DATA, struct.pack(">d", 0.0))
 
 
-def test_inputs_are_written_at_once_and_recorded(client: Client, machine: FakeMachine) -> None:
+def test_inputs_are_written_at_once_and_recorded(client: Client, controller: FakeController) -> None:
     names = "input_int_register_0,input_double_register_5,input_bit_register_64,input_bit_registers0_to_31,"
     assert client.inputs(names) == (1, "INT32,DOUBLE,BOOL,UINT32")
     client.send(1, ">id?I", -11, 0.25, True, 0x80000001)
-    state = machine.state
+    state = controller.state
     assert (state.input_int[0], state.input_double[5], state.input_bit[64]) == (-11, 0.25, True)
     assert [i for i, bit in enumerate(state.input_bit) if bit] == [0, 31, 64]
-    assert machine.inputs == [(tuple(names.split(",")[:-1]), (-11, 0.25, True, 0x80000001))]
+    assert controller.inputs == [(tuple(names.split(",")[:-1]), (-11, 0.25, True, 0x80000001))]
 
 
 def test_inputs_can_be_read_back(client: Client) -> None:
@@ -264,9 +253,9 @@ def test_recipes_are_numbered_from_one_and_may_share_variables_of_one_client(cli
     assert client.inputs("input_int_register_0,input_double_register_1") == (2, "INT32,DOUBLE")
 
 
-def test_an_input_belongs_to_one_client_until_it_leaves(machine: FakeMachine) -> None:
-    registry = Registry(machine)
-    one, two = Client(machine, registry), Client(machine, registry)
+def test_an_input_belongs_to_one_client_until_it_leaves(controller: FakeController) -> None:
+    registry = Registry(controller)
+    one, two = Client(controller, registry), Client(controller, registry)
     one.inputs("input_int_register_0")
     assert two.inputs("input_int_register_1,input_int_register_0,nonsense") == (0, "INT32,IN_USE,NOT_FOUND")
     # A refused recipe has claimed nothing.
@@ -275,50 +264,50 @@ def test_an_input_belongs_to_one_client_until_it_leaves(machine: FakeMachine) ->
     assert two.inputs("input_int_register_0,input_int_register_1") == (1, "INT32,INT32")
 
 
-def test_data_for_an_unknown_recipe_is_ignored(client: Client, machine: FakeMachine) -> None:
+def test_data_for_an_unknown_recipe_is_ignored(client: Client, controller: FakeController) -> None:
     client.send(3, ">i", 5)
-    assert client.connection.receive(frame(DATA_PACKAGE)) == b""
-    assert machine.inputs == []
+    assert client.connection.receive(frame(RtdePackage.DATA)) == b""
+    assert controller.inputs == []
 
 
-def test_the_speed_slider_needs_its_mask(client: Client, machine: FakeMachine) -> None:
+def test_the_speed_slider_needs_its_mask(client: Client, controller: FakeController) -> None:
     client.inputs("speed_slider_fraction,speed_slider_mask")
     client.send(1, ">dI", 0.4, 0)
     client.send(1, ">dI", 0.5, 1)
     client.send(1, ">dI", 7.0, 1)
     client.send(1, ">dI", float("nan"), 1)
-    assert machine.calls == [("set_speed_slider", 0.5), ("set_speed_slider", 1.0)]
+    assert controller.calls == [("set_speed_slider", 0.5), ("set_speed_slider", 1.0)]
 
 
-def test_digital_outputs_change_where_the_mask_says(client: Client, machine: FakeMachine) -> None:
-    machine.state.digital_outputs = 0b1111
+def test_digital_outputs_change_where_the_mask_says(client: Client, controller: FakeController) -> None:
+    controller.state.digital_outputs = 0b1111
     client.inputs("standard_digital_output,standard_digital_output_mask")
     client.inputs("configurable_digital_output_mask,configurable_digital_output")
     client.inputs("tool_digital_output_mask,tool_digital_output")
     client.send(1, ">BB", 0b10000001, 0b10000010)
     client.send(2, ">BB", 0b1, 0b1)
     client.send(3, ">BB", 0xFF, 0b10)
-    assert machine.state.digital_outputs == 0b10_00000001_10001101
+    assert controller.state.digital_outputs == 0b10_00000001_10001101
 
 
-def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(client: Client, machine: FakeMachine) -> None:
+def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(client: Client, controller: FakeController) -> None:
     client.inputs(
         "standard_analog_output_mask,standard_analog_output_type,standard_analog_output_0,standard_analog_output_1"
     )
     client.send(1, ">BBdd", 0b11, 0b10, 0.5, 0.25)
-    assert (machine.state.analog_outputs, machine.state.analog_output_types) == ([12.0, 2.5], 0b10)
+    assert (controller.state.analog_outputs, controller.state.analog_output_types) == ([12.0, 2.5], 0b10)
     client.send(1, ">BBdd", 0b00, 0b00, 1.0, 1.0)
-    assert machine.state.analog_outputs == [12.0, 2.5]
+    assert controller.state.analog_outputs == [12.0, 2.5]
 
 
-def test_an_external_wrench_reaches_the_state(client: Client, machine: FakeMachine) -> None:
+def test_an_external_wrench_reaches_the_state(client: Client, controller: FakeController) -> None:
     assert client.inputs("external_force_torque") == (1, "VECTOR6D")
     client.send(1, ">6d", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
-    np.testing.assert_array_equal(machine.state.external_wrench, [1, 2, 3, 4, 5, 6])
+    np.testing.assert_array_equal(controller.state.external_wrench, [1, 2, 3, 4, 5, 6])
 
 
 def test_text_messages_are_taken_without_an_answer(client: Client) -> None:
-    assert client.connection.receive(frame(TEXT_MESSAGE, b"\x02hi\x02me\x03")) == b""
+    assert client.connection.receive(frame(RtdePackage.TEXT, b"\x02hi\x02me\x03")) == b""
 
 
 @pytest.mark.parametrize(
@@ -327,12 +316,12 @@ def test_text_messages_are_taken_without_an_answer(client: Client) -> None:
         b"\x00\x02V",  # shorter than its own header
         b"\x00\x00\x00",
         frame(1),  # no such type
-        frame(REQUEST_PROTOCOL_VERSION, b"\x02"),
-        frame(SETUP_OUTPUTS, b"1234567"),  # no frequency
-        frame(SETUP_OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500),  # packages of 24 kB
-        frame(SETUP_INPUTS, b"," * 30000),  # an answer of 300 kB
-        frame(SETUP_INPUTS, b"input_int_register_0") + frame(DATA_PACKAGE, b"\x01\x00"),
-        frame(SETUP_INPUTS, b"input_int_register_0") * 256,
+        frame(RtdePackage.PROTOCOL_VERSION, b"\x02"),
+        frame(RtdePackage.OUTPUTS, b"1234567"),  # no frequency
+        frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500),  # packages of 24 kB
+        frame(RtdePackage.INPUTS, b"," * 30000),  # an answer of 300 kB
+        frame(RtdePackage.INPUTS, b"input_int_register_0") + frame(RtdePackage.DATA, b"\x01\x00"),
+        frame(RtdePackage.INPUTS, b"input_int_register_0") * 256,
     ],
 )
 def test_what_the_protocol_does_not_allow_is_a_violation(client: Client, data: bytes) -> None:
@@ -341,10 +330,15 @@ def test_what_the_protocol_does_not_allow_is_a_violation(client: Client, data: b
     assert caught.value.protocol == "RTDE"
 
 
-def test_frames_may_arrive_in_any_pieces(machine: FakeMachine) -> None:
-    stream = PREAMBLE + frame(GET_URCONTROL_VERSION) + frame(SETUP_INPUTS, b"input_int_register_0") + frame(START)
-    whole = RtdeConnection(machine, Registry(machine)).receive(stream)
-    connection = RtdeConnection(machine, Registry(machine))
+def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:
+    stream = (
+        PREAMBLE
+        + frame(RtdePackage.CONTROLLER_VERSION)
+        + frame(RtdePackage.INPUTS, b"input_int_register_0")
+        + frame(RtdePackage.START)
+    )
+    whole = RtdeConnection(controller, Registry(controller)).receive(stream)
+    connection = RtdeConnection(controller, Registry(controller))
     assert b"".join(connection.receive(stream[i : i + 1]) for i in range(len(stream))) == whole
 
 
@@ -355,10 +349,10 @@ _NAMES = st.lists(
 _FRAMES = st.one_of(
     st.binary(max_size=40),
     st.builds(frame, st.sampled_from(b"VvMOISPU"), st.binary(max_size=40)),
-    st.builds(lambda f, n: frame(SETUP_OUTPUTS, struct.pack(">d", f) + n), st.floats(), _NAMES),
-    st.builds(lambda n: frame(SETUP_INPUTS, n), _NAMES),
+    st.builds(lambda f, n: frame(RtdePackage.OUTPUTS, struct.pack(">d", f) + n), st.floats(), _NAMES),
+    st.builds(lambda n: frame(RtdePackage.INPUTS, n), _NAMES),
     st.builds(lambda n, rest: struct.pack(">HB", n, 79) + rest, st.integers(0, 65535), st.binary(max_size=40)),
-    st.just(frame(START)),
+    st.just(frame(RtdePackage.START)),
     st.just(PREAMBLE),
 )
 
@@ -366,8 +360,8 @@ _FRAMES = st.one_of(
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_FRAMES, max_size=8))
 def test_whatever_arrives_is_answered_or_a_violation_and_never_grows(chunks: list[bytes]) -> None:
-    machine = FakeMachine("5.25")
-    connection = RtdeConnection(machine, Registry(machine))
+    controller = FakeController("5.25")
+    connection = RtdeConnection(controller, Registry(controller))
     try:
         for tick, chunk in enumerate(chunks):
             connection.receive(chunk)

@@ -13,18 +13,18 @@ import pytest
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
-from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
+from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
-from simbridge.emulator.servers import RTDE
+from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
-from tests.emulator.fake_machine import ANY_PORTS
+from simbridge.ur.tables import RTDE
+from tests.emulator.fake_controller import ANY_PORTS
 
 HOST = "127.0.0.75"
 
 
 def test_a_tick_that_fails_ends_the_ticks_closes_the_ports_and_is_told_with_its_cause() -> None:
-    controller = Controller(load_robot("ur10e"), profile("5.12"), compile_program)
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     tick = controller.tick
 
     def failing() -> None:

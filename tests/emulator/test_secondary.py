@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.profile import profile
-from simbridge.emulator.program import compile_program
-from simbridge.emulator.script_buffer import is_secondary
-from simbridge.emulator.secondary import MAX_CHARACTERS, MAX_WAITING
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.scripts import MAX_CHARACTERS, MAX_QUEUED, is_secondary
+from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
 COUNT = "write_output_integer_register(0, read_output_integer_register(0) + 1)"
@@ -22,7 +21,7 @@ class Bench:
     """A running controller whose ticks are called by hand."""
 
     def __init__(self) -> None:
-        self.controller = Controller(ROBOT, profile("5.12"), compile_program)
+        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
         self.state = self.controller.state
         self.state.robot_mode = RobotMode.RUNNING
         self.messages: list[tuple[str, str, int]] = []
@@ -148,11 +147,11 @@ def test_one_that_is_no_urscript_is_told_with_its_line(bench: Bench) -> None:
 def test_one_that_is_too_long_or_one_too_many_is_not_run(bench: Bench) -> None:
     bench.controller.load_script("sec s():\n" + "#" * MAX_CHARACTERS + "\nend\n")
     assert f"at most {MAX_CHARACTERS}" in bench.faults()[0][0]
-    for _ in range(MAX_WAITING + 3):
+    for _ in range(MAX_QUEUED + 3):
         bench.controller.load_script(f"sec s():\n  {COUNT}\nend\n")
     assert len(bench.faults()) == 1 + 3
-    bench.tick(10 * MAX_WAITING)
-    assert bench.state.output_int[0] == MAX_WAITING
+    bench.tick(10 * MAX_QUEUED)
+    assert bench.state.output_int[0] == MAX_QUEUED
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from simbridge.emulator.sockets import Sockets
+from simbridge.emulator.sockets import SocketFunctions
 
 PERIOD = 0.002
 
@@ -17,7 +17,7 @@ PERIOD = 0.002
 def peer():
     """A listener, and the functions of a program connected to it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        sockets = Sockets(PERIOD)
+        sockets = SocketFunctions(PERIOD)
         assert finished(sockets.do_socket_open(None, "127.0.0.1", listener.getsockname()[1]))
         connection, _ = listener.accept()
         with connection:
@@ -104,7 +104,7 @@ def test_a_peer_that_hangs_up_ends_the_waiting(peer):
 def test_nobody_there_is_false_and_an_unknown_socket_reads_nothing():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    sockets = Sockets(PERIOD)
+    sockets = SocketFunctions(PERIOD)
     assert finished(sockets.do_socket_open(None, "127.0.0.1", port)) is False
     assert finished(sockets.do_socket_send_string(None, "x")) is False
     assert finished(sockets.do_socket_read_line(None)) == ""

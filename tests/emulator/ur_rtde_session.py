@@ -1,7 +1,7 @@
 """A session of the unmodified ur_rtde with a controller: what it was told, and what came of it, as JSON.
 
 `python ur_rtde_session.py HOST POLYSCOPE FILE`. A program of its own: ur_rtde holds Python's lock while it waits, and a
-fault in it ends its process. Times are the controller's own, so that a busy machine changes nothing but the wall clock.
+fault in it ends its process. Times are the controller's own, so that a busy machine changes only the wall-clock time.
 """
 
 from __future__ import annotations

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.handle import Emulator
-from simbridge.emulator.profile import profile
 from simbridge.emulator.rtde_variables import input_variables
+from simbridge.emulator.state import profile
 from simbridge.robot.calibration import read_calibration
 from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, registers_taken, survey
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
-from simbridge.ur.facts import PORTS, model_name
+from simbridge.ur.facts import model_name
+from simbridge.ur.tables import BRIDGE_PORTS
 from tests.ur.hand_made_ports import listening, rtde
 from tests.ur.registers import take
 
@@ -148,7 +149,7 @@ def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):
     e_series.wait_for("runtime_state", "STOPPED")
 
 
-@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("port", BRIDGE_PORTS)
 def test_a_silent_port_is_named_and_the_others_are_read_all_the_same(cb3, port):
     cb3.do("mute", port=port)
     try:
@@ -163,7 +164,7 @@ def test_a_silent_port_is_named_and_the_others_are_read_all_the_same(cb3, port):
         cb3.do("mute", port=port, muted=False)
 
 
-@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("port", BRIDGE_PORTS)
 def test_a_port_where_nothing_listens_is_named(cb3, port):
     cb3.do("refuse", port=port)
     try:
@@ -174,7 +175,7 @@ def test_a_port_where_nothing_listens_is_named(cb3, port):
 
 
 def test_where_there_is_no_controller_at_all_rtde_is_named():
-    assert sorted(survey(BY_HAND).lost) == sorted(PORTS)
+    assert sorted(survey(BY_HAND).lost) == sorted(BRIDGE_PORTS)
     with pytest.raises(ConnectionLost, match="port 30004"):
         read_controller(BY_HAND)
 

@@ -20,9 +20,15 @@ from simbridge.emulator.handle import Emulator
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
-from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description
-from simbridge.ur.primary_packages import MalformedPackage, PackageReader, sub_packages
-from tests.emulator.fake_machine import UR10_D, stand
+from simbridge.ur.primary import (
+    DescriptionReader,
+    MalformedPackage,
+    PackageReader,
+    is_ursim,
+    read_arm_description,
+    sub_packages,
+)
+from tests.emulator.fake_controller import UR10_D, stand
 
 HOST, CALIBRATED = "127.0.0.81", "127.0.0.82"
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
@@ -215,9 +221,9 @@ def serving(answer: Callable[[socket.socket, threading.Event], object]) -> Itera
 def test_the_emulators_arm_is_described(polyscope: str) -> None:
     with stand(polyscope, HOST, run=True) as served:
         with served.lock:
-            served.machine.state.tcp_offset = np.array(TCP_OFFSET)
+            served.controller.state.tcp_offset = np.array(TCP_OFFSET)
         arm = read_arm_description(HOST, port=served.servers.ports[30001], timeout=30.0)
-        robot, version = served.machine.robot, served.machine.profile.version
+        robot, version = served.controller.robot, served.controller.profile.version
     assert arm.kinematics == nominal_dh(robot)
     assert arm.kinematics.d == UR10_D
     assert is_ursim(arm.checksum)
@@ -231,7 +237,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
 
 def test_a_calibrated_arm_is_told_from_ursim() -> None:
     with stand("5.12", HOST) as served:
-        served.machine.kinematics_checksum, served.machine.dh = CHECKSUM, (THETA, A, D, ALPHA)
+        served.controller.kinematics_checksum, served.controller.dh = CHECKSUM, (THETA, A, D, ALPHA)
         served.run()
         arm = read_arm_description(HOST, port=served.servers.ports[30002], timeout=30.0)
     assert (arm.checksum, arm.kinematics.theta, arm.kinematics.d) == (CHECKSUM, THETA, D)
@@ -265,7 +271,7 @@ def test_a_host_that_does_not_exist_is_a_lost_connection(host: str) -> None:
 def test_a_silent_port_is_given_up_at_the_deadline() -> None:
     with (
         serving(lambda client, done: done.wait()) as port,
-        pytest.raises(ConnectionLost, match=r"within 0\.2 s it told no robot mode and no TCP and no kinematics"),
+        pytest.raises(ConnectionLost, match=r"within 0\.2 s it sent no robot mode and no TCP and no kinematics"),
     ):
         read_arm_description(HOST, timeout=0.2, port=port)
 
@@ -275,7 +281,7 @@ def test_the_deadline_is_for_the_whole_and_not_for_each_byte() -> None:
         while not done.wait(0.02):
             client.sendall(VERSION)
 
-    with serving(trickle) as port, pytest.raises(ConnectionLost, match="told no robot mode"):
+    with serving(trickle) as port, pytest.raises(ConnectionLost, match="sent no robot mode"):
         read_arm_description(HOST, timeout=0.3, port=port)
 
 
@@ -292,7 +298,7 @@ def test_an_arm_that_was_described_before_the_deadline_is_returned_without_its_l
 def test_hanging_up_in_the_middle_is_a_lost_connection() -> None:
     with (
         serving(lambda client, done: client.sendall(WHOLE[:700])) as port,
-        pytest.raises(ConnectionLost, match="hung up before it had described its arm"),
+        pytest.raises(ConnectionLost, match="closed the connection before it had described its arm"),
     ):
         read_arm_description(HOST, timeout=30.0, port=port)
 

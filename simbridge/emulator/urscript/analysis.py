@@ -1,4 +1,4 @@
-"""What a program's names mean and which of its functions may block: what the compiler asks before it writes code."""
+"""Analyses a program for the compiler: the scope of its names, and which of its functions may block."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from simbridge.emulator.urscript import syntax
-from simbridge.emulator.urscript.builtin import Builtin
+from simbridge.emulator.urscript.library import Builtin
 
-# A function that calls nothing that blocks, and costs no more than this, becomes a plain Python function.
+# A function that calls nothing that blocks, and costs no more than this, is compiled to a plain Python function.
 PLAIN_COST = 200
 PLAIN_HEIGHT = 50
 
@@ -18,12 +18,13 @@ class Function:
     """A function of the program.
 
     Attributes:
-        definition: As written; the main program is one too.
-        local_names: Parameters and variables of its own.
+        definition: As written; the main program has one too.
+        local_names: Its parameters and local variables.
         assigned_globals: Globals that it assigns.
         may_block: Whether it is compiled to a generator.
         counted: Whether its calls count towards the depth of recursion.
-        cost: Statements and calls that one call costs at most, if it does not block.
+        cost: Upper bound of the statements and calls of one call, if it does not block.
+        height: Depth of the calls below it, if it does not block.
         callees: Names of the program's functions that it calls.
     """
 
@@ -39,13 +40,13 @@ class Function:
 
 @dataclass
 class Analysis:
-    """A program, understood.
+    """The result of the analysis.
 
     Attributes:
-        main: What runs: the statements outside of definitions if there are any, else the last definition.
-        functions: Every definition of the program by name, nested ones too; of two with one name the last.
-        global_names: Variables that all functions share: those that are called `global` anywhere, and those that the
-            main program assigns without calling them `local`.
+        main: The main program: the statements outside of definitions if there are any, else the last definition.
+        functions: Every definition by name, including nested ones; of several with the same name, the last.
+        global_names: Variables that all functions share: those declared `global` anywhere, and those that the main
+            program assigns without declaring them `local`.
     """
 
     main: Function
@@ -54,30 +55,30 @@ class Analysis:
 
 
 def analyse(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Analysis:
-    """Find out what the compiler needs to know.
+    """Analyse a program.
 
     Args:
         program: A script's syntax tree.
-        builtins: The functions that are there besides the program's own.
+        builtins: The built-in functions.
     """
     definitions = _all_definitions(program)
-    loose = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
+    statements = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
     top = [statement for statement in program.body if isinstance(statement, syntax.Definition)]
     functions = {definition.name: Function(definition) for definition in definitions}
-    if loose or not top:
-        main = Function(syntax.Definition(1, 1, "def", "", (), loose), counted=False)
+    if statements or not top:
+        main = Function(syntax.Definition(1, 1, "def", "", (), statements), counted=False)
     else:
-        own = functions[top[-1].name]
-        main = own if own.definition is top[-1] else Function(top[-1])
-    everything = [main, *(function for function in functions.values() if function is not main)]
-    global_names = _global_names(main, everything)
-    for function in everything:
+        last = functions[top[-1].name]
+        main = last if last.definition is top[-1] else Function(top[-1])
+    all_functions = [main, *(function for function in functions.values() if function is not main)]
+    global_names = _global_names(main, all_functions)
+    for function in all_functions:
         _find_names(function, global_names)
         function.callees = _calls(function) & functions.keys()
         function.cost = block_cost(function.definition.body)
     started = {
         node.call.name
-        for function in everything
+        for function in all_functions
         for node in syntax.walk(*function.definition.body)
         if isinstance(node, syntax.Start)
     }
@@ -99,8 +100,8 @@ def _assignments(function: Function) -> list[syntax.Assignment]:
     return [node for node in syntax.walk(*function.definition.body) if isinstance(node, syntax.Assignment)]
 
 
-def _global_names(main: Function, everything: list[Function]) -> set[str]:
-    names = {a.name for function in everything for a in _assignments(function) if a.scope == "global"}
+def _global_names(main: Function, all_functions: list[Function]) -> set[str]:
+    names = {a.name for function in all_functions for a in _assignments(function) if a.scope == "global"}
     local = {a.name for a in _assignments(main) if a.scope == "local"}
     local |= {parameter.name for parameter in main.definition.parameters}
     return names | {a.name for a in _assignments(main)} - local
@@ -121,7 +122,7 @@ def _calls(function: Function) -> set[str]:
 
 
 def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:
-    """Whether a thread may have to wait in this function, whatever the functions it calls do."""
+    """Whether a thread may have to wait in this function itself, not in the functions that it calls."""
     if function.definition.kind == "thread":
         return True
     for node in syntax.walk(*function.definition.body, *function.definition.parameters):
@@ -133,7 +134,7 @@ def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Map
 
 
 def _find_blocking(functions: dict[str, Function], started: set[str], builtins: Mapping[str, Builtin]) -> None:
-    """From those that call nothing upwards. What is never reached is in a recursion, or calls into one."""
+    """Go upwards from functions that call nothing. Those never reached are recursive, or call recursive ones."""
     callers: dict[str, list[str]] = {name: [] for name in functions}
     waiting_for = {name: len(function.callees) for name, function in functions.items()}
     for name, function in functions.items():
@@ -164,11 +165,11 @@ def _call_cost(function: Function, callee: Function) -> int:
 
 
 def block_cost(body: tuple[syntax.Node, ...], functions: Mapping[str, Function] | None = None) -> int:
-    """What statements cost at most, without loops: one for each operation, more for calls.
+    """Upper bound of the cost of statements, without loops: one for each operation, more for calls.
 
     Args:
         body: Statements or expressions.
-        functions: Those whose calls are to be counted with all that they do, when they do not block.
+        functions: Calls of those that do not block are counted with their full cost.
     """
     cost = 0
     for node in syntax.walk(*body):

@@ -1,12 +1,15 @@
-"""Compiles scripts one after the other in a process of their own (`worker`), and says when each is ready.
+"""Compiles scripts one at a time in a separate process, so that no script takes time or memory from the controller.
 
-Python's lock would otherwise be held from the controller's ticks while a long script is compiled; and a script that is
-meant to do harm finds limits of time and memory there that end that process only.
+Otherwise Python's lock would be held from the controller's ticks while a long script is compiled. The process has
+limits of time and memory, so that a hostile script can only end this process.
 """
 
 from __future__ import annotations
 
+import os
 import queue
+import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -14,83 +17,82 @@ from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection, Pipe
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript import worker
-from simbridge.emulator.urscript.builtin import Builtin
-from simbridge.emulator.urscript.compiler import Code
-from simbridge.emulator.urscript.worker import Refusal
+from simbridge.emulator.urscript.compiler import Code, compile_script
+from simbridge.emulator.urscript.library import Builtin
 
-SECONDS = 10
-MEMORY = 1 << 29
-_PATIENCE = 0.2  # s that a script nobody waits for any more may keep the others waiting
+MAX_SECONDS = 10  # of processor time, for one script
+MAX_MEMORY = 1 << 29  # bytes
+_CANCEL_INTERVAL = 0.2  # s between checks whether the script being compiled was cancelled
 
-Then = Callable[[Code | None, ScriptSyntaxError | None], None]
+Refusal = tuple[str, int, int]  # why there is no program; line and column of the script
+OnCompiled = Callable[[Code | None, ScriptSyntaxError | None], None]
 
 
 class Compilation:
-    """A script on its way to a program.
+    """A script that is being compiled.
 
     Args:
         source: The script.
-        builtins: What it may call besides its own functions.
-        then: Called once, in another thread, with the code or with what is wrong; not at all if it is cancelled before.
+        builtins: The built-in functions that it may call.
+        on_compiled: Called once, in another thread, with the code or the error; not called if cancelled before.
 
     Attributes:
-        fault: An error of the compiler itself.
+        fault: A bug in the compiler itself.
     """
 
-    def __init__(self, source: str, builtins: Mapping[str, Builtin], then: Then) -> None:
-        self.source, self.builtins, self._then = source, builtins, then
+    def __init__(self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled) -> None:
+        self.source, self.builtins, self._on_compiled = source, builtins, on_compiled
         self.cancelled = False
         self.fault: Exception | None = None
-        self._over = threading.Event()
+        self._finished = threading.Event()
 
     def cancel(self) -> None:
-        """Nobody waits for it any more."""
+        """Drop the result: it is no longer needed."""
         self.cancelled = True
         self.source = ""
 
-    def finish(self, ask: Callable[[Compilation], Code | Refusal]) -> None:
-        """Have it compiled, and hand over what came of it."""
+    def run(self, request: Callable[[Compilation], Code | Refusal]) -> None:
+        """Have it compiled by `request`, and pass on the result."""
         try:
-            answer = ("", 1, 1) if self.cancelled else ask(self)
+            answer = ("", 1, 1) if self.cancelled else request(self)
             if self.cancelled:
                 return
             if isinstance(answer, Code):
-                self._then(answer, None)
+                self._on_compiled(answer, None)
             else:
                 reason, line, column = answer
-                self._then(None, ScriptSyntaxError(reason, line=line, column=column))
+                self._on_compiled(None, ScriptSyntaxError(reason, line=line, column=column))
         except Exception as error:
             self.fault = error
         finally:
-            self._over.set()
+            self._finished.set()
 
     def join(self) -> None:
-        """Wait until it is over."""
-        self._over.wait()
+        """Wait until it is finished."""
+        self._finished.wait()
 
 
 class Compiler:
-    """The process that compiles, and a thread that waits for its answers; both begin with the first script.
+    """The compiling process, and a thread that waits for its answers; both start with the first script.
 
     Args:
-        seconds: Of the processor's time that one script may take.
-        memory: Bytes that the process may need, Python and all.
+        seconds: Limit of processor time for one script, s.
+        memory: Limit of the process's memory, Python included, bytes.
     """
 
-    def __init__(self, seconds: int = SECONDS, memory: int = MEMORY) -> None:
+    def __init__(self, seconds: int = MAX_SECONDS, memory: int = MAX_MEMORY) -> None:
         self._seconds, self._memory = seconds, memory
-        self._waiting: queue.SimpleQueue[Compilation] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Compilation] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._told: Mapping[str, Builtin] | None = None
+        self._sent_builtins: Mapping[str, Builtin] | None = None
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
-    def compile(self, source: str, builtins: Mapping[str, Builtin], then: Then) -> Compilation:
-        """Compile a script beside all that the caller does; it returns at once."""
-        compilation = Compilation(source, builtins, then)
-        self._waiting.put(compilation)
+    def compile(self, source: str, builtins: Mapping[str, Builtin], on_compiled: OnCompiled) -> Compilation:
+        """Start to compile a script; return at once."""
+        compilation = Compilation(source, builtins, on_compiled)
+        self._queue.put(compilation)
         with self._starting:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="simbridge-compilation", daemon=True)
@@ -99,44 +101,77 @@ class Compiler:
 
     def _run(self) -> None:
         while True:
-            self._waiting.get().finish(self._ask)
+            self._queue.get().run(self._request)
 
-    def _ask(self, compilation: Compilation) -> Code | Refusal:
-        connection = self._connected()
+    def _request(self, compilation: Compilation) -> Code | Refusal:
+        connection = self._connect()
+        # The built-in functions are sent only when they have changed since the last script.
+        builtins = None if compilation.builtins is self._sent_builtins else compilation.builtins
+        self._sent_builtins = compilation.builtins
         try:
-            connection.send((compilation.source, self._news(compilation.builtins)))
-            while not connection.poll(_PATIENCE):
+            connection.send((compilation.source, builtins))
+            while not connection.poll(_CANCEL_INTERVAL):
                 if compilation.cancelled:
-                    self._end()
+                    self._end_process()
                     return "", 1, 1
             answer: Code | Refusal = connection.recv()
             return answer
         except (EOFError, OSError):
-            self._end()
+            self._end_process()
             reason = f"it takes more than {self._seconds} s or {self._memory >> 20} MiB to be compiled; split it"
             return reason, 1, 1
 
-    def _news(self, builtins: Mapping[str, Builtin]) -> Mapping[str, Builtin] | None:
-        """What the process must be told of built-in functions: nothing when they are those of the last script."""
-        if builtins is self._told:
-            return None
-        self._told = builtins
-        return builtins
-
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         if self._connection is None:
-            self._told = None
-            self._connection, its = Pipe()
-            with its:
-                arguments = [str(number) for number in (its.fileno(), self._seconds, self._memory)]
-                command = [sys.executable, "-m", worker.__name__, *arguments]
-                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[its.fileno()])
+            self._sent_builtins = None
+            self._connection, remote = Pipe()
+            with remote:
+                arguments = [str(number) for number in (remote.fileno(), self._seconds, self._memory)]
+                command = [sys.executable, "-m", __name__, *arguments]
+                self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[remote.fileno()])
         return self._connection
 
-    def _end(self) -> None:
-        """End the process; the next script gets another one."""
+    def _end_process(self) -> None:
+        """End the process; the next script starts another one."""
         assert self._process is not None and self._connection is not None
         self._connection.close()
         self._process.kill()
         self._process.wait()
         self._connection = None
+
+
+# In the compiling process
+
+
+def answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
+    """The compiled script, or why there is none."""
+    try:
+        return compile_script(source, builtins)
+    except ScriptSyntaxError as error:
+        return error.reason, error.line, error.column
+    except MemoryError:
+        return "it needs too much memory to be compiled; split it", 1, 1
+
+
+def main(connection: Connection, seconds: int, memory: int) -> None:
+    """Answer until the connection ends. A script that takes too long ends the process."""
+    # Ctrl-C in a terminal is for the controller, which then closes the connection.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(5)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    builtins: Mapping[str, Builtin] = {}
+    while True:
+        try:
+            source, changed = connection.recv()
+            builtins = builtins if changed is None else changed
+            spent = resource.getrusage(resource.RUSAGE_SELF)
+            end = int(spent.ru_utime + spent.ru_stime) + seconds
+            resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
+            connection.send(answer(source, builtins))
+        except (EOFError, OSError):
+            return
+
+
+if __name__ == "__main__":
+    main(Connection(int(sys.argv[1])), int(sys.argv[2]), int(sys.argv[3]))

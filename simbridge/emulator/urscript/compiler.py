@@ -1,8 +1,8 @@
-"""From a syntax tree to Python: every function that may have to wait becomes a generator, the others plain functions.
+"""Translates a syntax tree to Python: functions that may block become generators, the others plain functions.
 
-Names get a prefix that tells what they are (u_ function, b_ built-in, g_ global, v_ local), so that none is Python's.
+Names get a prefix by kind (u_ function, b_ built-in, g_ global, v_ local), so that none collides with Python's.
 A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of the tick is
-used up, and `WAITING` when it waits for another thread. Nothing keeps track of the line: Python's line numbers do.
+used up, and `WAITING` when it waits for another thread. Lines are not tracked at run time: Python's own suffice.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from types import CodeType
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
-from simbridge.emulator.urscript.builtin import Builtin
+from simbridge.emulator.urscript.library import Builtin
 from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 
 FILE_NAME = "<urscript>"
-# Longer stretches without a loop are cut into pieces of about this cost.
-_STRETCH = 200
-# A branch that costs no more than this is paid for where the `if` stands.
+# Long code without a loop is charged in pieces of about this cost.
+_CHUNK = 200
+# A branch that costs no more than this is charged with its `if`.
 _SMALL = 20
 _HELPERS = {
     "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
@@ -38,8 +38,8 @@ class Code:
     """A compiled program.
 
     Attributes:
-        python: The Python source, to read.
-        code: The same, ready to execute.
+        python: The Python source, for reading.
+        code: The same, compiled.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
     """
@@ -50,11 +50,11 @@ class Code:
     main: str
 
     def line_of(self, python_line: int) -> int:
-        """The script's line that a line of the Python source was made from."""
+        """The script's line for a line of the Python source."""
         return self.lines[python_line] if 0 <= python_line < len(self.lines) else 0
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Code can be sent to another process of the same Python."""
+        """Pickle for another process of the same Python version."""
         return _unpacked, (self.python, marshal.dumps(self.code), self.lines, self.main)
 
 
@@ -72,11 +72,11 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
 
 
 def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Code:
-    """Compile a program. Functions that do not exist are found out when they are called, as on a controller.
+    """Compile a program. A missing function is an error when it is called, as on a controller.
 
     Args:
         program: A script's syntax tree.
-        builtins: The functions that are there besides the program's own, each called as `function(thread, ...)`.
+        builtins: The built-in functions, each called as `function(thread, ...)`.
 
     Raises:
         ScriptSyntaxError: The main program has parameters, or the program is too complicated.
@@ -98,7 +98,7 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) ->
 
 
 class _Writer:
-    """Writes Python, a function at a time."""
+    """Writes Python code, one function at a time."""
 
     def __init__(self, analysis: Analysis, builtins: Mapping[str, Builtin]) -> None:
         self.text: list[str] = []
@@ -125,7 +125,7 @@ class _Writer:
     # Functions and blocks
 
     def function(self, function: Function) -> None:
-        """One function of the program."""
+        """Write one function of the program."""
         definition = function.definition
         self._function, self._line = function, definition.line
         self._blocking = function.may_block
@@ -151,21 +151,21 @@ class _Writer:
                 self._statements(definition.body, 1)
 
     def _statements(self, body: tuple[syntax.Statement, ...], cost: int = 0) -> None:
-        """A block. It pays for itself as it goes, in stretches; `cost` is what it has to pay besides its statements."""
-        stretch: list[syntax.Statement] = []
+        """Write a block. It is charged in chunks; `cost` is charged on top of its statements."""
+        chunk: list[syntax.Statement] = []
         for statement in body:
             if isinstance(statement, syntax.Definition):
                 continue
-            stretch.append(statement)
+            chunk.append(statement)
             cost += self._cost(statement)
-            if cost > _STRETCH:
-                self._stretch(stretch, cost)
-                stretch, cost = [], 0
-        self._stretch(stretch, cost)
+            if cost > _CHUNK:
+                self._chunk(chunk, cost)
+                chunk, cost = [], 0
+        self._chunk(chunk, cost)
         if all(isinstance(statement, syntax.Definition) for statement in body):
             self._put("pass")
 
-    def _stretch(self, statements: list[syntax.Statement], cost: int) -> None:
+    def _chunk(self, statements: list[syntax.Statement], cost: int) -> None:
         if self._blocking and cost > 0:
             self._put(f"_b[0] -= {cost}")
             self._put("if _b[0] < 0: yield _SPENT")
@@ -174,14 +174,14 @@ class _Writer:
 
     def _branch(self, body: tuple[syntax.Statement, ...]) -> None:
         cost = self._body_cost(body)
-        # A small one was paid for with the statement that it belongs to.
+        # A small branch was charged with its `if`.
         self._statements(body, 0 if cost > _SMALL else -cost)
 
     def _body_cost(self, body: tuple[syntax.Statement, ...]) -> int:
         return sum(self._cost(statement) for statement in body)
 
     def _cost(self, statement: syntax.Statement) -> int:
-        """What the block that holds a statement pays for it."""
+        """The cost of a statement that its block is charged with."""
         if isinstance(statement, syntax.While | syntax.Definition):
             return 0
         if isinstance(statement, syntax.If):
@@ -253,7 +253,7 @@ class _Writer:
     def _expression(self, expression: syntax.Expression) -> str:
         match expression:
             case syntax.Literal(value=value):
-                # An integer that needs 32 bits without a sign: -2147483648 without its minus.
+                # An integer that exceeds 31 bits: 2147483648, the operand of -2147483648.
                 return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
             case syntax.Name(name=name):
                 return self._variable(name)
@@ -286,7 +286,7 @@ class _Writer:
     def _chain(self, operands: list[str], sign: str) -> str:
         if sign != " != ":
             return sign.join(operands)
-        # Python's != would chain: a != b != c asks something else than xor.
+        # Python's != would chain: a != b != c is not xor.
         return f"_exclusive({', '.join(operands)})"
 
     def _binary(self, expression: syntax.Binary) -> str:
@@ -300,7 +300,7 @@ class _Writer:
 
     def _call(self, call: syntax.Call) -> str:
         function = self._functions.get(call.name)
-        reason = self._misfit(call)
+        reason = self._call_error(call)
         if reason:
             return f"_fail({reason!r}, {call.line})"
         if function is not None:
@@ -313,7 +313,7 @@ class _Writer:
         if call.name not in self._functions:
             reason = f"There is no thread '{call.name}' in the program to run."
         else:
-            reason = self._misfit(call)
+            reason = self._call_error(call)
         if reason:
             return f"_fail({reason!r}, {call.line})"
         arguments = self._arguments(call, "", "v_")
@@ -325,8 +325,8 @@ class _Writer:
         arguments += [f"{prefix}{keyword.name}={self._expression(keyword.value)}" for keyword in call.keywords]
         return ", ".join(arguments)
 
-    def _misfit(self, call: syntax.Call) -> str:
-        """Why a call cannot be made, or ""."""
+    def _call_error(self, call: syntax.Call) -> str:
+        """Why a call is invalid, or ""."""
         signature = self._signature(call.name)
         if signature is None:
             return f"There is no function '{call.name}'."

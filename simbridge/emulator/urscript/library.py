@@ -1,17 +1,19 @@
-"""Built-in functions that need no controller: mathematics, lists and strings."""
+"""Built-in functions that need no controller: mathematics, lists and strings; and the compiler's descriptions of all.
+
+The compiler gets descriptions only, because it runs in another process.
+"""
 
 from __future__ import annotations
 
+import inspect
 import math
 import random as python_random
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.operators import wrap
-from simbridge.emulator.urscript.values import MAX_STRING, kind_of, to_text
-
-__all__ = ["LIBRARY", "to_text"]
+from simbridge.emulator.urscript.values import MAX_STRING, kind_of, to_text, wrap
 
 
 def _number(value: Any) -> float:
@@ -36,7 +38,7 @@ def _text(thread: Any, value: Any) -> str:
 
 
 def _of_numbers(function: Callable[..., float]) -> Callable[..., float]:
-    """A function of one or two numbers, as a built-in one."""
+    """A built-in function made of a function of one or two numbers."""
 
     def one(_thread: Any, f: Any) -> float:
         return _evaluate(function, f)
@@ -165,3 +167,24 @@ LIBRARY: Mapping[str, Callable[..., Any]] = {
     "integer_to_binary_list": _integer_to_binary_list, "binary_list_to_integer": _binary_list_to_integer,
     "sync": _sync,
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """The description of a built-in function.
+
+    Attributes:
+        signature: Its parameters; the first is the calling thread.
+        blocks: Whether it may have to wait: it is a generator function.
+    """
+
+    signature: inspect.Signature
+    blocks: bool
+
+
+def describe(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:
+    """Descriptions of these functions and of the library's, by name."""
+    return {
+        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function))
+        for name, function in {**LIBRARY, **functions}.items()
+    }

@@ -1,4 +1,4 @@
-"""From a script's text to its syntax tree."""
+"""Parses a script into its syntax tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
 
 MAX_CHARACTERS = 1_000_000
-# Python, to which programs are compiled, refuses more than 20 loops, 100 blocks or 200 parentheses in each other.
+# Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
 MAX_LOOPS = 16
 MAX_BLOCKS = 40
 MAX_EXPRESSION = 50
@@ -32,7 +32,7 @@ def parse(source: str) -> syntax.Program:
     """The syntax tree of a script.
 
     Raises:
-        ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or nests too deep.
+        ScriptSyntaxError: The script is longer than 1,000,000 characters, is not URScript, or is nested too deep.
     """
     if len(source) > MAX_CHARACTERS:
         reason = f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it"
@@ -40,7 +40,7 @@ def parse(source: str) -> syntax.Program:
     try:
         program: Any = _parser().parse(source)
     except UnexpectedCharacters as error:
-        reason = f"{source[error.pos_in_stream or 0]!r} means nothing in URScript here"
+        reason = f"{source[error.pos_in_stream or 0]!r} has no meaning in URScript here"
         raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
     except UnexpectedToken as error:
         raise _unexpected(error) from None
@@ -59,7 +59,7 @@ def _parser() -> Lark:
 
 def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
     wanted = sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in error.accepts or error.expected})
-    # Where a statement may begin, listing all that may follow helps nobody.
+    # Where any statement may begin, a list of everything allowed is no help.
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
@@ -67,7 +67,7 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
 
 
 class _Build(Transformer):  # type: ignore[type-arg]
-    """Makes nodes as the parser recognises rules, from the leaves up: no recursion, whatever the script nests."""
+    """Makes the nodes bottom-up as the parser recognises rules: no recursion, however deep the script is nested."""
 
     def program(self, statements: list[Any]) -> syntax.Program:
         return syntax.Program(1, 1, tuple(statements))
@@ -165,7 +165,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
 
     def integer(self, children: list[Any]) -> syntax.Literal:
         token = children[0]
-        # Python converts only so many digits, and an integer has 32 bits: what is longer is a real number.
+        # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
         number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
         return syntax.Literal(token.line, token.column, number if abs(number) <= MAX_INTEGER + 1 else float(number))
 
@@ -193,7 +193,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
                 keywords.append(argument)
             elif argument is not None:
                 if keywords:
-                    raise _error(argument, "an argument without a name stands after one with a name")
+                    raise _error(argument, "an argument without a name follows one with a name")
                 positional.append(argument)
         return syntax.Call(name.line, name.column, str(name), tuple(positional), tuple(keywords))
 
@@ -213,7 +213,7 @@ def _error(node: syntax.Node, reason: str) -> ScriptSyntaxError:
 
 
 def _check_nesting(program: syntax.Program) -> None:
-    """Refuse what nests too deep for Python, and break or continue outside of a loop."""
+    """Refuse what is nested too deep for Python, and break or continue outside of a loop."""
     stack: list[tuple[syntax.Node, int, int, int]] = [(program, 0, 0, 0)]
     while stack:
         node, blocks, loops, depth = stack.pop()
@@ -225,13 +225,13 @@ def _check_nesting(program: syntax.Program) -> None:
             blocks, depth = blocks + 1, 0
         elif isinstance(node, syntax.Keyed):
             if node.word in ("break", "continue") and loops == 0:
-                raise _error(node, f"'{node.word}' stands outside of a loop")
+                raise _error(node, f"'{node.word}' is outside of a loop")
         elif not isinstance(node, syntax.Branch):
             depth += 1
         if blocks > MAX_BLOCKS:
-            raise _error(node, f"blocks nest more than {MAX_BLOCKS} deep")
+            raise _error(node, f"blocks are nested more than {MAX_BLOCKS} deep")
         if loops > MAX_LOOPS:
-            raise _error(node, f"loops nest more than {MAX_LOOPS} deep")
+            raise _error(node, f"loops are nested more than {MAX_LOOPS} deep")
         if depth > MAX_EXPRESSION:
-            raise _error(node, f"an expression nests more than {MAX_EXPRESSION} deep")
+            raise _error(node, f"an expression is nested more than {MAX_EXPRESSION} deep")
         stack.extend((child, blocks, loops, depth) for child in node.children())

@@ -1,10 +1,10 @@
-"""Runs a compiled program a tick at a time: threads that take turns, critical sections, a budget, and faults.
+"""Runs a compiled program tick by tick: cooperative threads, critical sections, a budget, and faults.
 
 In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`,
-`enter_critical`), ends, or has used up its share of the tick's budget; then it goes on in the next tick. Threads never
-run at the same time: one that does not block is interrupted only by the budget, and while that thread is in a critical
-section no other one runs. A thread that blocks inside a critical section lets the others run, but none enters one until
-it has left its own.
+`enter_critical`), ends, or has used up its share of the tick's budget; then it continues in the next tick. Threads
+never run at the same time. One that does not block is interrupted by the budget only, and while such a thread is in a
+critical section, no other thread runs. When a thread blocks inside a critical section the others run, but none can
+enter a critical section until the first has left its own.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
-from simbridge.emulator.urscript.critical import CriticalSection
 from simbridge.emulator.urscript.library import LIBRARY
-from simbridge.emulator.urscript.operators import Operators
-from simbridge.emulator.urscript.values import kind_of, value_of
+from simbridge.emulator.urscript.values import Operators, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
 BUDGET = 10_000
@@ -35,7 +33,7 @@ _UNDEFINED = re.compile(r"'[gv]_(\w+)'")
 
 
 class _Ended(BaseException):
-    """Ends a thread from inside; a BaseException, so that no built-in function stops it."""
+    """Ends a thread from inside; a BaseException, so that no built-in function catches it."""
 
 
 class _Halted(BaseException):
@@ -43,13 +41,13 @@ class _Halted(BaseException):
 
 
 class Thread:
-    """One thread of a program: what `run` returns, and the first argument of every built-in function.
+    """A thread of a program: `run` returns it, and it is the first argument of every built-in function.
 
     Attributes:
         name: As in the program; "" for the main program of loose statements.
         ended: Whether it has ended, or was killed.
-        depth: Calls that it is in, as far as they are counted.
-        left: What it may still spend in this tick.
+        depth: Depth of its nested calls, as far as they are counted.
+        left: What is left of its budget in this tick.
     """
 
     __slots__ = ("_generator", "_interpreter", "depth", "ended", "left", "name")
@@ -60,16 +58,16 @@ class Thread:
         self.name, self.ended, self.depth, self.left = name, False, 0, 0
 
     def charge(self, cost: int) -> None:
-        """Take from the budget what a built-in function costs: 1 is about 0.1 microseconds."""
+        """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
         self._interpreter.budget_left[0] -= cost
 
-    # What compiled programs call
+    # Called by compiled programs
 
     def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
         """run name(...)"""
         thread = Thread(self._interpreter, name)
         thread._generator = function(thread, *arguments, **named)
-        # The two share what the one had: threads that start threads get no more done in a tick than one alone.
+        # The two share the budget of the one: starting threads does not buy more time in a tick.
         budget = self._interpreter.budget_left
         thread.left = budget[0] // 2
         budget[0] -= thread.left
@@ -77,7 +75,7 @@ class Thread:
         return thread
 
     def kill(self, handle: Any) -> None:
-        """kill handle: nothing happens to one that has ended, nor to 0."""
+        """kill handle: no effect on a thread that has ended, or on 0."""
         if isinstance(handle, Thread):
             self._interpreter._kill(handle)
         elif type(handle) is not int or handle != 0:
@@ -92,11 +90,11 @@ class Thread:
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
     def enter_critical(self) -> bool:
-        """Whether the critical section could be entered."""
+        """Return whether the critical section could be entered."""
         return self._interpreter._critical.enter(self)
 
     def exit_critical(self) -> None:
-        """Nothing happens outside of a critical section."""
+        """No effect outside of a critical section."""
         if self._interpreter._critical.leave(self):
             self._interpreter._changes += 1
 
@@ -109,19 +107,57 @@ class Thread:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.depth -= 1
-            raise RuntimeFault(f"Functions call each other more than {MAX_DEPTH} deep.")
+            raise RuntimeFault(f"Function calls are nested more than {MAX_DEPTH} deep.")
+
+
+class CriticalSection:
+    """Which thread is inside, how often it has entered, and which threads wait, in the order of arrival."""
+
+    def __init__(self) -> None:
+        self.holder: Thread | None = None
+        self._entered = 0
+        self._queue: deque[Thread] = deque()
+
+    def enter(self, thread: Thread) -> bool:
+        """Return whether the thread is inside now; otherwise it is queued and must try again."""
+        if self.holder is thread:
+            self._entered += 1
+            return True
+        if self.holder is None and (not self._queue or self._queue[0] is thread):
+            if self._queue:
+                self._queue.popleft()
+            self.holder, self._entered = thread, 1
+            return True
+        if thread not in self._queue:
+            self._queue.append(thread)
+        return False
+
+    def leave(self, thread: Thread) -> bool:
+        """Return whether the section is free now: it must be left as often as it was entered."""
+        if self.holder is not thread:
+            return False
+        self._entered -= 1
+        if self._entered == 0:
+            self.holder = None
+        return self.holder is None
+
+    def forget(self, thread: Thread) -> None:
+        """Remove a thread that has ended."""
+        if self.holder is thread:
+            self.holder = None
+        if thread in self._queue:
+            self._queue.remove(thread)
 
 
 class Interpreter:
-    """A program that runs.
+    """A running program.
 
     Args:
         code: The compiled script.
-        builtins: What it may call besides its own functions and those of `library`, as it was compiled for them:
-            `function(thread, ...)` with URScript's values, or a generator function that yields once for every tick it
-            waits.
-        on_fault: Called once if the program does what cannot be done; the program has then ended.
-        budget: What all threads together may spend in a tick; 10,000 is between 0.5 and 1 ms.
+        builtins: The built-in functions that it was compiled with, except those of `library`: `function(thread, ...)`
+            with URScript's values, or a generator function that yields once for every tick that it waits.
+        on_fault: Called once if the program attempts something invalid; it has then ended.
+        budget: Shared by all threads in a tick; 10,000 is between 0.5 and 1 ms.
     """
 
     def __init__(
@@ -141,7 +177,7 @@ class Interpreter:
         self._threads: list[Thread] = []
         self._started: list[Thread] = []
         self._current: Thread | None = None
-        self._critical: CriticalSection[Thread] = CriticalSection()
+        self._critical: CriticalSection = CriticalSection()
         self._changes = 0
         self._namespace = self._make_namespace({**LIBRARY, **builtins})
         exec(self.code.code, self._namespace)
@@ -159,21 +195,21 @@ class Interpreter:
             "_value_of": value_of, "inf": math.inf,
         }  # fmt: skip
 
-    # What the controller sees
+    # Called by the controller
 
     @property
     def threads(self) -> int:
-        """How many threads live, the main program included."""
+        """The number of running threads, including the main program."""
         return len(self._threads)
 
     @property
     def line(self) -> int:
-        """The line at which the main program is, or 0 when it has ended."""
+        """The line that the main program is at, or 0 when it has ended."""
         frame = None if self._main._generator is None else _innermost(self._main._generator)
         return 0 if frame is None else self.code.line_of(frame.f_lineno)
 
     def tick(self) -> None:
-        """Let every thread run on. Never raises for what a program does."""
+        """Run every thread. Never raises for a fault of the program."""
         if not self.running:
             return
         share = max(self.budget // len(self._threads), MIN_SHARE)
@@ -287,7 +323,7 @@ def _fail(reason: str, line: int) -> None:
 
 
 def _innermost(generator: Any) -> FrameType | None:
-    """The frame of the program's own function that a thread is in."""
+    """The frame of the program's function that a thread is in."""
     inside = generator.gi_yieldfrom
     while isinstance(inside, GeneratorType) and _is_script(inside.gi_code):
         generator, inside = inside, inside.gi_yieldfrom
@@ -300,7 +336,7 @@ def _is_script(code: CodeType) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """What went wrong, in URScript's terms."""
+    """The error in URScript's terms."""
     if isinstance(error, RuntimeFault):
         return error.reason
     if isinstance(error, SimbridgeError):
@@ -308,7 +344,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, ZeroDivisionError):
         return "Division by zero."
     if isinstance(error, RecursionError):
-        return "Functions call each other too deep."
+        return "Function calls are nested too deep."
     if isinstance(error, NameError) and (name := _UNDEFINED.search(str(error))):
         return f"The variable '{name[1]}' has no value."
     return f"{type(error).__name__}: {error}"

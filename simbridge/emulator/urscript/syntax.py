@@ -1,4 +1,4 @@
-"""What a URScript program is made of: the nodes of its syntax tree. Lines and columns count from 1."""
+"""The nodes of a URScript program's syntax tree. Lines and columns count from 1."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Node:
     column: int
 
     def children(self) -> Iterator[Node]:
-        """The nodes directly inside this one, in the order they are written."""
+        """The direct children, in the order of the source."""
         for value in vars(self).values():
             if isinstance(value, Node):
                 yield value
@@ -102,7 +102,7 @@ class Keyword(Node):
 
 @dataclass(frozen=True)
 class Call(Node):
-    """A function of the program or a built-in one. As a statement, its value is dropped."""
+    """A call of the program's function or a built-in one. As a statement, its value is dropped."""
 
     name: str
     arguments: tuple[Expression, ...]
@@ -127,7 +127,7 @@ class Assignment(Node):
     """name = value, name[i] = value, and the same after `global` or `local`.
 
     Attributes:
-        scope: "global", "local" or "" when nothing is said.
+        scope: "global", "local", or "" if neither is given.
     """
 
     name: str
@@ -138,7 +138,7 @@ class Assignment(Node):
 
 @dataclass(frozen=True)
 class Branch(Node):
-    """A condition and what is done when it holds."""
+    """A condition and its body."""
 
     condition: Expression
     body: tuple[Statement, ...]
@@ -175,7 +175,7 @@ class Join(Node):
 
 @dataclass(frozen=True)
 class Keyed(Node):
-    """A statement that is one word: break, continue, halt, pass, enter_critical, exit_critical."""
+    """A statement of one word: break, continue, halt, pass, enter_critical, exit_critical."""
 
     word: str
 
@@ -209,9 +209,9 @@ class Program(Node):
 
 
 def walk(*roots: Node) -> Iterator[Node]:
-    """The nodes and everything below them, in the order they are written, but not what is inside definitions.
+    """The nodes and everything below them in the order of the source, without the contents of definitions.
 
-    Definitions themselves are handed out; an iterator, not a recursion, so that no depth is too deep.
+    Definitions themselves are included. Iterative, so that any depth works.
     """
     stack = list(reversed(roots))
     while stack:

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.builtin import describe
 from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 
 HOST = "127.0.0.19"

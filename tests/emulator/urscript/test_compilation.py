@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.urscript.builtin import describe
 from simbridge.emulator.urscript.compilation import Compilation, Compiler
 from simbridge.emulator.urscript.compiler import Code
+from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 
 HEAVY = "def f():\n" + "f()" * 250_000 + "\nend\n"

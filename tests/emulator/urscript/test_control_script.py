@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.builtin import describe
 from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 
 VERSIONS = ["3.15", "5.12", "5.25"]

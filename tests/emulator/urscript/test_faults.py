@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.builtin import describe
 from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import MAX_DEPTH, MAX_THREADS, Interpreter
 from simbridge.errors import InvalidParameter
 
@@ -134,7 +134,7 @@ def test_a_list_does_not_grow_without_bound(script: Any) -> None:
     ):
         program = script(f"a = [{row}]\n{statement}")
         program.run()
-        assert "ists nest" in program.fault.reason or "elements" in program.fault.reason
+        assert "nested" in program.fault.reason or "elements" in program.fault.reason
         assert program.fault.line >= 2
 
 

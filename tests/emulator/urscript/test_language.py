@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
-from simbridge.emulator.urscript.builtin import describe
 from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.emulator.urscript.values import Pose
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.builtins.arguments import Wait, not_negative, numbers, positive
-from simbridge.emulator.builtins.functions import Functions
+from simbridge.emulator.builtins import ControllerFunctions, Wait, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.motion import (
     CircleMove,
@@ -23,14 +22,14 @@ from simbridge.emulator.motion import (
     ToolStop,
 )
 
-BRAKING = 20.0  # rad/s^2, of an arm that still moves when a move begins
+BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
 
 def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
-    """One that moves the arm: while a thread is in such a function, no other thread may call one."""
+    """Only one thread at a time may be in a function that moves the arm."""
 
     @functools.wraps(function)
-    def alone(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
+    def exclusive(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
         if self._mover not in (None, thread):
             raise RuntimeFault("Another thread is already controlling the robot.")
         self._mover = thread
@@ -39,10 +38,10 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
         finally:
             self._mover = None
 
-    return alone
+    return exclusive
 
 
-class MotionFunctions(Functions):
+class MotionFunctions(ControllerFunctions):
     """Moves, speeds, servoing, stops; `sync` and `sleep`."""
 
     _mover: Any = None
@@ -54,12 +53,12 @@ class MotionFunctions(Functions):
             while not motion.done and controller.motion is motion:
                 yield
         finally:
-            # A killed move does not go on by itself.
+            # The move of a killed thread ends with it.
             if controller.motion is motion:
                 controller.motion = Hold()
 
-    def _rest(self) -> Wait:
-        """A move begins at rest: joints that are too fast to stop within a tick are braked first."""
+    def _brake(self) -> Wait:
+        """Brake first if the joints are too fast to stop within a tick: a move starts at rest."""
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
             yield from self._until_done(JointStop(BRAKING))
 
@@ -67,7 +66,7 @@ class MotionFunctions(Functions):
     def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
         limits = self._controller.robot.max_velocity
-        yield from self._rest()
+        yield from self._brake()
         goal = self._joints(q)
         yield from self._until_done(JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
@@ -77,7 +76,7 @@ class MotionFunctions(Functions):
     ) -> Wait:
         goal, arm = self._frame("pose", pose), self._controller.arm
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        yield from self._rest()
+        yield from self._brake()
         yield from self._until_done(ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
 
     @_moving
@@ -90,7 +89,7 @@ class MotionFunctions(Functions):
     ) -> Wait:
         via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
         arm, acceleration, speed = self._controller.arm, positive("a", a), positive("v", v)
-        yield from self._rest()
+        yield from self._brake()
         yield from self._until_done(CircleMove(arm, self._state.target_q, via, goal, acceleration, speed))
 
     @_moving
@@ -105,7 +104,7 @@ class MotionFunctions(Functions):
         gain: float = 300.0,
     ) -> Wait:
         self._controller.servo(numbers("servoj's q", q, 6), lookahead_time, gain)
-        yield from self._for(t)
+        yield from self._wait(t)
 
     @_moving
     def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
@@ -119,7 +118,7 @@ class MotionFunctions(Functions):
     @_moving
     def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
         self._controller.motion = JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
-        yield from self._for(t)
+        yield from self._wait(t)
 
     @_moving
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
@@ -130,9 +129,9 @@ class MotionFunctions(Functions):
         else:
             arm, period = self._controller.arm, self._controller.period
             self._controller.motion = ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
-        yield from self._for(t)
+        yield from self._wait(t)
 
-    def _for(self, duration: float) -> Wait:
+    def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""
         period = self._controller.period
         for _ in range(max(1, round(float(duration) / period))):
@@ -151,7 +150,7 @@ class MotionFunctions(Functions):
         yield
 
     def do_sleep(self, _thread: Any, t: float) -> Wait:
-        yield from self._for(t)
+        yield from self._wait(t)
 
     def do_get_steptime(self, _thread: Any) -> float:
         return self._controller.period

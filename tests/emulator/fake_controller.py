@@ -9,18 +9,18 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from simbridge.emulator.profile import profile
 from simbridge.emulator.servers import Servers
-from simbridge.emulator.state import ControllerState, RobotMode, RuntimeState
+from simbridge.emulator.state import ControllerState, profile
 from simbridge.robot import Robot, load_robot
+from simbridge.ur.tables import RobotMode, RuntimeState
 
 UR10_D = (0.1273, 0.0, 0.0, 0.163941, 0.1157, 0.0922)
 UR10_A = (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)
 UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 
 
-class FakeMachine:
-    """See simbridge.emulator.commands.Machine; `calls` is what was asked, in order."""
+class FakeController:
+    """See simbridge.emulator.state.Machine; `calls` is what was asked, in order."""
 
     robot: Robot = load_robot("ur10")
 
@@ -95,20 +95,20 @@ class FakeMachine:
 
 
 class Stand:
-    """A fake machine with its servers; `tick` is called by hand, or by a thread after `run`."""
+    """A fake controller with its servers; `tick` is called by hand, or by a thread after `run`."""
 
     def __init__(self, polyscope: str, host: str, ports: Mapping[int, int] | None) -> None:
-        self.machine = FakeMachine(polyscope)
+        self.controller = FakeController(polyscope)
         self.lock = threading.Lock()
         self.host = host
-        self.servers = Servers(self.machine, self.lock, host, ports)
+        self.servers = Servers(self.controller, self.lock, host, ports)
         self._running = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             with self.lock:
-                self.servers.tick(self.machine.tick())
+                self.servers.tick(self.controller.tick())
 
     def run(self) -> None:
         self._running = True
@@ -118,7 +118,7 @@ class Stand:
         due = time.monotonic()
         while self._running:
             self.tick()
-            due += self.machine.profile.period
+            due += self.controller.profile.period
             time.sleep(max(0.0, due - time.monotonic()))
 
     def stop(self) -> None:

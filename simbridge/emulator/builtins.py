@@ -1,0 +1,359 @@
+"""URScript's built-in functions that do not move the arm: state, settings, registers, messages, poses, kinematics.
+
+Each is called as `function(thread, *arguments)`. One that blocks is a generator that yields once a tick until it is
+done. Angles in rad, lengths in m. Defaults are URScript's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.emulator.arm import Unreachable, frame_of, pose_of
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.urscript.values import Pose, to_text
+from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
+
+Wait = Generator[None, None, Any]  # what a blocking function returns
+
+# Arguments are checked by these; each raises InvalidParameter.
+
+
+def numbers(name: str, values: Any, count: int) -> Array:
+    """An array of `count` finite numbers."""
+    array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
+    if array.shape != (count,) or not np.isfinite(array).all():
+        raise InvalidParameter(name, values, f"{count} finite numbers")
+    return array
+
+
+def positive(name: str, value: Any) -> float:
+    """A finite number above zero."""
+    if not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0.0):
+        raise InvalidParameter(name, value, "a positive number")
+    return float(value)
+
+
+def not_negative(name: str, value: Any) -> float:
+    """A finite number from zero up."""
+    if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0.0):
+        raise InvalidParameter(name, value, "a number, not negative")
+    return float(value)
+
+
+def register(value: Any, count: int) -> int:
+    """A register's number, 0 to count - 1."""
+    if not isinstance(value, int) or not 0 <= value < count:
+        raise InvalidParameter("register", value, f"a whole number from 0 to {count - 1}")
+    return value
+
+
+def as_list(values: Array) -> list[float]:
+    return [float(v) for v in values]
+
+
+def as_pose(values: Array) -> Pose:
+    return Pose(as_list(values))
+
+
+class FunctionGroup:
+    """A group of built-in functions: the methods whose names begin with `do_`."""
+
+    def table(self) -> Mapping[str, Callable[..., Any]]:
+        """Every function by its name in URScript."""
+        return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
+
+
+class ControllerFunctions(FunctionGroup):
+    """Functions that act on a controller.
+
+    Args:
+        controller: The one they act on.
+    """
+
+    def __init__(self, controller: Controller) -> None:
+        self._controller = controller
+        self._state = controller.state
+
+    def _joints(self, target: Any) -> Array:
+        """Joint positions (6,) of a target given as joints or as a pose."""
+        if isinstance(target, Pose):
+            return self._controller.arm.any_joints(self._frame("pose", target), self._state.target_q)
+        return numbers("joint positions", target, 6)
+
+    def _frame(self, name: str, target: Any) -> pin.SE3:
+        if not isinstance(target, Pose):
+            return self._controller.arm.tool(numbers(name, target, 6))
+        return frame_of(numbers(name, target, 6))
+
+
+def _reads(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callable[..., Any]:
+    """A function that returns a vector of the controller's state."""
+
+    def read(self: ControllerFunctions, _thread: Any) -> Any:
+        return convert(getattr(self._state, attribute))
+
+    return read
+
+
+class StateFunctions(ControllerFunctions):
+    """What the arm does and is commanded to do."""
+
+    do_get_actual_joint_positions = _reads("actual_q")
+    do_get_actual_joint_speeds = _reads("actual_qd")
+    do_get_target_joint_positions = _reads("target_q")
+    do_get_target_joint_speeds = _reads("target_qd")
+    do_get_target_joint_accelerations = _reads("target_qdd")
+    do_get_actual_tcp_pose = _reads("actual_tcp_pose", as_pose)
+    do_get_target_tcp_pose = _reads("target_tcp_pose", as_pose)
+    do_get_actual_tcp_speed = _reads("actual_tcp_speed")
+    do_get_target_tcp_speed = _reads("target_tcp_speed")
+    do_get_joint_torques = _reads("target_moment")
+    do_get_tcp_offset = _reads("tcp_offset", as_pose)
+
+    def do_get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
+        ticks = self._controller.record.ticks
+        back = min(max(int(steps), 0), len(ticks) - 1)
+        return as_list(ticks[-1 - back][3]) if ticks else as_list(self._state.actual_q)
+
+    def do_get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
+        arm = self._controller.arm
+        return as_pose(pose_of(arm.tool(self._state.actual_q) * frame_of(arm.tcp).inverse()))
+
+    def do_get_target_waypoint(self, _thread: Any) -> Pose:
+        goal = self._controller.motion.goal()
+        return as_pose(self._state.target_tcp_pose) if goal is None else as_pose(goal)
+
+    def do_get_tcp_force(self, _thread: Any) -> list[float]:
+        return [0.0] * 6
+
+    def do_is_steady(self, _thread: Any) -> bool:
+        return not self._state.target_qd.any()
+
+    def do_tool_contact(self, _thread: Any, direction: Any = None) -> int:
+        # There is nothing to touch.
+        return 0
+
+
+class SettingFunctions(ControllerFunctions):
+    """Tool centre point, payload, gravity. Force and free-drive functions are accepted and have no effect."""
+
+    def do_set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
+        self._controller.set_tcp(numbers("TCP", pose, 6))
+
+    def do_set_payload(self, _thread: Any, m: float, cog: Any = None) -> None:
+        self._state.payload = not_negative("payload", m)
+        if cog is not None:
+            self._state.payload_cog = numbers("centre of gravity", cog, 3)
+
+    def do_set_target_payload(
+        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition: float = 0.0
+    ) -> None:
+        self.do_set_payload(_thread, m, cog)
+        if inertia is not None:
+            self._state.payload_inertia = numbers("inertia", inertia, 6)
+
+    def do_set_payload_mass(self, _thread: Any, m: float) -> None:
+        self._state.payload = not_negative("payload", m)
+
+    def do_set_payload_cog(self, _thread: Any, cog: Any) -> None:
+        self._state.payload_cog = numbers("centre of gravity", cog, 3)
+
+    def do_get_target_payload(self, _thread: Any) -> float:
+        return self._state.payload
+
+    do_get_target_payload_cog = _reads("payload_cog")
+    do_get_target_payload_inertia = _reads("payload_inertia")
+
+    def do_set_gravity(self, _thread: Any, d: Any) -> None:
+        self._state.gravity = numbers("gravity", d, 3)
+
+    def _no_effect(self, _thread: Any, *_arguments: Any, **_named: Any) -> None:
+        return None
+
+    do_force_mode = do_end_force_mode = do_force_mode_set_damping = do_force_mode_set_gain_scaling = _no_effect
+    do_freedrive_mode = do_end_freedrive_mode = do_teach_mode = do_end_teach_mode = _no_effect
+    do_zero_ftsensor = do_ft_rtde_input_enable = do_enable_external_ft_sensor = _no_effect
+
+    def do_get_freedrive_status(self, _thread: Any) -> int:
+        return 0
+
+
+def _reads_register(attribute: str) -> Callable[..., Any]:
+    def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
+        registers = getattr(self._state, attribute)
+        return registers[register(address, len(registers))]
+
+    return read
+
+
+def _writes_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
+        registers = getattr(self._state, attribute)
+        registers[register(address, len(registers))] = convert(value)
+
+    return write
+
+
+def _wrapped(value: Any) -> int:
+    """An integer register has 32 bits and wraps around."""
+    return (int(value) + 2**31) % 2**32 - 2**31
+
+
+class RegisterFunctions(ControllerFunctions):
+    """General-purpose registers, 48 integers and floats and 128 bits in each direction; digital inputs and outputs."""
+
+    do_read_input_integer_register = _reads_register("input_int")
+    do_read_input_float_register = _reads_register("input_double")
+    do_read_input_boolean_register = _reads_register("input_bit")
+    do_read_output_integer_register = _reads_register("output_int")
+    do_read_output_float_register = _reads_register("output_double")
+    do_read_output_boolean_register = _reads_register("output_bit")
+    do_write_output_integer_register = _writes_register("output_int", _wrapped)
+    do_write_output_float_register = _writes_register("output_double", float)
+    do_write_output_boolean_register = _writes_register("output_bit", bool)
+
+    def do_set_digital_out(self, _thread: Any, n: int, b: bool) -> None:
+        bit = 1 << register(n, 18)
+        s = self._state
+        s.digital_outputs = s.digital_outputs | bit if b else s.digital_outputs & ~bit
+
+    do_set_standard_digital_out = do_set_digital_out
+
+    def do_get_digital_in(self, _thread: Any, n: int) -> bool:
+        return bool(self._state.digital_inputs >> register(n, 18) & 1)
+
+    do_get_standard_digital_in = do_get_digital_in
+
+
+class ProgramFunctions(ControllerFunctions):
+    """Messages, popups, the watchdog, a protective stop."""
+
+    def do_rtde_set_watchdog(
+        self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
+    ) -> None:
+        self._controller.set_watchdog(str(variable_name), float(min_frequency), str(action))
+
+    def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
+        self._controller.on_message("text", to_text(s1) + to_text(s2), 0)
+
+    def do_popup(
+        self,
+        _thread: Any,
+        s: Any,
+        title: str = "Popup",
+        warning: bool = False,
+        error: bool = False,
+        blocking: bool = False,
+    ) -> Wait:
+        self._controller.popup(str(s))
+        while blocking and self._controller.popup_text:
+            yield
+
+    def do_protective_stop(self, _thread: Any) -> Wait:
+        self._controller.protective_stop("the program asked for it")
+        yield
+
+
+def _frame(name: str, pose: Any) -> pin.SE3:
+    return frame_of(numbers(name, pose, 6))
+
+
+class PoseFunctions(FunctionGroup):
+    """Arithmetic of poses, independent of the controller."""
+
+    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
+
+    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from).inverse()))
+
+    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
+        a, b = _frame("p_1", p_1), _frame("p_2", p_2)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
+
+    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
+        a, b = _frame("p_to", p_to), _frame("p_from", p_from)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
+
+    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
+        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
+
+    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
+        return self.do_pose_dist(_thread, p_from, p_to)
+
+    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
+        a, b = _frame("p_from", p_from), _frame("p_to", p_to)
+        rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
+        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
+
+    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
+        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
+        force = frame.rotation @ w[:3]
+        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
+
+
+class KinematicsFunctions(ControllerFunctions):
+    """Forward and inverse kinematics, Jacobian, mass matrix."""
+
+    def _q_or_actual(self, q: Any, name: str = "q") -> Array:
+        return self._state.actual_q if q is None else numbers(name, q, 6)
+
+    def do_get_forward_kin(self, _thread: Any, q: Any = None, tcp: Any = None) -> Pose:
+        arm, joints = self._controller.arm, self._q_or_actual(q)
+        if tcp is None:
+            return as_pose(arm.pose(joints))
+        flange = arm.tool(joints) * frame_of(arm.tcp).inverse()
+        return as_pose(pose_of(flange * self._frame("tcp", tcp)))
+
+    def do_get_inverse_kin(
+        self, _thread: Any, x: Any, qnear: Any = None, maxPositionError: float = 1e-10,
+        maxOrientationError: float = 1e-10, tcp: Any = None,
+    ) -> list[float]:  # fmt: skip
+        target = self._frame("x", x)
+        arm = self._controller.arm
+        if tcp is not None:
+            target = target * self._frame("tcp", tcp).inverse() * frame_of(arm.tcp)
+        return as_list(arm.any_joints(target, self._q_or_actual(qnear, "qnear")))
+
+    def do_get_inverse_kin_has_solution(self, _thread: Any, x: Any, *more: Any) -> bool:
+        try:
+            self.do_get_inverse_kin(_thread, x, *more)
+        except Unreachable:
+            return False
+        return True
+
+    def do_is_within_safety_limits(self, _thread: Any, q: Any) -> bool:
+        robot = self._controller.robot
+        try:
+            joints = self._joints(q)
+        except Unreachable:
+            return False
+        return bool((joints >= robot.position_min).all() and (joints <= robot.position_max).all())
+
+    def do_get_jacobian(self, _thread: Any, q: Any = None, tcp: Any = None) -> list[list[float]]:
+        arm = self._controller.arm.snapshot()
+        if tcp is not None:
+            arm.set_tcp(pose_of(self._frame("tcp", tcp)))
+        return [as_list(row) for row in arm.jacobian(self._q_or_actual(q))]
+
+    def do_get_mass_matrix(
+        self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False
+    ) -> list[list[float]]:
+        model = self._controller.robot.model
+        mass = pin.crba(model, model.createData(), self._q_or_actual(q))
+        return [as_list(row) for row in np.triu(mass) + np.triu(mass, 1).T]
+
+    def do_get_coriolis_and_centrifugal_torques(self, _thread: Any, q: Any = None, qd: Any = None) -> list[float]:
+        joints = self._q_or_actual(q)
+        speeds = self._state.actual_qd if qd is None else numbers("qd", qd, 6)
+        model = self._controller.robot.model
+        data = model.createData()
+        return as_list(
+            pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints)
+        )
