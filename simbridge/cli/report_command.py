@@ -14,7 +14,7 @@ from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
-from simbridge.report.verdict import judgement
+from simbridge.report.verdict import tolerance_check
 
 
 def report(run: str, *, as_json: bool = False) -> int:
@@ -85,7 +85,7 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
         print_message(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
         status = 2
     elif summary["passed"] is False:
-        judgement_found = judgement(summary)
-        print_message(f"{name} is beyond the tolerance{'' if judgement_found is None else f': {judgement_found[1]}'}.")
+        checked = tolerance_check(summary)
+        print_message(f"{name} is beyond the tolerance{'' if checked is None else f': {checked[1]}'}.")
         status = 1
     return {"run": str(path), **pages, **summary}, [*pages.values()], status

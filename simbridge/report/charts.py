@@ -1,24 +1,36 @@
-"""What the page's script needs to draw a figure again: its curves and points as numbers, beside the drawing itself.
+"""Charts over time and maps of a path: each drawn as SVG, with its numbers as JSON for the page's script.
 
-Without the script, and on paper, the drawing is what is seen.
+The script draws charts again to show values under the pointer and to zoom. The SVG is what paper, and browsers without
+scripts, show.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
 
-from simbridge.report.timeline import thinned
+from simbridge.report.drawing import (
+    Drawing,
+    dots,
+    few_ticks,
+    mark,
+    plain_numbers,
+    prepare_logarithmic,
+    prepare_time_axis,
+)
+from simbridge.report.palette import LIMIT, LIMITER
 from simbridge.robot.pose import Array
 
-# A long curve is given by the lowest and the highest sample of so many columns: enough to zoom in twice or thrice.
-COLUMNS = 2000
+# Margins of a chart, and the height of each panel's title, in pixels.
+LEFT, RIGHT, BOTTOM, TITLE = 54, 18, 40, 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +38,10 @@ class Line:
     """One curve of a panel.
 
     Attributes:
-        name: As the reader is told it.
-        colour, width, dashed: How it is drawn.
+        name: Shown in the legend and under the pointer.
+        colour, width, dashed: How it is drawn; the width in pixels.
         times: (K,), s.
-        values: (K,), in the panel's unit; what is not a number is a gap.
+        values: (K,), in the panel's unit; NaN is a gap.
     """
 
     name: str
@@ -42,15 +54,16 @@ class Line:
 
 @dataclass(frozen=True, eq=False)
 class Panel:
-    """Axes of a chart over time.
+    """One pair of axes of a chart.
 
     Attributes:
-        title: What is drawn, with its unit.
+        title: The quantity, with its unit.
         lines: Its curves.
-        shown: What the axes show from bottom to top.
+        shown: Values at the bottom and at the top.
+        unit: Appended to the values under the pointer.
         logarithmic: Whether a division is a factor of ten.
-        unit: For the values under the pointer.
         limits: Values at which a limit is drawn.
+        remark: Shown at the right of the title.
     """
 
     title: str
@@ -58,93 +71,200 @@ class Panel:
     shown: tuple[float, float]
     unit: str
     logarithmic: bool = False
-    limits: Sequence[float] = field(default=())
+    limits: Sequence[float] = ()
+    remark: str = ""
+
+    def visible(self, line: Line) -> Array:
+        """The line's values; what a logarithmic axis cannot show is a gap."""
+        return np.where(line.values >= self.shown[0], line.values, np.nan) if self.logarithmic else line.values
 
 
-def chart(
-    drawn: str,
-    panels: Sequence[Panel],
-    stamps: Array,
-    height: float,
-    *,
-    columns: int = COLUMNS,
-    bands: Iterable[tuple[float, float]] = (),
-    marks: Sequence[tuple[int, float, float]] = (),
-    axis: str = "Time (s)",
-) -> str:
-    """A drawing over time, and its numbers for the script.
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Panels above each other over one time axis.
 
-    Args:
-        drawn: SVG, or several of them.
+    Attributes:
         panels: From top to bottom.
-        stamps: (T,), s: the chart goes from the first to the last.
-        height: Of the chart, in pixels.
-        columns: Into how many columns long curves are thinned.
-        bands: Stretches of time to be shaded, s.
-        marks: Samples that are spoken of: which panel, when, and the value.
-        axis: What is measured along it.
+        stamps: (T,), s: the chart spans the first to the last.
+        height: In pixels.
+        bands: Intervals to be shaded, s.
+        marks: Samples to be marked: number of the panel, time, value.
+        axis: The label of the time axis.
+        columns: Into how many columns the script's copy of a long curve is decimated.
     """
-    begin, end = float(stamps[0]), float(stamps[-1])
-    content = {
-        "height": height,
-        "begin": begin,
-        "end": end if end > begin else begin + 1e-3,
-        "bands": [[float(f"{a:.6g}"), float(f"{b:.6g}")] for a, b in bands],
-        "marks": [[number, float(f"{t:.6g}"), float(f"{value:.5g}")] for number, t, value in marks],
-        "axis": axis,
-        "panels": [_panel(panel, columns) for panel in panels],
-    }
-    return f'<div class="chart" data-chart="{_attribute(content)}"><div class="static">{drawn}</div></div>'
+
+    panels: Sequence[Panel]
+    stamps: Array
+    height: float
+    bands: Sequence[tuple[float, float]] = ()
+    marks: Sequence[tuple[int, float, float]] = ()
+    axis: str = "Time (s)"
+    columns: int = 2000
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """First and last instant, s; never of length zero."""
+        begin, end = float(self.stamps[0]), float(self.stamps[-1])
+        return begin, end if end > begin else begin + 1e-3
+
+    def svg(self, name: str, label: str, width: int) -> Markup:
+        """The drawing; see `Drawing.svg` for `name` and `label`."""
+        drawing, first = Drawing(width, self.height), None
+        each = (self.height - BOTTOM) / len(self.panels) - TITLE
+        for number, panel in enumerate(self.panels):
+            top = TITLE + number * (each + TITLE)
+            axes = drawing.axes(LEFT, self.height - top - each, RIGHT, top, sharex=first)
+            first = first or axes
+            self._draw(axes, panel, width - LEFT - RIGHT)
+            for _, time, value in (entry for entry in self.marks if entry[0] == number):
+                mark(axes, (time, value), "X")
+            axes.tick_params(labelbottom=number == len(self.panels) - 1)
+        prepare_time_axis(axes, *self.span, 10 if width > 600 else 5, self.axis)
+        return drawing.svg(name, label)
+
+    def _draw(self, axes: Axes, panel: Panel, width: int) -> None:
+        if panel.logarithmic:
+            prepare_logarithmic(axes, *panel.shown)
+        else:
+            axes.set_ylim(*panel.shown)
+            axes.yaxis.set_major_locator(few_ticks(4))
+            axes.yaxis.set_major_formatter(plain_numbers())
+        bars = [(begin, end - begin) for begin, end in self.bands]
+        across = axes.get_xaxis_transform()
+        axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
+        for line in panel.lines:
+            values = panel.visible(line)
+            kept = decimated(values, width)
+            _draw_line(axes, line, line.times[kept], values[kept])
+        for limit in panel.limits:
+            axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 2)))
+        axes.set_title(panel.title, loc="left", fontsize=11.0, pad=6.0)
+        axes.set_title(panel.remark, loc="right", fontsize=10.0, pad=6.0)
+
+    def html(self, drawn: Markup) -> Markup:
+        """The element of the page: what was drawn, and the numbers for the script."""
+        begin, end = self.span
+        content = {
+            "height": self.height,
+            "begin": begin,
+            "end": end,
+            "bands": [_numbers(np.array(band), 6) for band in self.bands],
+            "marks": [[number, *_numbers(np.array(point), 6)] for number, *point in self.marks],
+            "axis": self.axis,
+            "panels": [self._panel(panel) for panel in self.panels],
+        }
+        element = Markup('<div class="chart" data-chart="{}"><div class="static">{}</div></div>')
+        return element.format(_compact(content), drawn)
+
+    def _panel(self, panel: Panel) -> dict[str, Any]:
+        low, high = panel.shown
+        lines = []
+        for line in panel.lines:
+            values = panel.visible(line)
+            kept = decimated(values, self.columns)
+            style = {"name": line.name, "colour": line.colour, "width": line.width, "dashed": line.dashed}
+            lines.append({**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)})
+        facts = {
+            "title": panel.title,
+            "remark": panel.remark,
+            "unit": panel.unit,
+            "log": panel.logarithmic,
+            "limits": list(panel.limits),
+        }
+        return {**facts, "low": low, "high": high, "lines": lines}
 
 
-def map_of(drawn: str, places: Array, times: Array, columns: dict[str, Array]) -> str:
-    """A drawing of a path, and where on it each sample is.
+def _draw_line(axes: Axes, line: Line, times: Array, values: Array) -> None:
+    """The curve; a sample between two gaps would make no line, and becomes a dot."""
+    style = ":" if line.dashed else "-"
+    axes.plot(times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=dots(len(line.times)))
+    known = np.concatenate([[False], np.isfinite(values), [False]])
+    alone = known[1:-1] & ~known[:-2] & ~known[2:]
+    if alone.any():
+        axes.plot(times[alone], values[alone], ".", color=line.colour, markersize=3.0 + line.width)
+
+
+def path_map(drawn: Markup, places: Array, times: Array, columns: Mapping[str, Array]) -> Markup:
+    """A drawing of a path, with the place of each sample for the script.
 
     Args:
         drawn: SVG.
-        places: (K, 2) in the drawing's own units, from its upper left corner.
+        places: (K, 2) in the drawing's pixels, from its upper left corner.
         times: (K,), s.
-        columns: What to tell of each place: (K,) under its name and unit.
+        columns: Values (K,) to be shown under the pointer, under "name|unit".
     """
     content = {
         "x": _numbers(places[:, 0], 5),
         "y": _numbers(places[:, 1], 5),
         "t": _numbers(times, 6),
-        "told": [{"name": name, "values": _numbers(values, 5)} for name, values in columns.items()],
+        "columns": [{"name": name, "values": _numbers(values, 5)} for name, values in columns.items()],
     }
-    return f'<div class="map" data-map="{_attribute(content)}">{drawn}</div>'
-
-
-def _panel(panel: Panel, columns: int) -> dict[str, Any]:
-    low, high = panel.shown
-    return {
-        "title": panel.title,
-        "unit": panel.unit,
-        "log": panel.logarithmic,
-        "low": low,
-        "high": high,
-        "limits": list(panel.limits),
-        "lines": [_line(line, low if panel.logarithmic else None, columns) for line in panel.lines],
-    }
-
-
-def _line(line: Line, lowest: float | None, columns: int) -> dict[str, Any]:
-    # What logarithmic axes cannot show is a gap.
-    values = line.values if lowest is None else np.where(line.values >= lowest, line.values, np.nan)
-    kept = thinned(values, columns) if len(values) else np.zeros(0, dtype=np.intp)
-    return {
-        "name": line.name,
-        "colour": line.colour,
-        "width": line.width,
-        "dashed": line.dashed,
-        "t": _numbers(line.times[kept], 6),
-        "y": _numbers(values[kept], 4),
-    }
+    return Markup('<div class="map" data-map="{}">{}</div>').format(_compact(content), drawn)
 
 
 def _numbers(values: Array, digits: int) -> list[float | None]:
     return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
-def _attribute(content: dict[str, Any]) -> str:
-    return escape(json.dumps(content, separators=(",", ":"), allow_nan=False))
+def _compact(content: dict[str, Any]) -> str:
+    return json.dumps(content, separators=(",", ":"), allow_nan=False)
+
+
+def decimated(values: Array, columns: int) -> NDArray[np.intp]:
+    """Which samples of a curve to draw so that it looks the same: the lowest and the highest of every column.
+
+    Args:
+        values: The curve (T,); NaN is a gap, and stays one.
+        columns: How many columns of pixels it will cover.
+
+    Returns:
+        Increasing indices, at most 3 columns + 2 of them; all when there are no more than that.
+    """
+    count = len(values)
+    if count <= 3 * columns + 2:
+        return np.arange(count)
+    size = -(-count // columns)
+    padded = np.concatenate([values, np.full(-count % size, values[-1])]).reshape(-1, size)
+    gaps = np.isnan(padded)
+    first = np.arange(len(padded)) * size
+    chosen = [
+        first + np.where(gaps, np.inf, padded).argmin(axis=1),
+        first + np.where(gaps, -np.inf, padded).argmax(axis=1),
+        (first + gaps.argmax(axis=1))[gaps.any(axis=1)],
+        np.array([0, count - 1]),
+    ]
+    return np.unique(np.minimum(np.concatenate(chosen), count - 1))
+
+
+def decimated_path(points: Array, pieces: int) -> NDArray[np.intp]:
+    """Which points (T, 2) of a path to draw so that it looks the same: the outermost of every piece.
+
+    Args:
+        points: The path, in the plane in which it is drawn.
+        pieces: Into how many pieces of equal time a long path is cut.
+
+    Returns:
+        Increasing indices, at most 6 pieces + 2 of them; all when there are no more than half of that.
+    """
+    return np.union1d(decimated(points[:, 0], pieces), decimated(points[:, 1], pieces))
+
+
+def intervals(marked: NDArray[np.bool_], stamps: Array, gap: float = 0.0) -> list[tuple[float, float]]:
+    """From when to when samples are marked.
+
+    Args:
+        marked: Which samples (T,).
+        stamps: Their instants (T,), s.
+        gap: Intervals less than this apart, in s, count as one.
+
+    Returns:
+        The instants of the first and last sample of each interval, s.
+    """
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], marked, [False]]).astype(np.int8)))
+    merged: list[tuple[float, float]] = []
+    for begin, end in zip(stamps[edges[::2]].tolist(), stamps[edges[1::2] - 1].tolist(), strict=True):
+        if merged and begin - merged[-1][1] < gap:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((begin, end))
+    return merged

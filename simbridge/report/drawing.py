@@ -1,9 +1,9 @@
-"""Figures as SVG that sits in the page: sized in CSS pixels, lettered in the page's own font, the same every time."""
+"""Figures as SVG inside the page: sized in CSS pixels, in the page's font, the same bytes for the same run."""
 
 from __future__ import annotations
 
-import html
 import io
+import math
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -11,10 +11,11 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
-from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator
+from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
 from simbridge.report.palette import GRID, INK, TRACKING
@@ -38,12 +39,12 @@ _STYLE: dict[str, Any] = {
     "axes.grid": True,
     "axes.axisbelow": True,
     "axes.autolimit_mode": "data",
-    # Without a fixed height of the title, everything is measured once more to find room for it.
+    # Without a fixed position of the title, matplotlib lays everything out twice.
     "axes.titley": 1.0,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "text.color": INK,
-    # The grid shows where the numbers belong; marks beside it would take a tenth of the time that drawing takes.
+    # The grid shows where the numbers belong; tick marks would add a tenth to the drawing time.
     "xtick.bottom": False,
     "ytick.left": False,
     "xtick.labelcolor": INK,
@@ -54,7 +55,7 @@ _STYLE: dict[str, Any] = {
     "path.simplify": True,
 }
 
-# What matplotlib writes and a page does not need, or writes at greater length than a pixel is worth.
+# What matplotlib writes and the page does not need.
 _SHORTER = (
     (re.compile(r"^.*?<svg[^>]*>", re.S), ""),
     (re.compile(r"<metadata>.*?</metadata>\s*", re.S), ""),
@@ -75,10 +76,10 @@ def drawing_style() -> AbstractContextManager[None]:
 
 
 class Drawing:
-    """A figure of so many CSS pixels.
+    """A figure.
 
     Args:
-        width, height: In pixels; the page may scale it down.
+        width, height: In CSS pixels; the page may scale it down.
     """
 
     def __init__(self, width: float, height: float) -> None:
@@ -96,34 +97,33 @@ class Drawing:
         return axes
 
     def places(self, axes: Axes, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Where points (K, 2) of the axes are, in pixels from the figure's upper left corner (K, 2)."""
+        """Points (K, 2) of the axes in pixels from the figure's upper left corner (K, 2)."""
         found = np.asarray(axes.transData.transform(points), dtype=float)
         return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
 
-    def svg(self, name: str, label: str) -> str:
+    def svg(self, name: str, label: str) -> Markup:
         """The figure as an element of the page.
 
         Args:
-            name: Its own on the page: identifiers inside begin with it.
-            label: What it shows, for those who cannot see it.
+            name: Unique on the page: identifiers inside begin with it.
+            label: The alternative text.
         """
         buffer = io.StringIO()
         self._figure.savefig(buffer, format="svg", metadata={"Date": None})
         text = buffer.getvalue()
         for pattern, shorter in _SHORTER:
             text = pattern.sub(shorter, text)
-        # Only inside of tags: between them are the labels.
+        # Only inside tags: between them are the labels.
         text = _TAG.sub(lambda tag: _LONG_NUMBER.sub(r"\1", tag[0]), text)
         text = text.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
         text = text.replace('xlink:href="#', f'href="#{name}-')
-        return (
-            f'<svg class="figure" viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-label="{html.escape(label)}" style="max-width:{self.width:g}px">{text.strip()}'
-        )
+        return Markup(
+            '<svg class="figure" viewBox="0 0 {0:g} {1:g}" role="img" aria-label="{2}" style="max-width:{0:g}px">{3}'
+        ).format(self.width, self.height, label, Markup(text.strip()))
 
 
 def mark(axes: Axes, place: Sequence[float] | NDArray[np.float64], marker: str) -> None:
-    """A place that is spoken of: "o" the start, "X" the worst sample."""
+    """Mark a point: "o" the start, "X" the sample with the largest error."""
     face, edge, width = (TRACKING, "white", 0.8) if marker == "X" else ("white", TRACKING, 1.5)
     axes.plot(
         *place,
@@ -138,17 +138,17 @@ def mark(axes: Axes, place: Sequence[float] | NDArray[np.float64], marker: str) 
 
 
 def dots(samples: int) -> str | None:
-    """The marker of a curve: so few samples that a line hardly shows are drawn as dots as well."""
+    """The marker of a curve: few samples are drawn as dots too, for a short line hardly shows."""
     return "." if samples < 20 else None
 
 
 def few_ticks(most: int) -> Locator:
-    """At most so many ticks, at round numbers."""
+    """At most `most` ticks, at round numbers."""
     return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10])
 
 
 def plain_numbers() -> Formatter:
-    """Tick labels without exponents and without an offset to be added in the head."""
+    """Tick labels without exponents and without an offset."""
 
     return FuncFormatter(lambda value, _: as_written(value))
 
@@ -157,3 +157,32 @@ def as_written(value: float) -> str:
     """A round number without an exponent."""
     text = f"{value:.6f}".rstrip("0").rstrip(".")
     return text.replace("-", MINUS) if text != "-0" else "0"
+
+
+def prepare_time_axis(axes: Axes, begin: float, end: float, ticks: int, label: str = "Time (s)") -> None:
+    """Seconds from begin to end."""
+    axes.set_xlim(begin, end)
+    axes.xaxis.set_major_locator(few_ticks(ticks))
+    axes.xaxis.set_major_formatter(plain_numbers())
+    axes.set_xlabel(label)
+
+
+def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
+    """One division per factor of ten, with finer lines between."""
+    axes.set_yscale("log", nonpositive="clip")
+    axes.set_ylim(bottom, top)
+    decades = range(round(math.log10(bottom)), math.floor(math.log10(top)) + 1)
+    axes.set_yticks([10.0**d for d in decades], [_power(d) for d in decades])
+    axes.yaxis.set_minor_locator(NullLocator())
+    finer = np.array([m * 10.0**d for d in decades for m in range(2, 10) if m * 10.0**d < top])
+    # All in one line with gaps: one tick each would take ten times as long.
+    across, gap = np.tile([0.0, 1.0, np.nan], len(finer)), np.full(len(finer), np.nan)
+    up = np.stack([finer, finer, gap], axis=1).ravel()
+    axes.plot(across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5)
+
+
+def _power(exponent: int) -> str:
+    """A power of ten, as short as possible."""
+    if -3 <= exponent <= 3:
+        return f"{10.0**exponent:g}"
+    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))

@@ -1,4 +1,4 @@
-"""Where on the path the error is: the path, coloured by it."""
+"""The path, coloured by the tracking error."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ import math
 import matplotlib
 import numpy as np
 
-from simbridge.report.charts import map_of
+from simbridge.report.charts import decimated_path, path_map
 from simbridge.report.drawing import Drawing, as_written, dots, mark
-from simbridge.report.timeline import thinned_path
-from simbridge.report.views import PIECES, VIEWS, Paths, View, framed, prepare_axes
+from simbridge.report.rendering import Figure
+from simbridge.report.views import PIECES, VIEWS, framed, prepare_axes
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
 
-# At most so many colours: more cannot be told apart.
+# More colours than this cannot be distinguished.
 LEVELS = 8
 # Smaller errors, in mm, all have one colour.
-LEAST = 1e-4
+SMALLEST = 1e-4
+WIDTH, HEIGHT = 531, 410
 
 
-def coloured_path(paths: Paths, error: Array, stamps: Array) -> tuple[View, tuple[str, ...], str]:
-    """The reference, coloured by the tracking error (T,) in mm that was made at stamps (T,); the worst lies on top."""
-    extent = np.ptp(paths.reference, axis=0)
-    view = max(VIEWS, key=lambda v: (min(extent[v.right], extent[v.up]), extent[v.right] + extent[v.up]))
-    drawing = Drawing(531, 410)
-    frame = framed(view, paths.reference, paths.reference[0], 531 - 154, 410 - 64)
+def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
+    """The reference (T, 3) in mm, coloured by the tracking error (T,) in mm at the stamps (T,)."""
+    extent = np.ptp(reference, axis=0)
+    view = max(VIEWS, key=lambda v: (min(extent[v.pick]), sum(extent[v.pick])))
+    drawing = Drawing(WIDTH, HEIGHT)
+    frame = framed(view, reference, reference[0], WIDTH - 154, HEIGHT - 64)
     axes = drawing.axes(54, 40, 100, 24)
     prepare_axes(axes, view, frame)
     edges = colour_steps(error)
     colours = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
-    places = paths.reference[:, [view.right, view.up]] - np.array(frame.origin)
+    places = reference[:, view.pick] - frame.origin
     level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
-    kept = thinned_path(places, PIECES)
+    kept = decimated_path(places, PIECES)
     for number, colour in enumerate(colours):
         inside = level[kept] == number
         # A piece ends where the next one begins.
@@ -45,8 +46,8 @@ def coloured_path(paths: Paths, error: Array, stamps: Array) -> tuple[View, tupl
             solid_capstyle="round",
         )
     mark(axes, places[0], "o")
-    mark(axes, places[paths.worst], "X")
-    bar = drawing.axes(531 - 76, 60, 58, 28)
+    mark(axes, places[np.argmax(error)], "X")
+    bar = drawing.axes(WIDTH - 76, 60, 58, 28)
     steps = np.arange(len(colours))
     bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=colours)
     bar.set_xlim(-0.5, 0.5)
@@ -58,10 +59,10 @@ def coloured_path(paths: Paths, error: Array, stamps: Array) -> tuple[View, tupl
     bar.spines[:].set_visible(False)
     bar.set_title("mm", fontsize=11.0, loc="left")
     label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
-    told = {f"error|{NO_BREAK}mm": error[kept]}
-    told |= {f"{'xyz'[i]}|{NO_BREAK}mm": paths.reference[kept, i] for i in range(3)}
-    places = drawing.places(axes, places[kept])
-    return view, frame.notes, map_of(drawing.svg("map", label), places, stamps[kept], told)
+    columns = {f"error|{NO_BREAK}mm": error[kept]}
+    columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
+    mapped = path_map(drawing.svg("map", label), drawing.places(axes, places[kept]), stamps[kept], columns)
+    return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
 
 
 def _piecewise_largest(error: Array) -> Array:
@@ -72,26 +73,26 @@ def _piecewise_largest(error: Array) -> Array:
 
 
 def colour_steps(error: Array) -> Array:
-    """The errors, in mm, at which one colour gives way to the next: round numbers, from 0 to the largest error (T,).
+    """The errors, in mm, at which the colour changes: round numbers, from 0 to the largest error (T,).
 
-    They are evenly spaced unless a few peaks would then leave all the rest in the first colour.
+    They are evenly spaced, unless a few peaks would then leave everything else in the first colour.
     """
     worst, usual = float(error.max()), float(np.median(error))
-    if worst < LEAST:
-        return np.array([0.0, LEAST])
+    if worst < SMALLEST:
+        return np.array([0.0, SMALLEST])
     if worst <= 20.0 * usual:
         step = next(step for step in _round_numbers((1.0, 2.0, 2.5, 5.0), worst) if worst <= LEVELS * step)
         inner = step * np.arange(1, LEVELS + 1)
     else:
-        least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, LEAST)
+        least = max(float(np.percentile(error, 10.0)), 1e-5 * worst, SMALLEST)
         mantissas = next(m for m in ((1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)) if _between(m, least, worst) < LEVELS)
         inner = np.array([edge for edge in _round_numbers(mantissas, worst) if edge > least])
-    # The last colour is not worth a step if it would be hardly wider than the rounding of its numbers.
+    # No last step that is hardly wider than the rounding of its numbers.
     return np.concatenate([[0.0], inner[inner < 0.98 * worst], [worst]])
 
 
 def _round_numbers(mantissas: tuple[float, ...], largest: float) -> list[float]:
-    """Increasing, over some six decades up to the one of `largest`."""
+    """Increasing, over six decades up to that of `largest`."""
     last = math.floor(math.log10(largest))
     return [m * 10.0**decade for decade in range(last - 6, last + 1) for m in mantissas]
 

@@ -1,10 +1,10 @@
 "use strict";
-// Makes the figures answer: values under the pointer, a closer look by dragging. Without it the page is complete as well.
+// Shows values under the pointer and zooms by dragging. Without this script the page shows the static drawings.
 (() => {
   const drawing = document.querySelector("svg");
   if (!drawing) return;
-  const LEFT = 54, RIGHT = 18, TOP = 26, BOTTOM = 40, BETWEEN = 34, LEAST_DRAG = 6;
-  const followers = [];
+  const LEFT = 54, RIGHT = 18, TOP = 26, BOTTOM = 40, BETWEEN = 34, MIN_DRAG = 6;
+  const cursors = [];
 
   function make(tag, attributes, parent, text) {
     const element = document.createElementNS(drawing.namespaceURI, tag);
@@ -43,7 +43,7 @@
 
   function hideTip() {
     tip.hidden = true;
-    for (const follow of followers) follow(null);
+    for (const follow of cursors) follow(null);
   }
 
   // A number of four digits, without an exponent unless it is very small.
@@ -77,11 +77,11 @@
       const power = [...String(d)].map((c) => "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"["-0123456789".indexOf(c)]);
       ticks.push([10 ** d, d >= -3 && d <= 3 ? String(Number((10 ** d).toPrecision(3))) : "10" + power.join("")]);
     }
-    // A close look may hold no whole decade at all.
+    // A zoomed view may hold no whole decade.
     return ticks.length > 1 ? ticks : roundSteps(low, high, 4).filter(([tick]) => tick > 0);
   }
 
-  // What a panel shows: all of it, or what the lines do within a stretch of time.
+  // The range of a panel: the whole one, or that of its lines within an interval.
   function rangeOf(panel, begin, end, whole) {
     if (whole) return [panel.low, panel.high];
     let low = Infinity, high = -Infinity;
@@ -95,8 +95,8 @@
     }
     if (!(low <= high)) return [panel.low, panel.high];
     if (panel.log) return [low / 1.3, high * 1.3];
-    const room = 0.08 * (high - low) || 0.01 * (Math.abs(high) || 1);
-    return [low - room, high + room];
+    const margin = 0.08 * (high - low) || 0.01 * (Math.abs(high) || 1);
+    return [low - margin, high + margin];
   }
 
   class Chart {
@@ -115,11 +115,11 @@
         event.preventDefault();
       });
       this.canvas.addEventListener("pointermove", (event) => {
-        this.tell(event, at(event));
+        this.showValues(event, at(event));
         if (this.from) this.select(this.from[1], at(event));
       });
       this.canvas.addEventListener("pointerup", (event) => {
-        if (this.from && Math.abs(event.clientX - this.from[0]) > LEAST_DRAG) this.zoom(this.from[1], at(event));
+        if (this.from && Math.abs(event.clientX - this.from[0]) > MIN_DRAG) this.zoom(this.from[1], at(event));
         this.from = null;
       });
       this.canvas.addEventListener("pointerleave", () => {
@@ -131,7 +131,7 @@
         this.whole();
         this.draw();
       });
-      followers.push((t) => this.follow(t));
+      cursors.push((t) => this.follow(t));
     }
 
     whole() {
@@ -173,6 +173,7 @@
           make("text", { x: LEFT - 6, y: up(value) + 4, "text-anchor": "end" }, svg, text);
         }
         make("text", { x: LEFT, y: top - 8 }, svg, panel.title);
+        make("text", { x: LEFT + inner, y: top - 8, "text-anchor": "end" }, svg, panel.remark);
         const inside = make("g", { "clip-path": "url(#" + this.name + "-" + number + ")" }, svg);
         for (const [from, to] of bands) {
           make("rect", { x: this.across(from), y: top, width: Math.max(1, this.across(to) - this.across(from)), height: each, class: "band" }, inside);
@@ -196,7 +197,7 @@
 
     drawLine(line, up, parent) {
       let path = "", pen = false, previous = -1;
-      // One sample beyond either edge, so that the line goes on to it.
+      // One sample beyond either edge, so that the line reaches it.
       const first = Math.max(0, nearest(line.t, this.begin) - 1), last = Math.min(line.t.length - 1, nearest(line.t, this.end) + 1);
       for (let k = first; k <= last; k++) {
         const value = line.y[k];
@@ -218,7 +219,7 @@
       this.selection.setAttribute("width", Math.abs(this.across(one) - this.across(other)));
     }
 
-    tell(event, t) {
+    showValues(event, t) {
       const rows = [];
       for (const panel of this.data.panels) {
         for (const line of panel.lines) {
@@ -228,7 +229,7 @@
         }
       }
       showTip(event, t.toFixed(3) + " s", rows);
-      for (const follow of followers) follow(t);
+      for (const follow of cursors) follow(t);
     }
 
     follow(t) {
@@ -261,7 +262,7 @@
         hideTip();
       });
       this.svg.addEventListener("dblclick", () => this.svg.setAttribute("viewBox", this.box));
-      followers.push((t) => this.show(t === null ? -1 : nearest(this.data.t, t)));
+      cursors.push((t) => this.show(t === null ? -1 : nearest(this.data.t, t)));
     }
 
     place(event) {
@@ -283,7 +284,8 @@
       const [x, y] = this.place(event), { data } = this;
       if (this.from) {
         const [left, top] = [Math.min(x, this.from[0]), Math.min(y, this.from[1])];
-        for (const [name, value] of Object.entries({ x: left, y: top, width: Math.abs(x - this.from[0]), height: Math.abs(y - this.from[1]) })) this.selection.setAttribute(name, value);
+        const box = { x: left, y: top, width: Math.abs(x - this.from[0]), height: Math.abs(y - this.from[1]) };
+        for (const [name, value] of Object.entries(box)) this.selection.setAttribute(name, value);
       }
       let best = -1, least = Infinity;
       for (let k = 0; k < data.x.length; k++) {
@@ -291,9 +293,9 @@
         if (distance < least) [best, least] = [k, distance];
       }
       if (best < 0) return;
-      for (const follow of followers) follow(data.t[best]);
+      for (const follow of cursors) follow(data.t[best]);
       this.show(best);
-      showTip(event, data.t[best].toFixed(3) + " s", data.told.map(({ name, values }) => {
+      showTip(event, data.t[best].toFixed(3) + " s", data.columns.map(({ name, values }) => {
         const [title, unit] = name.split("|");
         return ["", title, written(values[best]) + unit];
       }));
@@ -306,7 +308,7 @@
       if (!from) return;
       const scale = this.svg.viewBox.baseVal.width / this.size[0];
       const [width, height] = [Math.abs(x - from[0]), Math.abs(y - from[1])];
-      if (Math.max(width, height) < LEAST_DRAG * scale) return;
+      if (Math.max(width, height) < MIN_DRAG * scale) return;
       const share = Math.max(width / this.size[0], height / this.size[1], 1e-3);
       const [w, h] = this.size.map((side) => side * share);
       this.svg.setAttribute("viewBox", [(x + from[0] - w) / 2, (y + from[1] - h) / 2, w, h].join(" "));

@@ -1,18 +1,34 @@
-"""What every joint did and how near to its limits it came, in the units of people."""
+"""The joints of a run: position, velocity and torque against their limits, and their share of the tracking error."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.pose_errors import Statistics, statistics
+from simbridge.report.charts import Chart, Line, Panel
+from simbridge.report.palette import ATTAINED, SETPOINT
+from simbridge.robot.kinematics import task_jacobians
 from simbridge.robot.pose import Array
+from simbridge.text import NO_BREAK, millimetres, plain, significant, with_unit
 
-# A robot's own number for "no limit".
+# Larger limits of a robot mean "no limit".
 NO_LIMIT = 1e6
+# A joint that uses this share of a limit is shown in bold.
+NEAR = 0.9
+# Differences below this, in degrees, mm, N m, N or A, are not worth drawing.
+RESOLUTION = 0.01
+# A limit is drawn if the curve then still has this share of the axes' height.
+WORTH_DRAWING = 0.4
+WIDTH, HEIGHT = 348, 380
+# Of a longer run, evenly spaced samples: Jacobians take time, and a mean does not need more.
+MAX_JACOBIANS = 5000
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +41,7 @@ class Quantity:
         values: Measured (T,).
         lower: Its limit; -inf for none.
         upper: Its limit; inf for none.
-        wanted: What was sent (T,), where that is known.
-        resolution: Differences below this are not worth drawing.
+        setpoint: What was sent (T,), where that is known.
     """
 
     name: str
@@ -34,8 +49,7 @@ class Quantity:
     values: Array
     lower: float
     upper: float
-    resolution: float
-    wanted: Array | None = None
+    setpoint: Array | None = None
 
     @cached_property
     def known(self) -> bool:
@@ -70,18 +84,44 @@ class Quantity:
         return min(self.upper - self.most, self.least - self.lower)
 
     @property
+    def near(self) -> bool:
+        """Whether a limit is near: of a range with both ends less than a twentieth away."""
+        if self.name == "position":
+            return self.margin is not None and self.margin < 0.5 * (1.0 - NEAR) * (self.upper - self.lower)
+        return self.share is not None and self.share >= NEAR
+
+    @property
+    def limit_used(self) -> str:
+        """The peak against the limit, as text."""
+        if self.share is None:
+            return "no limit" if self.known else "–"
+        return f"{significant(100.0 * self.share, 2, 1)}{NO_BREAK}% of {plain(float(f'{self.upper:.4g}'))}"
+
+    @property
     def _finite(self) -> Array:
         return np.where(np.isfinite(self.values), self.values, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint:
-    """One joint of the arm."""
+    """One joint of the arm.
+
+    Attributes:
+        name: As the robot's description has it.
+        position, velocity, effort: What it did.
+        following: Statistics of its following error, in rad or m.
+        moved: Statistics of the tool's displacement by that error alone, m.
+        turned: Statistics of the tool's rotation by that error alone, rad.
+    """
 
     name: str
+    prismatic: bool
     position: Quantity
     velocity: Quantity
     effort: Quantity
+    following: Statistics
+    moved: Statistics
+    turned: Statistics
 
     @property
     def quantities(self) -> tuple[Quantity, Quantity, Quantity]:
@@ -92,42 +132,112 @@ def joints(evaluation: Evaluation) -> list[Joint]:
     """Every joint of the run: angles in degrees, lengths of prismatic joints in mm."""
     log, robot = evaluation.log, evaluation.settings["robot"]
     prismatic = evaluation.settings["kinematics"]["prismatic"]
-    unit = evaluation.settings["backend"].get("effort_unit", "N m")
-    return [
-        _joint(
-            name,
-            bool(prismatic[i]),
-            unit,
-            log.position[:, i],
-            log.setpoint[:, i],
-            log.velocity[:, i],
-            log.effort[:, i],
-            (robot["position_min"][i], robot["position_max"][i], robot["max_velocity"][i], robot["max_effort"][i]),
+    effort_unit = evaluation.settings["backend"].get("effort_unit", "N m")
+    following = np.abs(log.setpoint - log.position)
+    displacements, rotations = joint_contributions(evaluation)
+    found = []
+    for i, name in enumerate(log.joint_names):
+        scale, unit = (1e3, "mm") if prismatic[i] else (math.degrees(1.0), "°")
+        lower, upper, fastest, strongest = (
+            limit if abs(limit) < NO_LIMIT else math.copysign(math.inf, limit)
+            for limit in (robot[key][i] for key in ("position_min", "position_max", "max_velocity", "max_effort"))
         )
-        for i, name in enumerate(log.joint_names)
-    ]
+        # The limit is a torque: a current cannot be compared with it.
+        strongest = math.inf if effort_unit == "A" else strongest
+        kind = "current" if effort_unit == "A" else "force" if prismatic[i] else "torque"
+        found.append(
+            Joint(
+                name,
+                bool(prismatic[i]),
+                Quantity(
+                    "position",
+                    unit,
+                    log.position[:, i] * scale,
+                    lower * scale,
+                    upper * scale,
+                    log.setpoint[:, i] * scale,
+                ),
+                Quantity("velocity", f"{unit}/s", log.velocity[:, i] * scale, -fastest * scale, fastest * scale),
+                Quantity(kind, "N" if kind == "force" else effort_unit, log.effort[:, i], -strongest, strongest),
+                statistics(following[:, i]),
+                statistics(displacements[:, i]),
+                statistics(rotations[:, i]),
+            )
+        )
+    return found
 
 
-def _joint(
-    name: str,
-    prismatic: bool,
-    effort_unit: str,
-    position: Array,
-    setpoint: Array,
-    velocity: Array,
-    effort: Array,
-    limits: tuple[float, float, float, float],
-) -> Joint:
-    scale, unit = (1e3, "mm") if prismatic else (float(np.degrees(1.0)), "°")
-    lower, upper, fastest, strongest = (v if abs(v) < NO_LIMIT else math.copysign(math.inf, v) for v in limits)
-    in_amperes = effort_unit == "A"
-    if in_amperes:
-        # The limit is a torque: a current cannot be held against it.
-        strongest = np.inf
-    kind = "current" if in_amperes else "force" if prismatic else "torque"
-    return Joint(
-        name,
-        Quantity("position", unit, position * scale, lower * scale, upper * scale, 0.01, setpoint * scale),
-        Quantity("velocity", f"{unit}/s", velocity * scale, -fastest * scale, fastest * scale, 0.01),
-        Quantity(kind, "N" if kind == "force" else effort_unit, effort, -strongest, strongest, 0.01),
+def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
+    """How far each joint's following error alone moves the tool: (K, n) in m and (K, n) in rad.
+
+    To first order the joints' displacements add up, as vectors, to the plant's part of the error budget.
+    """
+    log, chain = evaluation.log, evaluation.settings["kinematics"]
+    placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
+    prismatic = np.array(chain["prismatic"], dtype=bool)
+    chosen = slice(None, None, -(-len(log.stamp) // MAX_JACOBIANS))
+    following = log.setpoint[chosen] - log.position[chosen]
+    moved = task_jacobians(placements, prismatic, log.setpoint[chosen], "pose") * following[:, None, :]
+    return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
+
+
+def largest_contributor(joints: Sequence[Joint]) -> str:
+    """Which joint's following error moves the tool most, in a sentence."""
+    worst = max(joints, key=lambda joint: joint.moved["rms"])
+    if worst.moved["rms"] < 1e-9:
+        return "Every joint was at its setpoint."
+    return (
+        f"{worst.name} contributes most: its following error alone moves the tool by "
+        f"{millimetres(worst.moved['rms'])}{NO_BREAK}mm RMS. Contributions of several joints may cancel."
     )
+
+
+def joint_chart(joint: Joint, stamps: Array, number: int) -> Markup:
+    """Position, velocity and torque over time, with the limits that come near."""
+    chart = Chart([_panel(quantity, stamps) for quantity in joint.quantities], stamps, HEIGHT, columns=500)
+    label = f"{joint.name}: {', '.join(f'{q.name} in {q.unit}' for q in joint.quantities)} over time"
+    return chart.html(chart.svg(f"joint{number}", label, WIDTH))
+
+
+def _panel(quantity: Quantity, stamps: Array) -> Panel:
+    low, high, limits = _range(quantity)
+    if quantity.setpoint is None:
+        lines = [Line(quantity.name, ATTAINED, stamps, quantity.values, 1.5)]
+    else:
+        lines = [
+            Line(f"{quantity.name}, setpoint", SETPOINT, stamps, quantity.setpoint, 3.5),
+            Line(f"{quantity.name}, attained", ATTAINED, stamps, quantity.values, 1.5),
+        ]
+    unit = quantity.unit if quantity.unit.startswith("°") else f"{NO_BREAK}{quantity.unit}"
+    title = f"{quantity.name.capitalize()} ({quantity.unit})"
+    return Panel(title, lines, (low, high), unit, limits=limits, remark=_remark(quantity))
+
+
+def _range(quantity: Quantity) -> tuple[float, float, list[float]]:
+    """What the axes show, and the limits within."""
+    if not quantity.known:
+        return -1.0, 1.0, []
+    curves = np.concatenate([quantity.values, quantity.values if quantity.setpoint is None else quantity.setpoint])
+    finite = curves[np.isfinite(curves)]
+    least, most = float(finite.min()), float(finite.max())
+    middle, span = 0.5 * (least + most), max(most - least, 10.0 * RESOLUTION)
+    low, high = middle - 0.5 * span, middle + 0.5 * span
+    limits = []
+    for limit in (quantity.lower, quantity.upper):
+        if np.isfinite(limit) and span >= WORTH_DRAWING * (max(high, limit) - min(low, limit)):
+            low, high = min(low, limit), max(high, limit)
+            limits.append(limit)
+    margin = 0.08 * (high - low)
+    return low - margin, high + margin, limits
+
+
+def _remark(quantity: Quantity) -> str:
+    """How near the limit came, in a few words."""
+    if not quantity.known:
+        return "no data"
+    if quantity.name == "position":
+        margin = quantity.margin
+        return "no limit" if margin is None else f"{with_unit(significant(margin), quantity.unit)} to limit"
+    if quantity.share is None:
+        return f"peak {with_unit(significant(quantity.peak), quantity.unit)}"
+    return quantity.limit_used.replace("of ", "of ±")

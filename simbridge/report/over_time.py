@@ -1,164 +1,123 @@
-"""The tracking error and its parts over time."""
+"""What the pages draw over time: the tracking error and its parts, contour error and lag, the control loop."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from matplotlib.ticker import NullLocator
-from numpy.typing import NDArray
+from markupsafe import Markup
 
+from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay_compensated
+from simbridge.evaluation.metrics.pose_errors import ERROR_PARTS, TRACKING_ERROR
 from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
-from simbridge.report.charts import Line, Panel
-from simbridge.report.drawing import Drawing, few_ticks, mark, plain_numbers
-from simbridge.report.palette import GRID, LIMITER, PARTS, TRACKING, WHOLE
-from simbridge.report.timeline import stretches, thinned
+from simbridge.report.charts import Chart, Line, Panel, intervals
+from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
+from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from simbridge.evaluation.evaluation import Evaluation
-
-
 # Smaller values, in mm or degrees, are rounding.
 ROUNDING = 1e-9
-# The axes never span more decades than this.
+# The logarithmic axes never span more decades than this.
 DECADES = 7
-# A delay that makes up less of the error than this is not worth a curve of its own.
+# A delay that makes up less than this share of the error gets no curve of its own.
 WORTH_COMPENSATING = 0.2
 
 WIDE, NARROW = 1080, 400
 
-
-@dataclass(frozen=True, eq=False)
-class Curve:
-    """One curve of the figure.
-
-    Attributes:
-        name: Of the budget line.
-        colour, width, dashes: How it is drawn.
-        times: (K,), s.
-        position: (K,), mm.
-        rotation: (K,), degrees.
-    """
-
-    name: str
-    colour: str
-    width: float
-    dashes: str
-    times: Array
-    position: Array
-    rotation: Array
+ERROR_PANELS = (
+    ("Position error (mm)", f"{NO_BREAK}mm", "distance", 1e3),
+    ("Rotation error (°)", "°", "angle", math.degrees(1.0)),
+)
+"""Title, unit, the attribute of `PoseError`, and its factor."""
 
 
-def error_curves(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Curve]:
-    """The tracking error first, then its parts, then what is left of it without its delays if that matters.
+def errors_over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> tuple[list[LegendEntry], Markup]:
+    """The tracking error and its parts on logarithmic axes, for the parts often differ a hundredfold."""
+    stamps, period = evaluation.log.stamp, evaluation.plan.period
+    panels = error_panels(evaluation, summary)
+    position = evaluation.budget.tracking.distance * 1e3
+    worst = int(np.argmax(position))
+    marks = [(0, float(stamps[worst]), float(position[worst]))] if position[worst] > ROUNDING else []
+    # Gaps of less than two pixels are not seen.
+    gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
+    bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
+    entries = [
+        LegendEntry(_legend_name(position, rotation, panels), position.colour, "dotted" if position.dashed else "")
+        for position, rotation in zip(panels[0].lines, panels[1].lines, strict=True)
+    ]
+    entries += [LegendEntry("setpoints limited", LIMITER, "band")] if bands else []
+    shown = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in panels]
+    chart = Chart(shown, stamps, 480, bands, marks)
+    label = "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts"
+    drawn = (
+        Markup('<div class="{}">{}</div>').format(kind, chart.svg(f"time{width}", label, width))
+        for kind, width in (("wide", WIDE), ("narrow", NARROW))
+    )
+    return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(Markup("\n").join(drawn))
+
+
+def error_panels(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Panel]:
+    """Position and rotation: the tracking error first, then its parts, then the error with its delays removed if that
+    matters.
 
     Args:
         evaluation: The run.
         summary: Its summary, with the delays.
     """
-    times, budget = evaluation.log.stamp, evaluation.budget
-    curves = []
-    for line in (WHOLE, *PARTS):
-        error = getattr(budget, line.name)
-        width = 3.2 if line is WHOLE else 1.4
-        curves.append(Curve(line.name, line.colour, width, "-", times, error.distance * 1e3, np.degrees(error.angle)))
-    attained, tracking = evaluation.attained, budget.tracking
+    budget, stamps = evaluation.budget, evaluation.log.stamp
+    rest, panels = _without_delay(evaluation, summary), []
+    for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
+        lines = []
+        for part in (TRACKING_ERROR, *ERROR_PARTS):
+            values = getattr(getattr(budget, part.name), kind) * scale
+            lines.append(Line(part.name, ERRORS[part.name], stamps, values, 2.4 if part is TRACKING_ERROR else 1.4))
+        lines += rest[number : number + 1]
+        panels.append(Panel(title, lines, shown_range([line.values for line in lines]), unit, logarithmic=True))
+    return panels
+
+
+def _without_delay(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Line]:
+    """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
+    stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
+    attained, delays = evaluation.attained, [part_delays(summary, part).total for part in POSE_PARTS]
     moved, turned = (
-        delay_compensated(times, evaluation.reference_at, attained, late, part, before=tracking)
-        for part, late in ((part, part_delays(summary, part).total) for part in POSE_PARTS)
+        delay_compensated(stamps, evaluation.reference_at, attained, delay, part, before=tracking)
+        for part, delay in zip(POSE_PARTS, delays, strict=True)
     )
     shown = moved.kept & turned.kept
     distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
-    if shown.any() and (
-        _rms(distance) < (1.0 - WORTH_COMPENSATING) * _rms(tracking.distance)
-        or _rms(angle) < (1.0 - WORTH_COMPENSATING) * _rms(tracking.angle)
+    worth = 1.0 - WORTH_COMPENSATING
+    if not shown.any() or (
+        _rms(distance) >= worth * _rms(tracking.distance) and _rms(angle) >= worth * _rms(tracking.angle)
     ):
-        name = "without its delay"
-        curves.append(Curve(name, TRACKING, 1.0, ":", times[shown], distance * 1e3, np.degrees(angle)))
-    return curves
+        return []
+    scaled = (distance * 1e3, np.degrees(angle))
+    return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, dashed=True) for values in scaled]
+
+
+def _legend_name(position: Line, rotation: Line, panels: Sequence[Panel]) -> str:
+    """A curve's name, and a remark where the curve is outside the axes."""
+    missing = {}
+    for kind, line, panel in zip(("position", "rotation"), (position, rotation), panels, strict=True):
+        if line.values.max() < max(panel.shown[0], ROUNDING):
+            missing[kind] = "zero" if line.values.max() <= ROUNDING else "too small to show"
+    if len(missing) == 2 and len(set(missing.values())) == 1:
+        return f"{position.name} ({missing['position']})"
+    why = ", ".join(f"{kind} {reason}" for kind, reason in missing.items())
+    return f"{position.name} ({why})" if why else position.name
 
 
 def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def error_panels(curves: list[Curve]) -> list[Panel]:
-    """The two axes of the figure for the page's script."""
-    panels = []
-    for title, unit, values in (
-        ("Position error (mm)", f"{NO_BREAK}mm", [c.position for c in curves]),
-        ("Rotation error (°)", "°", [c.rotation for c in curves]),
-    ):
-        lines = [
-            Line(curve.name, curve.colour, curve.times, error, min(curve.width, 2.4), curve.dashes == ":")
-            for curve, error in zip(curves, values, strict=True)
-            if error.max() > ROUNDING
-        ]
-        panels.append(Panel(title, lines, shown_range(values), unit, logarithmic=True))
-    return panels
-
-
-def error_over_time(evaluation: Evaluation, curves: list[Curve], width: int) -> str:
-    """Position error over rotation error, on logarithmic axes: the parts are often a hundredfold apart."""
-    height = 480
-    drawing = Drawing(width, height)
-    above = drawing.axes(52, 250, 18, 24)
-    below = drawing.axes(52, 40, 18, 262, sharex=above)
-    stamps, period = evaluation.log.stamp, evaluation.plan.period
-    # Gaps of less than two pixels are not seen.
-    limited = stretches(evaluation.log.limited, stamps, gap=2.0 * (stamps[-1] - stamps[0]) / width + 1.5 * period)
-    bars = [(begin, end + period - begin) for begin, end in limited]
-    for axes, values, title in (
-        (above, [c.position for c in curves], "Position error (mm)"),
-        (below, [c.rotation for c in curves], "Rotation error (°)"),
-    ):
-        lowest, highest = shown_range(values)
-        prepare_logarithmic(axes, lowest, highest)
-        across = axes.get_xaxis_transform()
-        axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
-        for curve, error in zip(curves, values, strict=True):
-            if error.max() > ROUNDING:
-                kept = thinned(np.where(error >= lowest, error, np.nan), width - 72)
-                _plot(axes, curve, curve.times[kept], error[kept], error[kept] >= lowest)
-        axes.set_title(title, loc="left", fontsize=11.0, pad=6.0)
-    worst = int(np.argmax(curves[0].position))
-    if curves[0].position[worst] > ROUNDING:
-        mark(above, (stamps[worst], curves[0].position[worst]), "X")
-    above.tick_params(labelbottom=False)
-    prepare_time_axis(below, stamps, 10 if width > 600 else 5)
-    label = "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts"
-    return drawing.svg(f"time{width}", label)
-
-
-def _plot(axes: Axes, curve: Curve, times: Array, error: Array, shown: NDArray[np.bool_]) -> None:
-    """The curve where it is on the axes; a sample that is there alone would make no line, and becomes a dot."""
-    masked = np.where(shown, error, np.nan)
-    axes.plot(times, masked, color=curve.colour, linewidth=curve.width, linestyle=curve.dashes)
-    padded = np.concatenate([[False], shown, [False]])
-    alone = shown & ~padded[:-2] & ~padded[2:]
-    if alone.any():
-        axes.plot(times[alone], error[alone], ".", color=curve.colour, markersize=3.0 + curve.width)
-
-
-def prepare_time_axis(axes: Axes, stamps: Array, ticks: int) -> None:
-    """Seconds from the first sample to the last."""
-    begin, end = float(stamps[0]), float(stamps[-1])
-    axes.set_xlim(begin, end if end > begin else begin + 1e-3)
-    axes.xaxis.set_major_locator(few_ticks(ticks))
-    axes.xaxis.set_major_formatter(plain_numbers())
-    axes.set_xlabel("Time (s)")
-
-
-def shown_range(errors: list[Array]) -> tuple[float, float]:
-    """The lowest and the highest error that the axes show: from a whole decade below the smallest RMS to the peak."""
+def shown_range(errors: Sequence[Array]) -> tuple[float, float]:
+    """The range of logarithmic axes: from a whole decade below the smallest RMS to the peak."""
     above_rounding = [error for error in errors if error.max() > ROUNDING]
     highest = max((float(error.max()) for error in above_rounding), default=1e-3)
     lowest = min((0.5 * _rms(error) for error in above_rounding), default=1e-4)
@@ -166,22 +125,49 @@ def shown_range(errors: list[Array]) -> tuple[float, float]:
     return bottom, max(1.4 * highest, 10.0 * bottom)
 
 
-def prepare_logarithmic(axes: Axes, bottom: float, top: float) -> None:
-    """A division a factor of ten, with finer lines between."""
-    axes.set_yscale("log", nonpositive="clip")
-    axes.set_ylim(bottom, top)
-    decades = range(round(math.log10(bottom)), math.floor(math.log10(top)) + 1)
-    axes.set_yticks([10.0**d for d in decades], [_power(d) for d in decades])
-    axes.yaxis.set_minor_locator(NullLocator())
-    finer = np.array([m * 10.0**d for d in decades for m in range(2, 10) if m * 10.0**d < top])
-    # All in one line with gaps: a tick each would take ten times as long.
-    across, gap = np.tile([0.0, 1.0, np.nan], len(finer)), np.full(len(finer), np.nan)
-    up = np.stack([finer, finer, gap], axis=1).ravel()
-    axes.plot(across, up, color=GRID, linewidth=0.4, transform=axes.get_yaxis_transform(), zorder=0.5)
+def linear_range(values: Sequence[Array], smallest: float = 1e-4) -> tuple[float, float]:
+    """The range of linear axes: zero and all values, with a margin."""
+    low = min(0.0, *(float(value.min()) for value in values))
+    high = max(0.0, *(float(value.max()) for value in values))
+    margin = 0.06 * max(high - low, smallest)
+    return low - margin, high + margin
 
 
-def _power(exponent: int) -> str:
-    """A power of ten in as few characters as it takes."""
-    if -3 <= exponent <= 3:
-        return f"{10.0**exponent:g}"
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def broad(name: str, label: str, chart: Chart) -> Markup:
+    """A chart as wide as the page; see `Drawing.svg` for `name` and `label`."""
+    return chart.html(Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE)))
+
+
+CONTOUR_PANELS = (("Contour error (mm)", "distance", ATTAINED), ("Lag along the path (mm)", "lag", PLANT))
+"""Title, the attribute of `ContourError`, and the colour of the curve."""
+
+
+def contour_chart(evaluation: Evaluation) -> Markup:
+    """The distance to the path, and the lag along it."""
+    stamps, panels = evaluation.log.stamp, []
+    for title, kind, colour in CONTOUR_PANELS:
+        values = getattr(evaluation.contour, kind) * 1e3
+        line = Line("contour error" if kind == "distance" else kind, colour, stamps, values)
+        panels.append(Panel(title, [line], linear_range([values]), f"{NO_BREAK}mm"))
+    return broad("contour", "Contour error and lag along the path, in mm over time", Chart(panels, stamps, 330))
+
+
+def loop_chart(evaluation: Evaluation) -> Markup:
+    """The period of the control loop by the host's clock, and the controller's speed scaling."""
+    log = evaluation.log
+    periods, scaling = np.diff(log.host_monotonic) * 1e3, log.speed_scaling * 100.0
+    panels = [
+        Panel(
+            "Period between states, host clock (ms)",
+            [Line("period", SETPOINT, log.stamp[1:], periods, 1.2)],
+            (0.0, 1.08 * max(float(periods.max()), 2e3 * evaluation.plan.period)),
+            f"{NO_BREAK}ms",
+        ),
+        Panel(
+            "Speed scaling (%)",
+            [Line("speed scaling", SOLVER, log.stamp, scaling, 1.8)],
+            (0.0, max(105.0, 1.05 * float(scaling.max()))),
+            f"{NO_BREAK}%",
+        ),
+    ]
+    return broad("loop", "Period of the control loop and speed scaling over time", Chart(panels, log.stamp, 330))

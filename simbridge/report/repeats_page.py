@@ -1,92 +1,153 @@
-"""The page of repeated runs: each of them in a row, linked, and the ISO 9283-style figures of all."""
+"""The page of repeated runs: one row for each, with a link to its report, and the ISO 9283-style figures of all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.document import document, section
-from simbridge.report.iso import iso_section
-from simbridge.text import NO_BREAK, degrees, millimetres, milliseconds
+from simbridge.report.rendering import render
+from simbridge.text import MINUS, NO_BREAK, millimetres, milliseconds, significant
+
+_MEANING_AT_REST = {
+    "AP": "pose accuracy: from the commanded position to the mean of the attained ones",
+    "RP": "pose repeatability: scatter of the attained positions",
+    "stabilisation time": "from the first time within the limit band to the last",
+    "OV": "overshoot: largest distance from the final position after first entering the band; 0 if never left again",
+}
+_MEANING_OF_PATH = {
+    "AT": "path accuracy: distance of the mean path from the commanded one, at its largest",
+    "RT": "path repeatability: scatter of the paths, at its largest",
+    "AV": "velocity accuracy: deviation of the mean speed from the commanded one",
+    "RV": "velocity repeatability: scatter of the mean speeds",
+    "FV": "velocity fluctuation: highest minus lowest speed within a run, at its largest",
+    "CR": "cornering round-off: distance at which the path passes the corner",
+    "CO": "cornering overshoot: how far the path goes beyond the second leg",
+}
+_SOURCES = {
+    "self-reported": "Self-reported: these positions are computed from the arm's own joint angles. ISO 9283 requires "
+    "an external measurement, rated load and a warm arm. “simbridge evaluate” reads an external recording.",
+    "external": "External: from an external recording whose clocks and frame were fitted to the arm's own measurement: "
+    "one frame for all runs. The fit removes any constant offset, in AP or AT.",
+}
 
 
 def write_repeats_page(
-    whole: RunDirectory, summary: Mapping[str, Any], external: Mapping[str, Any] | None = None
+    directory: RunDirectory, summary: Mapping[str, Any], external: Mapping[str, Any] | None = None
 ) -> None:
     """Write report.html into the directory of the repeats.
 
     Args:
-        whole: The directory.
-        summary: What its summary.json holds.
-        external: What its evaluation.json holds, if an outside witness has been compared.
+        directory: That directory.
+        summary: The content of its summary.json.
+        external: The content of its evaluation.json, if there is an external measurement.
 
     Raises:
         OutputError: The page cannot be written.
     """
-    whole.write_report(repeats_page(summary, external))
+    directory.write_report(repeats_page(summary, external))
 
 
 def repeats_page(summary: Mapping[str, Any], external: Mapping[str, Any] | None = None) -> str:
     """The whole page as HTML; the arguments are those of `write_repeats_page`."""
     views = [summary["iso_9283_style"], *([] if external is None else [external["iso_9283_style"]])]
-    sections = [_verdict(summary), section("runs", "Each run", _runs(summary))]
-    sections.append(section("iso", "Cycles of one motion: ISO 9283-style figures", iso_section(views)))
-    return document(f"{summary['scenario']}: {summary['completed']} runs", sections)
-
-
-def _verdict(summary: Mapping[str, Any]) -> str:
-    facts = [summary["robot"], summary["solver"], summary["backend"]]
-    parts = [
-        '<p class="kicker">simbridge: repeated runs</p>',
-        f"<h1>{escape(summary['scenario'])}</h1>",
-        f'<p class="kicker">{" · ".join(escape(fact) for fact in facts)}</p>',
-    ]
-    if summary["outcome"] != "completed":
-        which = "The repeats" if summary["runs"][-1]["outcome"] == "completed" else "The last run"
-        ended = f"{which} did not complete: {summary['outcome']}."
-        parts.append(f'<p class="notice failure" role="note">{escape(ended)}</p>')
-    measured = [run["tracking_error"]["position_m"]["rms"] for run in summary["runs"] if run["tracking_error"]]
-    headline = f"{summary['completed']} of {summary['repeats']} runs completed"
-    if measured:
-        least, most = millimetres(min(measured)), millimetres(max(measured))
-        spread = f"{most}{NO_BREAK}mm" if least == most else f"from {least} to {most}{NO_BREAK}mm"
-        headline += f"; the tool was off by {spread} RMS"
-    parts.append(f'<p class="headline">{escape(headline)}.</p>')
-    if summary["passed"] is not None:
-        word, kind, told = (
-            ("Passed", "passed", "every run is within the tolerance")
-            if summary["passed"]
-            else ("Failed", "failed", "not every run completed within the tolerance")
-        )
-        parts.append(f'<p class="judgement"><span class="badge {kind}">{word}</span> {told}.</p>')
-    return "\n".join(['<header id="verdict">', *parts, "</header>"])
-
-
-def _runs(summary: Mapping[str, Any]) -> str:
-    heads = ("Run", "RMS mm", "max mm", "RMS °", "delay ms", "off the path mm", "outcome")
-    rows = "".join(_row(run) for run in summary["runs"])
-    cells = "".join(f'<th scope="col">{head}</th>' for head in heads)
-    return (
-        '<div class="scroll"><table class="numbers"><caption class="unseen">Tracking error of each run</caption>'
-        f"<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody></table></div>"
+    return render(
+        "repeats.html",
+        title=f"{summary['scenario']}: {summary['completed']} runs",
+        summary=summary,
+        headline=_headline(summary),
+        iso=iso_tables(views),
     )
 
 
-def _row(run: Mapping[str, Any]) -> str:
-    name = escape(run["run"])
-    error, contour = run["tracking_error"], run["contour_error"]
-    cells = ["–"] * 5
-    if error is not None:
-        cells = [
-            millimetres(error["position_m"]["rms"]),
-            millimetres(error["position_m"]["max"]),
-            degrees(error["rotation_rad"]["rms"]),
-            milliseconds(run["delay_s"]),
-            millimetres(contour["position_m"]["rms"]),
-        ]
-    inside = "".join(f"<td>{escape(cell)}</td>" for cell in (*cells, run["outcome"]))
-    # Of a run without a sample there is no page.
-    linked = f'<a href="{name}/report.html">{name}</a>' if error is not None else name
-    return f'<tr><th scope="row">{linked}</th>{inside}</tr>'
+def _headline(summary: Mapping[str, Any]) -> str:
+    text = f"{summary['completed']} of {summary['repeats']} runs completed"
+    # A run that ended early says nothing about the scenario as a whole.
+    completed = (run for run in summary["runs"] if run["outcome"] == "completed")
+    errors = [run["tracking_error"]["position_m"]["rms"] for run in completed if run["tracking_error"]]
+    if not errors:
+        return f"{text}."
+    least, most = millimetres(min(errors)), millimetres(max(errors))
+    return f"{text}, with {least if least == most else f'{least} to {most}'}{NO_BREAK}mm RMS tracking error."
+
+
+@dataclass(frozen=True)
+class IsoTables:
+    """ISO 9283-style figures as text.
+
+    Attributes:
+        sources: A note on each source of the measurement.
+        limit_bands: Those of the figures at rest.
+        at_rest: Rows of the figures at rest: stop, x y z, AP, RP, stabilisation time, OV, cycles, required, source.
+        of_path: Rows of the figures of the path: symbol, value, unit, cycles, required, source, definition.
+        missing: Which figures are missing and why, as sentences.
+        meaning_at_rest: Definitions of the figures at rest.
+    """
+
+    sources: Sequence[str]
+    limit_bands: str
+    at_rest: Sequence[Sequence[str]]
+    of_path: Sequence[Sequence[str]]
+    missing: Sequence[str]
+    meaning_at_rest: Mapping[str, str]
+
+
+def iso_tables(views: Sequence[Mapping[str, Any]]) -> IsoTables:
+    """The tables of one or two measurements of the same runs.
+
+    Args:
+        views: `iso_9283_style` of summary.json, and of evaluation.json where there is one.
+    """
+    at_rest = [row for view in views for row in _rows_at_rest(view)]
+    return IsoTables(
+        [_SOURCES[view["witness"]] for view in views],
+        "; ".join(f"{millimetres(view['limit_band_m'])}{NO_BREAK}mm, {view['witness']}" for view in views),
+        sorted(at_rest, key=lambda row: int(row[0])),
+        [row for symbol in _MEANING_OF_PATH for view in views for row in _rows_of_path(view, symbol)],
+        _missing(views),
+        _MEANING_AT_REST,
+    )
+
+
+def _missing(views: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Every sentence once; one that does not hold for all sources names its source."""
+    sentences = []
+    for sentence in dict.fromkeys(sentence for view in views for sentence in view["missing"]):
+        sources = [view["witness"] for view in views if sentence in view["missing"]]
+        sentences.append(sentence if len(sources) == len(views) else f"{sources[0].capitalize()}: {sentence}")
+    return sentences
+
+
+def _rows_at_rest(view: Mapping[str, Any]) -> list[list[str]]:
+    rows = []
+    for number, position in enumerate(view["stops_m"], start=1):
+        here = {figure["symbol"]: figure for figure in view["figures"] if figure["stop"] == number}
+        if not here:
+            continue
+        rows.append(
+            [
+                f"{number}",
+                ", ".join(f"{1e3 * value:.1f}" for value in position).replace("-", MINUS),
+                millimetres(here["AP"]["value"]),
+                millimetres(here["RP"]["value"]),
+                milliseconds(here["stabilisation time"]["value"]),
+                millimetres(here["OV"]["value"]),
+                f"{here['AP']['cycles']}",
+                f"{here['AP']['asked']} / {here['OV']['asked']}",
+                view["witness"],
+            ]
+        )
+    return rows
+
+
+def _rows_of_path(view: Mapping[str, Any], symbol: str) -> list[list[str]]:
+    rows = []
+    for figure in view["figures"]:
+        if figure["symbol"] != symbol or figure["stop"] is not None:
+            continue
+        scale, unit = {"m": (1e3, "mm"), "m/s": (1e3, "mm/s")}.get(figure["unit"], (1.0, figure["unit"]))
+        value = significant(None if figure["value"] is None else scale * figure["value"])
+        counts = [str(figure["cycles"]), str(figure["asked"])]
+        rows.append([symbol, value, unit, *counts, view["witness"], _MEANING_OF_PATH[symbol]])
+    return rows

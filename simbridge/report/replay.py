@@ -1,6 +1,6 @@
-"""replay.html: the arm in 3D as it moved, made by viser from the run's own record.
+"""replay.html: the arm in 3D as it moved, recorded with viser from the log.
 
-The page opens from disk and asks for nothing: viser's viewer and the recorded scene are inside.
+The page opens from disk and loads nothing: viser's viewer and the recorded scene are inside.
 """
 
 from __future__ import annotations
@@ -8,37 +8,37 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Iterator
-from html import escape
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy as np
 import pinocchio as pin
+import viser
+from markupsafe import escape
 from numpy.typing import NDArray
 
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.report.charts import decimated_path
 from simbridge.report.drawing import as_written
 from simbridge.report.error_map import colour_steps
-from simbridge.report.timeline import thinned_path
+from simbridge.report.palette import REFERENCE
+from simbridge.report.rendering import render
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK, degrees, millimetres
 
-if TYPE_CHECKING:
-    import viser
-
-    from simbridge.evaluation.evaluation import Evaluation
-
-
-# Pictures a second; a long run has fewer, for the page grows by 0.4 MB with every thousand.
-RATE = 25.0
-MAX_PICTURES = 3000
+# Frames per second; a long run has fewer, for the page grows by 0.4 MB with every thousand.
+FRAME_RATE = 25.0
+MAX_FRAMES = 3000
 # Pieces into which a long path is cut.
 PIECES = 800
-# Links of an arm whose shapes nobody knows are drawn as sticks, m.
+# Where viser begins to look for a free port.
+_PORT = 18_080
+# Links of unknown shape are drawn as sticks of this radius, m.
 STICK = 0.02
 
-# viser's viewer is one script with WebAssembly and workers of its own making: the policy allows these, and nothing
-# from outside.
+# viser's viewer is one script with WebAssembly and workers created from blobs: the policy allows these, and nothing
+# from the network.
 _POLICY = (
     "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval' blob: data:; worker-src blob: data:; "
     "connect-src blob: data:; style-src 'unsafe-inline'; img-src data: blob:; font-src data:"
@@ -55,18 +55,16 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
     with _viser() as server:
         joints = _draw_arm(server, evaluation)
         edges = _draw_paths(server, evaluation)
-        _look(server, evaluation)
+        _set_view(server, evaluation)
         recorder = server.get_scene_serializer()
-        _play(server, recorder, evaluation, joints)
+        _record_motion(server, recorder, evaluation, joints)
         page = recorder.as_html()
-    return _dressed(page, title, _legend(evaluation, edges))
+    return _finished(page, title, _legend(evaluation, edges))
 
 
 @contextlib.contextmanager
 def _viser() -> Iterator[viser.ViserServer]:
-    """A scene of viser's; it belongs to a server, here on loopback, that nobody is told of."""
-    import viser
-
+    """viser's scene, which needs a server: it listens on loopback and its address is not printed."""
     with contextlib.redirect_stdout(io.StringIO()):
         server = viser.ViserServer(host="127.0.0.1", port=_PORT, verbose=False)
     try:
@@ -76,12 +74,8 @@ def _viser() -> Iterator[viser.ViserServer]:
             server.stop()
 
 
-# Where viser begins to look for a free port.
-_PORT = 18_080
-
-
 def _draw_arm(server: viser.ViserServer, evaluation: Evaluation) -> list[Any]:
-    """The links; returns the frame of each joint, to be moved."""
+    """Draw the links; returns the frame of each joint, which the motion moves."""
     chain = evaluation.settings["kinematics"]
     placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
     shapes = evaluation.settings.get("shapes") or {}
@@ -124,17 +118,17 @@ def _draw_shape(server: viser.ViserServer, name: str, shape: dict[str, Any]) -> 
 
 
 def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
-    """Floor, reference, and the attained path in the colours of its error; returns the steps of colour, mm."""
+    """Draw the floor, the reference, and the attained path coloured by its error; returns the colour steps, mm."""
     server.scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, _floor(evaluation)))
     reference, attained = evaluation.reference[:, :3], evaluation.attained[:, :3]
     error = evaluation.budget.tracking.distance * 1e3
     edges = colour_steps(error)
     path = reference[_kept(reference)]
-    _lines(server, "/reference", path[:-1], path[1:], (154, 154, 154), 2.0)
+    _lines(server, "/reference", path[:-1], path[1:], _rgb(REFERENCE), 2.0)
     kept = _kept(attained)
     levels = np.clip(np.searchsorted(edges, error[kept]) - 1, 0, len(edges) - 2)
     path = attained[kept]
-    # A colour a scene node: viser shows colours that are given by the point too pale.
+    # One scene node per colour: viser shows per-point colours too pale.
     for level, colour in enumerate(_colours(edges)):
         here = levels[1:] == level
         _lines(server, f"/attained/step{level}", path[:-1][here], path[1:][here], colour, 6.0)
@@ -148,7 +142,7 @@ def _floor(evaluation: Evaluation) -> float:
 
 def _kept(points: Array) -> NDArray[np.intp]:
     flat = (points[:, [i, (i + 1) % 3]] for i in range(3))
-    return np.unique(np.concatenate([thinned_path(plane, PIECES) for plane in flat]))
+    return np.unique(np.concatenate([decimated_path(plane, PIECES) for plane in flat]))
 
 
 def _colours(edges: Array) -> list[tuple[int, int, int]]:
@@ -165,8 +159,8 @@ def _lines(
         server.scene.add_line_segments(name, ends, colour, thickness=width, thickness_units="screen")
 
 
-def _look(server: viser.ViserServer, evaluation: Evaluation) -> None:
-    """From in front and aside, near enough to see the whole of arm and path."""
+def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
+    """From the front and the side, at a distance that shows the whole arm and path."""
     path = evaluation.reference[:, :3]
     low, high = np.minimum(path.min(axis=0), 0.0), np.maximum(path.max(axis=0), 0.0)
     middle, reach = 0.5 * (low + high), max(float(np.linalg.norm(high - low)), 0.3)
@@ -176,28 +170,28 @@ def _look(server: viser.ViserServer, evaluation: Evaluation) -> None:
     server.scene.configure_default_lights(True, cast_shadow=False)
 
 
-def _play(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, joints: list[Any]) -> None:
-    """Moves the arm through the run, in the time that it took."""
+def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, joints: list[Any]) -> None:
+    """Record the arm's motion at its original speed."""
     log, tracking = evaluation.log, evaluation.budget.tracking
-    count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * RATE), MAX_PICTURES))
-    pictures = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
-    pictures = np.minimum(pictures, len(log.stamp) - 1)
+    count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
+    samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
+    samples = np.minimum(samples, len(log.stamp) - 1)
     chain = evaluation.settings["kinematics"]
     placements = [pin.SE3(m) for m in np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)]
-    due = server.scene.add_icosphere("/due", 0.008, (154, 154, 154))
-    sign = server.scene.add_label("/told", "", anchor="bottom-left")
-    for picture, following in pairwise([*pictures.tolist(), None]):
+    target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
+    label = server.scene.add_label("/error", "", anchor="bottom-left")
+    for k, following in pairwise([*samples.tolist(), None]):
         for frame, placement, slides, q in zip(
-            joints, placements[:-1], chain["prismatic"], log.position[picture], strict=True
+            joints, placements[:-1], chain["prismatic"], log.position[k], strict=True
         ):
             moved = placement * _along_z(float(q), bool(slides))
             frame.wxyz, frame.position = _wxyz(moved), moved.translation
-        due.position = evaluation.reference[picture, :3]
-        sign.position = evaluation.attained[picture, :3] + np.array([0.0, 0.0, 0.04])
-        off, turned = float(tracking.distance[picture]), float(tracking.angle[picture])
-        sign.text = f"{log.stamp[picture]:.2f} s: {millimetres(off)} mm, {degrees(turned)}°"
+        target.position = evaluation.reference[k, :3]
+        label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])
+        distance, angle = float(tracking.distance[k]), float(tracking.angle[k])
+        label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
         if following is not None:
-            recorder.insert_sleep(float(log.stamp[following] - log.stamp[picture]))
+            recorder.insert_sleep(float(log.stamp[following] - log.stamp[k]))
 
 
 def _along_z(q: float, slides: bool) -> pin.SE3:
@@ -210,31 +204,28 @@ def _wxyz(placement: pin.SE3) -> Array:
     return np.roll(pin.Quaternion(placement.rotation).coeffs(), 1)
 
 
+def _rgb(colour: str) -> tuple[int, int, int]:
+    """Of a colour of the palette, 0 to 255."""
+    red, green, blue = matplotlib.colors.to_rgb(colour)
+    return round(255 * red), round(255 * green), round(255 * blue)
+
+
 def _legend(evaluation: Evaluation, edges: Array) -> str:
-    """What the colours mean, as HTML over the scene."""
-    steps = "".join(
-        f'<i style="background:rgb({red},{green},{blue})"></i>{as_written(float(f"{low:.3g}"))} '
-        for (red, green, blue), low in zip(_colours(edges), edges[:-1].tolist(), strict=True)
-    )
-    robot = evaluation.settings["robot"]["title"]
-    scenario = evaluation.settings["scenario"]["name"]
-    return (
-        f"<b>{escape(scenario)}</b> on {escape(robot)}<br>"
-        f'<i style="background:#9a9a9a"></i>reference, and where the tool is due<br>'
-        f"tracking error of the attained path, mm, from:<br>"
-        f"{steps}to {as_written(float(f'{edges[-1]:.3g}'))}{NO_BREAK}mm"
+    """The meaning of the colours, as HTML over the scene."""
+    return render(
+        "replay_legend.html",
+        scenario=evaluation.settings["scenario"]["name"],
+        robot=evaluation.settings["robot"]["title"],
+        reference=REFERENCE,
+        steps=list(zip(_colours(edges), [as_written(float(f"{edge:.3g}")) for edge in edges], strict=False)),
+        largest=f"{as_written(float(f'{edges[-1]:.3g}'))}{NO_BREAK}mm",
     )
 
 
-def _dressed(page: str, title: str, legend: str) -> str:
-    """viser's page under our title, with a policy and a legend."""
+def _finished(page: str, title: str, legend: str) -> str:
+    """viser's page with our title, a policy and a legend."""
     policy = f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">'
-    style = (
-        "#legend{position:fixed;left:12px;bottom:56px;z-index:5;pointer-events:none;background:rgba(255,255,255,.85);"
-        "border-radius:3px;padding:8px 12px;font:13px/1.6 system-ui,sans-serif;color:#1a1a1a}"
-        "#legend i{display:inline-block;width:14px;height:10px;margin:0 4px 0 2px}"
-    )
-    page = page.replace("<head>", f"<head>{policy}<style>{style}</style>", 1)
+    page = page.replace("<head>", f"<head>{policy}", 1)
     page = page.replace("<title>Viser</title>", f"<title>{escape(title)}</title>", 1)
     end = page.rindex("</body>")
-    return f'{page[:end]}<div id="legend">{legend}</div>{page[end:]}'
+    return page[:end] + legend + page[end:]

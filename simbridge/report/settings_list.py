@@ -1,4 +1,4 @@
-"""What the run was made with: the few settings that matter most, all of them, and how to repeat it."""
+"""The settings of a run: the most important ones, all of them, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -8,44 +8,44 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from simbridge.report.tables import facts_table
 from simbridge.resources import robot_files, scenario_files
 from simbridge.text import NO_BREAK, counted, plain
 
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
 
 
-def important_settings(settings: Mapping[str, Any], samples: int) -> str:
-    """The short list, as a table."""
+def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[str, str]]:
+    """The short list: names and values."""
     scenario, robot, solver, backend = (settings[key] for key in ("scenario", "robot", "solver", "backend"))
-    held = {"linear": "interpolated between samples", "zero-order": "the last sample, held (zero-order)"}
-    past = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
-    rows = [
-        ("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}"),
-        ("Kinematics", "of this very arm (calibrated)" if "dh" in settings["kinematics"] else "nominal"),
+    hold = {"linear": "interpolated between samples", "zero-order": "the last sample, held (zero-order)"}
+    on_limits = {"refuse": "refuse the plan", "limit": "limit the setpoints"}
+    rows = [("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}")]
+    if "cell" in settings:
+        rows.append(("Cell", settings["cell"]["file"] or "defined by the calling program"))
+    rows.append(("Kinematics", "calibrated (this arm's own)" if "dh" in settings["kinematics"] else "nominal"))
+    if scenario.get("plan"):
+        rows.append(("Plan", f"replayed from {scenario['plan']}"))
+    rows += [
         ("Solver", f"{solver['name']}: {_parameters(solver['parameters'])}"),
         ("Backend", f"{backend['name']}, in {'simulated' if backend['simulated_time'] else 'real'} time"),
-        ("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
-        ("Target", held.get(scenario["hold"], scenario["hold"])),
-        ("Past the limits", past.get(scenario["on_limits"], scenario["on_limits"])),
-        ("Speed scale", plain(scenario["speed_scale"])),
-        ("TCP in tool0", _tcp(robot["tcp"])),
-        ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg told to the controller, {_unmodelled(backend)}"),
-        ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
     ]
     if "controller" in settings:
-        rows.insert(4, ("Controller", _controller(settings["controller"])))
-        rows.insert(5, ("Servo", _servo(backend)))
-    if "cell" in settings:
-        rows.insert(1, ("Cell", settings["cell"]["file"] or "made by the program that ran it"))
-    if scenario.get("plan"):
-        rows.insert(2, ("Plan", f"replayed from {scenario['plan']}"))
-    return facts_table("Settings that matter most", rows)
+        rows += [("Controller", _controller(settings["controller"])), ("Servo", _servo(backend))]
+    rows += [
+        ("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
+        ("Target", hold.get(scenario["hold"], scenario["hold"])),
+        ("Beyond the limits", on_limits.get(scenario["on_limits"], scenario["on_limits"])),
+        ("Speed scale", plain(scenario["speed_scale"])),
+        ("TCP in tool0", _tcp(robot["tcp"])),
+        ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg configured on the controller, {_unmodelled(backend)}"),
+        ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
+    ]
+    return rows
 
 
 def _controller(controller: Mapping[str, Any]) -> str:
-    kind = "URSim" if controller["ursim"] else f"serial number {controller['serial_number'] or 'not told'}"
-    model, version = controller["model"] or "model not told", controller["polyscope"]
+    kind = "URSim" if controller["ursim"] else f"serial number {controller['serial_number'] or 'unknown'}"
+    model, version = controller["model"] or "unknown model", controller["polyscope"]
     return f"{model}, {kind}, PolyScope {version}, {controller['host']}"
 
 
@@ -69,7 +69,7 @@ def _tcp(tcp: Sequence[float]) -> str:
 
 def _unmodelled(backend: Mapping[str, Any]) -> str:
     mass = backend.get("unmodelled_payload", 0.0)
-    return f"{plain(mass)}{NO_BREAK}kg not told" if mass else "none beside"
+    return f"{plain(mass)}{NO_BREAK}kg unmodelled" if mass else "nothing unmodelled"
 
 
 def _value(value: Any) -> str:
@@ -84,44 +84,36 @@ def _value(value: Any) -> str:
     return str(value)
 
 
-def all_settings(settings: Mapping[str, Any]) -> str:
-    """Every setting in the words of settings.toml: SI units, radians."""
-    # What the arm looks like is for the replay.
-    shown = {name: value for name, value in settings.items() if name != "shapes"}
-    return "".join(
-        f"<h3>{table[0]}</h3>{table[1]}" if table[0] else table[1]
-        for table in ((name, facts_table(name, rows)) for name, rows in _flattened(shown))
-    )
-
-
-def _flattened(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
+def all_settings(settings: Mapping[str, Any], name: str = "") -> list[tuple[str, list[tuple[str, str]]]]:
+    """Every table of settings.toml, by its full name such as "solver.parameters", with names and values as text."""
     own = [(key, _value(value)) for key, value in settings.items() if not isinstance(value, Mapping)]
     found = [(name, own)] if own else []
     for key, value in settings.items():
         if isinstance(value, Mapping):
-            found += _flattened(value, f"{name}.{key}" if name else key)
+            found += all_settings(value, f"{name}.{key}" if name else key)
     return found
 
 
 def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Every setting under its full name, such as "robot.tcp", as text."""
-    return [(f"{table}.{key}" if table else key, text) for table, rows in _flattened(settings) for key, text in rows]
+    return [(f"{table}.{key}" if table else key, text) for table, rows in all_settings(settings) for key, text in rows]
 
 
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
-    """The command that sends the same setpoints again; None when scenario, robot or cell cannot be named for sure.
+    """The command that sends the same setpoints again, from any directory; None when scenario, robot or cell cannot be
+    named with certainty.
 
-    The plan is replayed, so the solver's settings need not be repeated. The command refuses if the scenario by that
-    name is another one, now or already then.
+    The plan is replayed, so the solver's settings are not repeated. The command refuses if the scenario of that name is
+    another one by then, or was another one already.
     """
     scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
-    own_robot = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
-    cell = settings.get("cell")
-    if scenario["name"] not in scenario_files() or not own_robot or (cell is not None and not cell["file"]):
+    built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+    cell, run = settings.get("cell"), run.resolve()
+    if scenario["name"] not in scenario_files() or not built_in or (cell is not None and not cell["file"]):
         return None
     words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
     words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
-    words += [] if cell is None else ["--cell", cell["file"]]
+    words += [] if cell is None else ["--cell", str(Path(cell["file"]).resolve())]
     if "controller" in settings and "host" not in (cell or {}):
         words += ["--host", settings["controller"]["host"]]
     if "dh" in settings["kinematics"]:

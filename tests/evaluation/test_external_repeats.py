@@ -94,7 +94,7 @@ def test_an_outside_recording_makes_external_figures_of_what_the_joints_do_not_s
     assert figures(own)["RP"] == pytest.approx(0.0, abs=1e-6)
     assert (repeated / "summary.json").read_bytes() == before
     page = (repeated / "report.html").read_text()
-    assert "External: measured by an outside recording" in page and "Self-reported: these positions" in page
+    assert "External: from an external recording" in page and "Self-reported: these positions" in page
 
 
 def test_the_tables_fit_80_columns_and_tell_whose_word_they_are(

@@ -11,7 +11,7 @@ import pytest
 from simbridge.cli.command_line import main
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.over_time import error_curves
+from simbridge.report.over_time import error_panels
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 
@@ -46,10 +46,10 @@ def test_in_the_summary_all_rotation_is_the_plants(late_run):
 
 def test_no_curve_of_the_report_shows_the_free_rotation(late_run):
     run = Evaluation.of(RunDirectory.open(late_run))
-    curves = error_curves(run, run.tracking)
-    assert [curve.name for curve in curves][-1] == "without its delay"
-    assert max(curve.rotation.max() for curve in curves) < 20.0
-    assert curves[-1].rotation.max() < curves[0].rotation.max()
+    _, rotation = error_panels(run, run.tracking)
+    assert rotation.lines[-1].name == "delay removed"
+    assert max(line.values.max() for line in rotation.lines) < 20.0
+    assert rotation.lines[-1].values.max() < rotation.lines[0].values.max()
 
 
 def test_a_planar_arm_is_as_near_to_a_singularity_as_the_two_rows_of_its_task_say(late_run):

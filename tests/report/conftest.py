@@ -27,10 +27,10 @@ VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 @dataclass
 class MadeUp:
-    """A run as it should be reported.
+    """A run to be reported.
 
-    The joints swing by `swing` rad about 0.3 rad, each at its own pace. The offsets, in rad and for the first joint,
-    are added from one station of the pipeline to the next, so that they are the lines of the budget.
+    The joints swing by `swing` rad about 0.3 rad, each at its own frequency. The offsets, in rad, of the first joint are
+    added along the pipeline, so that they are the parts of the error budget.
     """
 
     samples: int = 200
@@ -157,7 +157,7 @@ class MadeUp:
 
 
 class Page(HTMLParser):
-    """What a page says: its text by element id, its elements, and whether every element is closed in its turn."""
+    """What a page says: its text by element id, its elements, and that its elements are nested properly."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -205,7 +205,7 @@ Report = Callable[..., tuple[Page, dict[str, Any]]]
 
 @pytest.fixture(scope="session")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Writes the report of a made-up run; returns the page and the summary it is about."""
+    """Writes the report of a made-up run; returns the page and its summary."""
     directory = tmp_path_factory.mktemp("run")
 
     def written(**run: Any) -> tuple[Page, dict[str, Any]]:
@@ -225,6 +225,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 @pytest.fixture(scope="session")
 def busy(report: Report) -> tuple[Page, dict[str, Any]]:
-    """The page and the summary of a run in which every line of the budget has its share, and the whole is late."""
+    """The page and the summary of a run with every part of the error budget, and a delay."""
     offsets = {"target_offset": 1e-3, "solution_offset": 2e-3, "setpoint_offset": -5e-4, "plant_offset": 4e-3}
     return report(**offsets, plant_delay=0.02)

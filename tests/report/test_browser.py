@@ -1,4 +1,4 @@
-"""The pages in a browser, opened from disk as a reader opens them."""
+"""The pages in a browser, opened from disk."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ def browser() -> Any:
 
 
 class Opened:
-    """A page, and what it complained of and asked for."""
+    """A page, its console errors and its requests."""
 
     def __init__(self, browser: Any, path: Path, **context: Any) -> None:
         self.context = browser.new_context(viewport=LAPTOP, **context)
         self.page = self.context.new_page()
-        self.complaints: list[str] = []
+        self.errors: list[str] = []
         self.requests: list[str] = []
-        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda r: self.requests.append(r.url))
         self.page.goto(path.as_uri())
 
-    def asked_outside(self) -> list[str]:
+    def requests_outside(self) -> list[str]:
         return [url for url in self.requests[1:] if not url.startswith(("data:", "blob:"))]
 
 
@@ -93,18 +93,18 @@ def seen(locator: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["report", "timed", "compare"])
-def test_a_page_opens_from_disk_without_a_complaint_and_fits_a_laptop(opened: Any, name: str) -> None:
+def test_a_page_opens_from_disk_without_an_error_and_fits_a_laptop(opened: Any, name: str) -> None:
     view = opened(name)
     assert view.page.locator("#verdict .headline").inner_text().strip()
     assert view.page.evaluate("document.documentElement.scrollWidth") <= LAPTOP["width"]
-    assert view.complaints == []
-    assert view.asked_outside() == []
+    assert view.errors == []
+    assert view.requests_outside() == []
 
 
 def test_the_report_has_its_verdict_and_every_figure(opened: Any) -> None:
     page = opened("report").page
     assert "mm RMS" in page.locator("#verdict .headline").inner_text().replace("\u00a0", " ")
-    figures = {"#path": 3, "#worst": 2, "#time": 1, "#along": 1, "#joints": 6}
+    figures = {"#path": 3, "#worst": 2, "#time": 1, "#contour": 1, "#joints": 6}
     assert {name: len(seen(page.locator(f"{name} svg"))) for name in figures} == figures
     for name in figures:
         for svg in seen(page.locator(f"{name} svg")):
@@ -119,9 +119,9 @@ def test_the_report_of_a_controllers_run_shows_its_badge_and_its_loop(opened: An
     assert badge.is_visible() and badge.inner_text().lower() == "failed"
     assert view.page.locator("#verdict .judgement").inner_text().replace("\u00a0", " ").endswith("within 5.72958°.")
     assert len(seen(view.page.locator("#loop svg"))) == 1
-    told = " ".join(view.page.locator("#loop table").inner_text().split())
-    assert "Period, mean 8.00 ms" in told and "Missed deadlines 3" in told
-    assert view.complaints == []
+    text = " ".join(view.page.locator("#loop table").inner_text().split())
+    assert "Period, mean 8.00 ms" in text and "Missed deadlines 3" in text
+    assert view.errors == []
 
 
 def test_the_report_has_the_errors_as_evo_defines_them(opened: Any) -> None:
@@ -132,11 +132,11 @@ def test_the_report_has_the_errors_as_evo_defines_them(opened: Any) -> None:
 
 def test_the_comparison_has_every_figure(opened: Any) -> None:
     page = opened("compare").page
-    figures = {"#path": 3, "#time": 1, "#along": 1, "#apart": 1}
+    figures = {"#path": 3, "#time": 1, "#contour": 1, "#separation": 1}
     assert {name: len(seen(page.locator(f"{name} svg"))) for name in figures} == figures
 
 
-def test_the_pointer_is_told_the_values_of_every_curve(opened: Any) -> None:
+def test_the_pointer_shows_the_values_of_every_curve(opened: Any) -> None:
     page = opened("report").page
     page.locator("#time .canvas").scroll_into_view_if_needed()
     box = page.locator("#time .canvas").bounding_box()
@@ -149,7 +149,7 @@ def test_the_pointer_is_told_the_values_of_every_curve(opened: Any) -> None:
     assert page.locator("#worst .map .here").get_attribute("visibility") == "visible"
 
 
-def test_the_pointer_on_the_path_is_told_the_error_there(opened: Any) -> None:
+def test_the_pointer_on_the_path_shows_the_error_there(opened: Any) -> None:
     page = opened("report").page
     page.locator("#worst .map").scroll_into_view_if_needed()
     box = page.locator("#worst .map svg").bounding_box()
@@ -158,7 +158,7 @@ def test_the_pointer_on_the_path_is_told_the_error_there(opened: Any) -> None:
     assert "error: " in tip and "x: " in tip
 
 
-def test_a_drag_looks_closer_and_a_double_click_goes_back(opened: Any) -> None:
+def test_a_drag_zooms_in_and_a_double_click_zooms_out(opened: Any) -> None:
     page = opened("report").page
     canvas = page.locator("#time .canvas")
     canvas.scroll_into_view_if_needed()
@@ -186,7 +186,7 @@ def test_on_paper_the_drawings_are_seen(opened: Any, tmp_path: Path, name: str) 
     page = opened(name).page
     page.emulate_media(media="print")
     assert seen(page.locator(".canvas")) == []
-    assert all(drawing.is_visible() for drawing in page.locator("#along .static svg").all())
+    assert all(drawing.is_visible() for drawing in page.locator("#contour .static svg").all())
     printed = page.pdf()
     assert printed.startswith(b"%PDF") and len(printed) > 20_000
 
@@ -201,5 +201,5 @@ def test_the_replay_opens_from_disk_and_plays(opened: Any) -> None:
     shown = "document.querySelector('input').value"
     first = view.page.evaluate(shown)
     view.page.wait_for_function(f"{shown} !== '{first}'", timeout=60_000)
-    assert view.complaints == []
-    assert view.asked_outside() == []
+    assert view.errors == []
+    assert view.requests_outside() == []

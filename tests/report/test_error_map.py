@@ -1,4 +1,4 @@
-"""The steps of colour along the path."""
+"""The colour steps along the path."""
 
 from __future__ import annotations
 

@@ -67,12 +67,12 @@ def test_a_run_without_samples_says_so(report: Any) -> None:
 def test_without_a_delay_the_page_says_that_there_is_none(report: Any) -> None:
     page, summary = report(swing=0.0, plant_offset=1e-3)
     assert summary["delay_s"] is None
-    assert "A delay of the position could not be measured." in page.text("verdict")
+    assert "The delay of the position could not be measured." in page.text("verdict")
     assert "Total – – reference to attained" in page.text("budget")
-    assert "Without delay" not in page.text("budget")
+    assert "Delay removed" not in page.text("budget")
 
 
-def test_a_path_that_stands_still_is_told(report: Any) -> None:
+def test_a_path_that_does_not_move_says_so(report: Any) -> None:
     page, _ = report(swing=0.0)
     assert page.text("path").count("It does not move.") == 3
 
@@ -81,13 +81,13 @@ def test_a_flat_view_is_magnified_and_says_so(report: Any) -> None:
     # The first joint moves the tool in the xz plane, the second one a little out of it.
     page, _ = report(joints=2, plant_offset=1e-3, settings=HARDLY_TURNED)
     path = page.text("path")
-    assert len(re.findall(r"Flat from here: y stays within 0\.\d+ mm and is magnified \d+ times\.", path)) == 2
-    assert "Δy counts from y =" in path
+    assert len(re.findall(r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\.", path)) == 2
+    assert "Δy is relative to y =" in path
 
 
 def test_a_view_in_which_a_path_is_a_line_says_so(report: Any) -> None:
     page, _ = report(joints=1, plant_offset=1e-3)
-    assert page.text("path").count("Flat from here: y does not change.") == 2
+    assert page.text("path").count("Flat in this view: y does not change.") == 2
 
 
 def test_continuous_joints_have_no_limit(report: Any) -> None:
@@ -97,13 +97,13 @@ def test_continuous_joints_have_no_limit(report: Any) -> None:
     assert page.text("joints").count("no limit") == 3 * 3 + 3
 
 
-def test_prismatic_joints_are_told_in_mm_and_newtons(report: Any) -> None:
+def test_prismatic_joints_are_in_mm_and_newtons(report: Any) -> None:
     page, _ = report(settings={"kinematics": {"prismatic": [True, False, True]}})
     assert page.source.count(">Position (mm)<") == 2 and page.source.count(">Position (°)<") == 1
     assert page.source.count(">Force (N)<") == 2 and page.source.count(">Torque (N m)<") == 1
 
 
-def test_currents_are_not_held_against_torques(report: Any) -> None:
+def test_currents_are_not_compared_with_torque_limits(report: Any) -> None:
     page, _ = report(effort=200.0, settings={"backend": {"effort_unit": "A"}})
     assert "200 A no limit" in page.text("joints")
     assert page.source.count(">Current (A)<") == 3

@@ -1,4 +1,4 @@
-"""replay.html: one page, made from the run alone, that asks for nothing."""
+"""replay.html: one page, made from the run alone, that loads nothing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_page_may_load_nothing_and_is_small(made: Evaluation) -> None:
     page = replay_page(made, "Replay")
     assert len(page) < 3_000_000
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
-    assert policy.startswith("default-src &#x27;none&#x27;")
+    assert policy.startswith("default-src &#39;none&#39;")
     assert "http" not in policy
     assert "*" not in policy
 
@@ -34,7 +34,7 @@ def test_names_are_shown_as_they_are_and_never_run(made: Evaluation) -> None:
     settings = made.settings | {"scenario": made.settings["scenario"] | {"name": hostile}}
     page = replay_page(Evaluation(made.directory, settings, made.plan, made.log), hostile)
     assert hostile not in page
-    assert page.count("&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt;") == 2
+    assert page.count("&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;") == 2
 
 
 def test_an_arm_of_known_shapes_is_drawn_with_them(line_run: Path) -> None:

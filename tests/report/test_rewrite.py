@@ -26,7 +26,7 @@ def run(line_run: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def test_both_pages_are_written_and_named_and_nothing_else_is_said(cli: Any, run: Path) -> None:
+def test_both_pages_are_written_and_named_and_nothing_else_is_printed(cli: Any, run: Path) -> None:
     answer = cli("report", run)
     assert answer.status == 0
     assert answer.out.split() == [str(run / "report.html"), str(run / "replay.html")]
@@ -36,7 +36,7 @@ def test_both_pages_are_written_and_named_and_nothing_else_is_said(cli: Any, run
 def test_the_numbers_are_those_of_the_run(cli: Any, run: Path, line_run: Path) -> None:
     cli("report", run)
     written, first = (Page((path / "report.html").read_text(encoding="utf-8")) for path in (run, line_run))
-    for section in ("headline", "budget", "time", "along", "culprits", "joints", "motion"):
+    for section in ("headline", "budget", "time", "contour", "joint-contributions", "joints", "motion"):
         assert written.text(section) == first.text(section)
     assert written.has("replay") and not first.has("replay")
 
@@ -91,15 +91,15 @@ def test_the_tolerance_is_judged_from_what_was_written_before_the_run_began(
     written = json.loads((run / "summary.json").read_text())
     (run / "summary.json").unlink()
     answer = cli("report", run, "--json")
-    told = json.loads(answer.out)
+    printed = json.loads(answer.out)
     assert (
         answer.status == 1
         and "The run is beyond the tolerance" in answer.message
         and "exceeds 0.0001 mm" in answer.message
     )
-    assert told["passed"] is False
-    assert told["tolerance"] == pytest.approx({"position_m": 1e-7, "rotation_rad": math.radians(5.0)})
-    assert told == {
+    assert printed["passed"] is False
+    assert printed["tolerance"] == pytest.approx({"position_m": 1e-7, "rotation_rad": math.radians(5.0)})
+    assert printed == {
         "run": str(run),
         "report": str(run / "report.html"),
         "replay": str(run / "replay.html"),
@@ -112,11 +112,11 @@ def test_a_killed_run_is_judged_and_has_failed(cli: Any, judged: Path, tmp_path:
     run = shutil.copytree(judged, tmp_path / "run")
     killed(run)
     answer = cli("report", run, "--json")
-    told = json.loads(answer.out)
-    assert answer.status == 2 and told["passed"] is False and told["outcome"] != "completed"
+    printed = json.loads(answer.out)
+    assert answer.status == 2 and printed["passed"] is False and printed["outcome"] != "completed"
 
 
-def test_a_kept_tolerance_is_told_on_the_page_and_by_the_status(cli: Any, line: Path, tmp_path: Path) -> None:
+def test_a_kept_tolerance_shows_on_the_page_and_in_the_status(cli: Any, line: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     cli("run", line, "--tolerance", "5", "5", "--out", run)
     (run / "summary.json").unlink()
@@ -125,7 +125,7 @@ def test_a_kept_tolerance_is_told_on_the_page_and_by_the_status(cli: Any, line: 
     assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Passed")
 
 
-def test_what_is_no_run_is_refused(cli: Any, tmp_path: Path) -> None:
+def test_a_directory_without_a_run_is_refused(cli: Any, tmp_path: Path) -> None:
     answer = cli("report", tmp_path)
     assert answer.status == 2
     assert "settings.toml" in answer.message

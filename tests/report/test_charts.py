@@ -1,4 +1,4 @@
-"""Curves in fewer points, and stretches of time."""
+"""Curves decimated for drawing, and intervals of time."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.report.timeline import stretches, thinned, thinned_path
+from simbridge.report.charts import decimated, decimated_path, intervals
 
 curves = st.lists(st.one_of(st.floats(-1e6, 1e6), st.just(float("nan"))), min_size=1, max_size=400)
 
 
 @given(curves, st.integers(1, 40))
-def test_a_thinned_curve_keeps_its_ends_its_peaks_and_its_gaps(values: list[float], columns: int) -> None:
+def test_a_decimated_curve_keeps_its_ends_its_peaks_and_its_gaps(values: list[float], columns: int) -> None:
     curve = np.array(values)
-    kept = thinned(curve, columns)
+    kept = decimated(curve, columns)
     assert len(kept) <= 3 * columns + 2
     assert np.all(np.diff(kept) > 0)
     assert kept[0] == 0 and kept[-1] == len(curve) - 1
@@ -27,26 +27,26 @@ def test_a_thinned_curve_keeps_its_ends_its_peaks_and_its_gaps(values: list[floa
 @given(st.integers(500, 3000), st.integers(20, 100))
 def test_every_column_keeps_its_own_peak(samples: int, columns: int) -> None:
     curve = np.random.default_rng(samples).normal(size=samples)
-    kept = thinned(curve, columns)
+    kept = decimated(curve, columns)
     size = -(-samples // columns)
     for start in range(0, samples, size):
         inside = kept[(kept >= start) & (kept < start + size)]
         assert curve[inside].max() == curve[start : start + size].max()
 
 
-def test_a_thinned_path_keeps_its_outermost_points() -> None:
+def test_a_decimated_path_keeps_its_outermost_points() -> None:
     angle = np.linspace(0.0, 20.0 * np.pi, 50_000)
     path = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     path[12_345] = [3.0, -2.0]
-    kept = thinned_path(path, 200)
+    kept = decimated_path(path, 200)
     assert len(kept) <= 1202
     assert 12_345 in kept
 
 
 @given(st.lists(st.booleans(), max_size=60))
-def test_stretches_cover_exactly_the_marked_samples(marked: list[bool]) -> None:
+def test_intervals_cover_exactly_the_marked_samples(marked: list[bool]) -> None:
     mask, stamps = np.array(marked, dtype=bool), np.arange(len(marked)) * 0.5
-    found = stretches(mask, stamps)
+    found = intervals(mask, stamps)
     inside = np.zeros(len(marked), dtype=bool)
     for begin, end in found:
         inside |= (stamps >= begin) & (stamps <= end)
@@ -54,6 +54,6 @@ def test_stretches_cover_exactly_the_marked_samples(marked: list[bool]) -> None:
     assert len(found) == int(np.count_nonzero(np.diff(np.concatenate([[False], mask]).astype(int)) == 1))
 
 
-def test_stretches_a_short_gap_apart_are_one() -> None:
+def test_intervals_separated_by_a_short_gap_are_merged() -> None:
     mask = np.array([1, 1, 0, 1, 0, 0, 0, 1], dtype=bool)
-    assert stretches(mask, np.arange(8.0), gap=2.5) == [(0.0, 3.0), (7.0, 7.0)]
+    assert intervals(mask, np.arange(8.0), gap=2.5) == [(0.0, 3.0), (7.0, 7.0)]

@@ -1,0 +1,69 @@
+"""Pages from the templates in templates/: one HTML file each, which loads nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from simbridge.text import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
+
+_HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A name, its colour, and the kind of its swatch: a class of page.css."""
+
+    name: str
+    colour: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with its caption above it and notes, as sentences, below it."""
+
+    caption: str
+    drawing: Markup
+    notes: Sequence[str] = ()
+
+
+def render(template: str, **content: Any) -> str:
+    """A page; every text in `content` that is not `Markup` is escaped."""
+    return _environment().get_template(template).render(content)
+
+
+@cache
+def _environment() -> Environment:
+    script = (_HERE / "interactive.js").read_text(encoding="utf-8")
+    environment = Environment(
+        loader=FileSystemLoader(_HERE / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals |= {
+        "style": Markup((_HERE / "page.css").read_text(encoding="utf-8")),
+        "script": Markup(script),
+        # The policy lets a browser load nothing, and run nothing but the script with this hash.
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "with_unit": with_unit,
+        "counted": counted,
+    }
+    environment.filters |= {
+        "mm": millimetres,
+        "deg": degrees,
+        "ms": milliseconds,
+        "significant": significant,
+        "plain": plain,
+    }
+    return environment

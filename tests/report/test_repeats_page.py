@@ -1,0 +1,71 @@
+"""The page of repeated runs: its headline, and the source of each ISO 9283-style figure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from simbridge.report.repeats_page import iso_tables, repeats_page
+from tests.report.conftest import Page
+
+BOTH, OWN, OUTSIDE = "No AV, RV or FV.", "No AT or RT.", "No figures of stop 1."
+
+
+def view(witness: str, *missing: str) -> dict[str, Any]:
+    return {"witness": witness, "figures": [], "stops_m": [], "limit_band_m": None, "missing": list(missing)}
+
+
+def one_run(number: int, rms: float | None, outcome: str = "completed") -> dict[str, Any]:
+    error = None if rms is None else {"position_m": {"rms": rms, "max": 2 * rms}, "rotation_rad": {"rms": 0.0}}
+    contour = None if rms is None else {"position_m": {"rms": rms}}
+    return {
+        "run": f"{number:02}",
+        "outcome": outcome,
+        "tracking_error": error,
+        "contour_error": contour,
+        "delay_s": None,
+    }
+
+
+def page(*runs: dict[str, Any], external: dict[str, Any] | None = None) -> Page:
+    completed = [run for run in runs if run["outcome"] == "completed"]
+    facts = {"scenario": "line", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet", "passed": None}
+    counts = {"outcome": runs[-1]["outcome"], "repeats": 3, "completed": len(completed)}
+    summary = {**facts, **counts, "runs": list(runs), "iso_9283_style": view("self-reported", OWN)}
+    return Page(repeats_page(summary, external))
+
+
+def test_a_reason_that_holds_for_one_source_names_it() -> None:
+    tables = iso_tables([view("self-reported", BOTH, OWN), view("external", OUTSIDE, BOTH)])
+    assert tables.missing == [BOTH, f"Self-reported: {OWN}", f"External: {OUTSIDE}"]
+
+
+@pytest.mark.parametrize("witness", ["self-reported", "external"])
+def test_a_reason_of_the_only_source_names_none(witness: str) -> None:
+    assert iso_tables([view(witness, OWN)]).missing == [OWN]
+
+
+def test_both_sources_are_explained_and_their_reasons_are_on_the_page() -> None:
+    shown = page(one_run(1, 1e-4), external={"iso_9283_style": view("external", OUTSIDE)}).text("iso")
+    assert "Self-reported: these positions" in shown and "External: from an external recording" in shown
+    assert f"Self-reported: {OWN}" in shown and f"External: {OUTSIDE}" in shown
+
+
+def test_the_headline_has_the_range_of_the_completed_runs_only() -> None:
+    runs = (one_run(1, 1e-4), one_run(2, 3e-4), one_run(3, 6.86e-3, "GuardStop: too far"))
+    assert page(*runs).text("headline") == "2 of 3 runs completed, with 0.100 to 0.300 mm RMS tracking error."
+
+
+def test_without_a_completed_run_the_headline_gives_no_error() -> None:
+    shown = page(one_run(1, 6.86e-3, "GuardStop: too far"))
+    assert shown.text("headline") == "0 of 3 runs completed."
+    # What was recorded stays in the table.
+    assert "6.86" in shown.text("runs")
+
+
+def test_a_run_without_a_sample_has_no_link() -> None:
+    shown = page(one_run(1, 1e-4), one_run(2, None, "ApproachRefused: too far"))
+    links = [attributes["href"] for tag, attributes in shown.elements if tag == "a"]
+    assert links == ["01/report.html"]
+    assert "02 – – – – – ApproachRefused: too far" in shown.text("runs")
