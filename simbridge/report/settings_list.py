@@ -22,7 +22,7 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
     rows = [("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}")]
     if "cell" in settings:
         rows.append(("Cell", settings["cell"]["file"] or "defined by the calling program"))
-    rows.append(("Kinematics", "calibrated (this arm's own)" if "dh" in settings["kinematics"] else "nominal"))
+    rows.append(("Kinematics", "calibrated for this arm" if "dh" in settings["kinematics"] else "nominal"))
     if scenario.get("plan"):
         rows.append(("Plan", f"replayed from {scenario['plan']}"))
     rows += [
