@@ -29,8 +29,8 @@ VOID = {"meta", "link", "br", "hr", "img", "input"}
 class MadeUp:
     """A run to be reported.
 
-    The joints swing by `swing` rad about 0.3 rad, each at its own frequency. The offsets, in rad, of the first joint are
-    added along the pipeline, so that they are the parts of the error budget.
+    The joints swing by `swing` rad about 0.3 rad, each at its own frequency. The offsets, in rad, of the first joint
+    are added along the pipeline, so that they are the parts of the error budget.
     """
 
     samples: int = 200
