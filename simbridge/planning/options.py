@@ -19,7 +19,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.scenario import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
-from simbridge.robot.cell import Cell, floor_requirement, tcp_requirement
+from simbridge.robot.cell import Cell, requirement
 from simbridge.robot.cell_file import load_cell
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
@@ -263,7 +263,7 @@ class Options:
             )
 
     def _check_numbers(self) -> None:
-        if len(self.tcp) and (needed := tcp_requirement(self.tcp)):
+        if len(self.tcp) and (needed := requirement("tcp", self.tcp)):
             raise InvalidParameter("TCP", list(self.tcp), needed)
         if self.period is not None and not 1e-4 <= self.period <= 1.0:
             raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
@@ -283,7 +283,7 @@ class Options:
         if not 0 <= self.realtime_priority <= 99:
             raise InvalidParameter("real-time priority", self.realtime_priority, "from 1 to 99, or 0 for none")
         servoj.check_tuning(self.servo_lookahead, self.servo_gain)
-        if self.floor is not None and (needed := floor_requirement(self.floor)):
+        if self.floor is not None and (needed := requirement("floor", self.floor)):
             raise InvalidParameter("floor", self.floor, needed)
 
 

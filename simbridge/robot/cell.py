@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar, cast
@@ -12,6 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot.input_file import first_repeated
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane, Vector
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
@@ -26,13 +27,6 @@ MOUNTINGS: dict[str, Vector] = {
     "ceiling": (math.pi, 0.0, 0.0),
     "wall": (-math.pi / 2.0, 0.0, 0.0),
 }
-# Most invalid values are in wrong units. A tool is not longer than this, m,
-_MAX_TOOL_DISTANCE = 10.0
-# no obstacle is farther away than this, m,
-_MAX_DISTANCE = 100.0
-# and a rotation vector is not longer than this, rad.
-_FULL_TURN = 2.0 * math.pi + 1e-3
-
 _FLAGS = {"host": "--host", "robot": "--robot", "tcp": "--tcp", "payload": "--payload", "floor": "--floor"}
 
 
@@ -82,47 +76,29 @@ class Cell:
         return (x, y, z)
 
     def __post_init__(self) -> None:
-        for name, value, needed in self._validated():
+        for name, kind, value in self._values():
+            needed = None if value is None else requirement(kind, value)
             if needed is not None:
                 raise InvalidParameter(name, value, needed)
-
-    def _validated(self) -> Iterator[tuple[str, object, str | None]]:
-        """Every given field, its value, and the requirement it violates, or None."""
-        for name, requirement in (
-            ("host", name_requirement),
-            ("robot", name_requirement),
-            ("serial_number", name_requirement),
-            ("tcp", tcp_requirement),
-            ("payload", mass_requirement),
-            ("payload_cog", tool_point_requirement),
-            ("mounting", mounting_requirement),
-            ("floor", floor_requirement),
-        ):
-            value: Any = getattr(self, name)
-            if value is not None:
-                yield name, value, requirement(value)
         if self.payload_cog is not None and self.payload is None:
-            yield "payload_cog", self.payload_cog, "given together with payload, whose centre it is"
-        yield from self._validated_zones()
-        for i, part in enumerate(self.tool_capsules):
-            yield f"tool_capsules[{i}].start", part.start, tool_point_requirement(part.start)
-            yield f"tool_capsules[{i}].end", part.end, tool_point_requirement(part.end)
-            yield f"tool_capsules[{i}].radius", part.radius, radius_requirement(part.radius)
+            raise InvalidParameter("payload_cog", self.payload_cog, "given together with payload, whose centre it is")
+        zones = [(f"keep_out_boxes[{i}].name", box.name) for i, box in enumerate(self.keep_out_boxes)]
+        zones += [(f"keep_out_planes[{i}].name", plane.name) for i, plane in enumerate(self.keep_out_planes)]
+        repeated = first_repeated([name for _, name in zones])
+        if repeated is not None:
+            raise InvalidParameter(*zones[repeated], "a name that is used once")
 
-    def _validated_zones(self) -> Iterator[tuple[str, object, str | None]]:
-        names: set[str] = set()
-        for kind in ("keep_out_boxes", "keep_out_planes"):
-            for i, zone in enumerate(getattr(self, kind)):
-                repeated = "a name that is used once" if zone.name in names else None
-                names.add(zone.name)
-                yield f"{kind}[{i}].name", zone.name, name_requirement(zone.name) or repeated
-        for i, box in enumerate(self.keep_out_boxes):
-            yield f"keep_out_boxes[{i}].centre", box.centre, point_requirement(box.centre)
-            yield f"keep_out_boxes[{i}].size", box.size, size_requirement(box.size)
-            yield f"keep_out_boxes[{i}].rotation", box.rotation, rotation_requirement(box.rotation)
-        for i, plane in enumerate(self.keep_out_planes):
-            yield f"keep_out_planes[{i}].point", plane.point, point_requirement(plane.point)
-            yield f"keep_out_planes[{i}].normal", plane.normal, direction_requirement(plane.normal)
+    def _values(self) -> Iterator[tuple[str, str, Any]]:
+        """The field, its kind (of `RULES`) and its value, for every field and those of the obstacles and the tool."""
+        for name in ("host", "robot", "serial_number"):
+            yield name, "name", getattr(self, name)
+        for name in ("tcp", "payload", "mounting", "floor"):
+            yield name, name, getattr(self, name)
+        yield "payload_cog", "tool point", self.payload_cog
+        for tables, kinds in _TABLES.items():
+            for i, table in enumerate(getattr(self, tables)):
+                for key, kind in kinds.items():
+                    yield f"{tables}[{i}].{key}", kind, getattr(table, key)
 
     @property
     def gravity(self) -> Array:
@@ -159,80 +135,70 @@ class Cell:
         raise InvalidParameter(title, other, f"{shown}, as in {where}, or left out ({_FLAGS[name]})")
 
 
-def _finite(values: Sequence[float], count: int) -> bool:
-    return len(values) == count and all(map(math.isfinite, values))
+# Most invalid values are in wrong units. A tool is not longer than this, m,
+_MAX_TOOL = 10.0
+# no obstacle is farther away than this, m,
+_MAX_DISTANCE = 100.0
+# and a rotation vector is not longer than this, rad.
+_FULL_TURN = 2.0 * math.pi + 1e-3
 
 
-def tcp_requirement(tcp: Sequence[float]) -> str | None:
-    """The requirement violated by a TCP in tool0: x y z (m) rx ry rz (rad); None if valid."""
-    if not _finite(tcp, 6):
-        return "six finite numbers: x y z in m, rx ry rz in rad"
-    if math.hypot(*tcp[:3]) > _MAX_TOOL_DISTANCE or math.hypot(*tcp[3:]) > _FULL_TURN:
-        return f"within {_MAX_TOOL_DISTANCE:g} m and a full turn of tool0, in m and rad (not mm, degrees)"
-    return None
+def _is_vector(values: Sequence[float], longest: float, shortest: float = 0.0) -> bool:
+    return len(values) == 3 and all(map(math.isfinite, values)) and shortest <= math.hypot(*values) <= longest
 
 
-def tool_point_requirement(point: Sequence[float]) -> str | None:
-    """The requirement violated by a point of the tool or its load (3,) in tool0, m; None if valid."""
-    if _finite(point, 3) and math.hypot(*point) <= _MAX_TOOL_DISTANCE:
-        return None
-    return f"three finite numbers within {_MAX_TOOL_DISTANCE:g} m of tool0, in m (not mm)"
+def _is_mounting(mounting: str | Vector) -> bool:
+    return mounting in MOUNTINGS if isinstance(mounting, str) else _is_vector(mounting, _FULL_TURN)
 
 
-def point_requirement(point: Sequence[float]) -> str | None:
-    """The requirement violated by a point of the cell (3,) in base_link, m; None if valid."""
-    if _finite(point, 3) and math.hypot(*point) <= _MAX_DISTANCE:
-        return None
-    return f"three finite numbers within {_MAX_DISTANCE:g} m of base_link, in m (not mm)"
-
-
-def size_requirement(size: Sequence[float]) -> str | None:
-    """The requirement violated by the edges of a box (3,), m; None if valid."""
-    if _finite(size, 3) and all(0.0 < edge <= _MAX_DISTANCE for edge in size):
-        return None
-    return f"three positive lengths up to {_MAX_DISTANCE:g} m, in m (not mm)"
-
-
-def rotation_requirement(rotation: Sequence[float]) -> str | None:
-    """The requirement violated by a rotation vector (3,), rad; None if valid."""
-    if _finite(rotation, 3) and math.hypot(*rotation) <= _FULL_TURN:
-        return None
-    return "a rotation vector of three finite numbers, at most a full turn, in rad (not degrees)"
-
-
-def direction_requirement(direction: Sequence[float]) -> str | None:
-    """The requirement violated by a direction (3,); None if valid."""
+RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "name": (
+        lambda name: name.isprintable() and name.strip() == name != "",
+        "a name, without blanks before or behind it",
+    ),
+    "tcp": (
+        lambda tcp: _is_vector(tcp[:3], _MAX_TOOL) and _is_vector(tcp[3:], _FULL_TURN),
+        f"six finite numbers x y z rx ry rz within {_MAX_TOOL:g} m and a full turn, in m and rad (not mm, degrees)",
+    ),
+    "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
+    "mounting": (
+        _is_mounting,
+        f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)",
+    ),
+    "floor": (
+        lambda floor: floor == "none" if isinstance(floor, str) else math.isfinite(floor),
+        "a height in m, or none",
+    ),
+    "point": (
+        lambda point: _is_vector(point, _MAX_DISTANCE),
+        f"three finite numbers within {_MAX_DISTANCE:g} m of base_link, in m (not mm)",
+    ),
+    "size": (
+        lambda size: len(size) == 3 and all(0.0 < edge <= _MAX_DISTANCE for edge in size),
+        f"three positive lengths up to {_MAX_DISTANCE:g} m, in m (not mm)",
+    ),
+    "rotation": (
+        lambda rotation: _is_vector(rotation, _FULL_TURN),
+        "a rotation vector of three finite numbers, at most a full turn, in rad (not degrees)",
+    ),
     # A vector may be too long, or too short, to be normalised.
-    if _finite(direction, 3) and 1e-6 <= math.hypot(*direction) <= 1e6:
-        return None
-    return "three finite numbers, not all of them zero"
+    "direction": (lambda normal: _is_vector(normal, 1e6, 1e-6), "three finite numbers, not all of them zero"),
+    "tool point": (
+        lambda point: _is_vector(point, _MAX_TOOL),
+        f"three finite numbers within {_MAX_TOOL:g} m of tool0, in m (not mm)",
+    ),
+    "radius": (lambda radius: 0.0 < radius <= _MAX_TOOL, f"a positive length up to {_MAX_TOOL:g} m, in m (not mm)"),
+}
+"""For each kind of value, whether a value is valid, and what it must be."""
+
+_TABLES = {
+    "keep_out_boxes": {"name": "name", "centre": "point", "size": "size", "rotation": "rotation"},
+    "keep_out_planes": {"name": "name", "point": "point", "normal": "direction"},
+    "tool_capsules": {"start": "tool point", "end": "tool point", "radius": "radius"},
+}
 
 
-def radius_requirement(radius: float) -> str | None:
-    """The requirement violated by the radius of a part of the tool, m; None if valid."""
-    if 0.0 < radius <= _MAX_TOOL_DISTANCE:
-        return None
-    return f"a positive length up to {_MAX_TOOL_DISTANCE:g} m, in m (not mm)"
-
-
-def mass_requirement(mass: float) -> str | None:
-    """The requirement violated by a mass, kg; None if valid."""
-    return None if 0.0 <= mass < math.inf else "a mass in kg, not negative"
-
-
-def floor_requirement(floor: Floor) -> str | None:
-    """The requirement violated by a floor; None if valid."""
-    known = floor == "none" if isinstance(floor, str) else math.isfinite(floor)
-    return None if known else "a height in m, or none"
-
-
-def name_requirement(name: str) -> str | None:
-    """The requirement violated by a name; None if valid."""
-    return None if name.isprintable() and name.strip() == name != "" else "a name, without blanks before or behind it"
-
-
-def mounting_requirement(mounting: str | Vector) -> str | None:
-    """The requirement violated by a mounting; None if valid."""
-    if isinstance(mounting, str):
-        return None if mounting in MOUNTINGS else f"{', '.join(MOUNTINGS)}, or a rotation vector in rad"
-    return rotation_requirement(mounting)
+def requirement(kind: str, value: Any) -> str | None:
+    """What a value of this kind (of `RULES`) must be; None if it is valid."""
+    is_valid, needed = RULES[kind]
+    return None if is_valid(value) else needed

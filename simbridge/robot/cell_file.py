@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import tomli_w
-from msgspec import UNSET, UnsetType
 
 from simbridge.errors import InvalidParameter, OutputError
 from simbridge.robot.cell import Cell
@@ -53,42 +51,19 @@ _TABLES = (
 )
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    """A table in which a misspelt key is an error."""
-
-
-class BoxTable(_Table):
-    name: str
-    centre: Vector
-    size: Vector
-    rotation: Vector = (0.0, 0.0, 0.0)
-
-
-class PlaneTable(_Table):
-    name: str
-    point: Vector
-    normal: Vector
-
-
-class CapsuleTable(_Table):
-    start: Vector
-    end: Vector
-    radius: float
-
-
-class CellFile(_Table):
-    host: str | UnsetType = UNSET
-    robot: str | UnsetType = UNSET
-    serial_number: str | UnsetType = UNSET
-    tcp: tuple[float, float, float, float, float, float] | UnsetType = UNSET
-    payload: float | UnsetType = UNSET
-    payload_cog: Vector | UnsetType = UNSET
-    mounting: str | Vector | UnsetType = UNSET
-    floor: float | str | UnsetType = UNSET
-    calibration: str | UnsetType = UNSET
-    keep_out_boxes: list[BoxTable] = []
-    keep_out_planes: list[PlaneTable] = []
-    tool_capsules: list[CapsuleTable] = []
+class CellFile(msgspec.Struct, forbid_unknown_fields=True):
+    host: str | None = None
+    robot: str | None = None
+    serial_number: str | None = None
+    tcp: tuple[float, float, float, float, float, float] | None = None
+    payload: float | None = None
+    payload_cog: Vector | None = None
+    mounting: str | Vector | None = None
+    floor: float | str | None = None
+    calibration: str | None = None
+    keep_out_boxes: tuple[Box, ...] = ()
+    keep_out_planes: tuple[Plane, ...] = ()
+    tool_capsules: tuple[Capsule, ...] = ()
 
 
 def load_cell(path: str | os.PathLike[str]) -> Cell:
@@ -99,15 +74,11 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
     """
     file = TomlFile(Path(path))
     data = file.decode(CellFile)
-    given = {name: value for name, value in msgspec.structs.asdict(data).items() if value is not msgspec.UNSET}
-    given["keep_out_boxes"] = tuple(Box(**msgspec.structs.asdict(box)) for box in data.keep_out_boxes)
-    given["keep_out_planes"] = tuple(Plane(**msgspec.structs.asdict(plane)) for plane in data.keep_out_planes)
-    given["tool_capsules"] = tuple(Capsule(**msgspec.structs.asdict(part)) for part in data.tool_capsules)
-    if isinstance(data.calibration, str):
-        calibration = Path(os.path.abspath(file.path.parent / data.calibration))
-        if not calibration.is_file():
-            file.refuse("calibration", f"there is no file {calibration}")
-        given["calibration"] = calibration
+    given = {name: getattr(data, name) for name in data.__struct_fields__}
+    if data.calibration is not None:
+        given["calibration"] = Path(os.path.abspath(file.path.parent / data.calibration))
+        if not given["calibration"].is_file():
+            file.refuse("calibration", f"there is no file {given['calibration']}")
     try:
         return Cell(**given, source=file.path)
     except InvalidParameter as error:
@@ -117,17 +88,8 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
 
 def cell_values(cell: Cell) -> dict[str, Any]:
     """The fields of a cell that are given, under the names of its file."""
-    found = {f.name: getattr(cell, f.name) for f in fields(cell) if f.name != "source"}
-    for name, _, _ in _TABLES:
-        found[name] = [
-            {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(row).items()}
-            for row in found[name]
-        ]
-    return {
-        name: list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-        for name, value in found.items()
-        if value is not None and value != []
-    }
+    found = msgspec.to_builtins(cell, enc_hook=str)
+    return {name: value for name, value in found.items() if value not in (None, ()) and name != "source"}
 
 
 def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:

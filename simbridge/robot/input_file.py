@@ -90,7 +90,7 @@ class TomlFile:
             self.refuse(field, f"{reason[19:]} is not among the known: {', '.join(get_args(_type_of(kind, field)))}")
         reason = re.sub(
             r"`([\w |]+)`",
-            lambda found: " or ".join(_TYPE_NAMES.get(name, name) for name in found[1].split(" | ")),
+            lambda found: " or ".join(_TYPE_NAMES.get(name, name) for name in found[1].split(" | ") if name != "null"),
             reason,
         )
         self.refuse(field, reason[0].lower() + reason[1:])

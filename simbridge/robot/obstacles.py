@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 Vector = tuple[float, float, float]
 # Height in base_link, m, or no floor.
 Floor = float | Literal["none"]
 
 
-@dataclass(frozen=True)
-class Box:
+class Box(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A box that the arm must not enter.
 
     Attributes:
@@ -27,8 +28,7 @@ class Box:
     rotation: Vector = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class Plane:
+class Plane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A plane that the arm must not cross.
 
     Attributes:
@@ -42,8 +42,7 @@ class Plane:
     normal: Vector
 
 
-@dataclass(frozen=True)
-class Capsule:
+class Capsule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of the tool: everything within a radius of a line.
 
     Attributes:

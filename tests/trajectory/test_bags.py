@@ -222,7 +222,7 @@ def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(tmp_pa
     decoded = []
     monkeypatch.setattr("simbridge.trajectory.bags._MAX_POSES", 1_000)
     monkeypatch.setattr("simbridge.trajectory.bags._poses", counting(decoded, bags._poses))
-    with pytest.raises(InputFileError, match=r"/tool holds more than 1,000 poses; cut the bag into parts"):
+    with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; cut the bag into parts"):
         read_bag(path)
     assert len(decoded) == 1_001
 
