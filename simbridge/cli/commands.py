@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 from simbridge.backends.registry import SIMULATION
-from simbridge.cli import inspection_table, prompts
+from simbridge.cli import prompts
 from simbridge.cli.flags import typed_fields
 from simbridge.errors import SimbridgeError, UnknownName
-from simbridge.planning import inspection
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.load import load_robot
 from simbridge.running.preparation import Prepared, prepare
 from simbridge.running.run_setup import chosen_solver
-from simbridge.trajectory.bags import pose_topics
 from simbridge.trajectory.files import is_bag
 
 
@@ -123,19 +121,21 @@ def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
 
 def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
     """Measure a trajectory, show its figures, and draw it if asked; returns the exit status, 0."""
-    from simbridge.report import inspection_figure  # matplotlib
+    from simbridge.cli.inspection_table import show  # used by this command only
+    from simbridge.planning.inspection import inspect as measure  # likewise
+    from simbridge.report.inspection_figure import draw  # matplotlib
 
     arm = load_robot(robot)
     options = read_options({**flags, "topic": _topic(file, flags["topic"])})
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(file, arm, options.reading, any_frame=True)
-    facts, attained = inspection.inspect(scenario.trajectory, chosen_solver(scenario, arm))
+    facts, attained = measure(scenario.trajectory, chosen_solver(scenario, arm))
     if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        inspection_table.show(facts)
+        show(facts)
     if out is not None:
-        inspection_figure.draw(out, scenario.trajectory, attained, title=scenario.name)
+        draw(out, scenario.trajectory, attained, title=scenario.name)
         print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
     return 0
 
@@ -144,6 +144,8 @@ def _topic(given: str, topic: str | None) -> str | None:
     """The topic of a bag: the one given, or the one the operator chooses when there are several."""
     if topic is not None or not is_bag(given) or not sys.stdin.isatty():
         return topic
+    from simbridge.trajectory.bags import pose_topics  # rosbags: only for a bag
+
     topics = pose_topics(given)
     return prompts.choose("topic", topics) if len(topics) > 1 else None
 

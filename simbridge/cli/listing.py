@@ -9,7 +9,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.resources import robot_files, scenario_description, scenario_files
-from simbridge.robot.robot_file import robot_facts
 
 
 def robots(*, as_json: bool = False) -> int:
@@ -18,6 +17,8 @@ def robots(*, as_json: bool = False) -> int:
     Raises:
         InputFileError: A robot's file cannot be read.
     """
+    from simbridge.robot.robot_file import robot_facts  # numpy, which listing the scenarios does not need
+
     found = [robot_facts(path) for path in robot_files().values()]
     if as_json:
         print(json.dumps(found, indent=2))
