@@ -1,22 +1,22 @@
-"""Numbers as people read them: millimetres, degrees, milliseconds, and no more digits than they carry."""
+"""Formatting of numbers and words: millimetres, degrees and milliseconds, with no more digits than are significant."""
 
 from __future__ import annotations
 
 import math
 
-# Twelve orders below a metre there is only the rounding of doubles.
+# Smaller values, in the unit that is shown, are rounding errors of doubles.
 ROUNDING = 1e-9
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
 
 def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
-    """A number with so many significant digits, never with an exponent.
+    """A number with this many significant digits, never with an exponent.
 
     Args:
-        value: What to write; None or a number that is not finite is a dash.
+        value: The number; None, and a number that is not finite, is a dash.
         digits: Significant digits.
-        decimals: No more than so many after the point. What is smaller still is "<0.000001".
+        decimals: Digits after the point at most. A smaller positive number is written as "<0.000001".
     """
     if value is None or not math.isfinite(value):
         return "–"
@@ -46,17 +46,17 @@ def degrees(radians: float | None) -> str:
 
 
 def milliseconds(seconds: float | None) -> str:
-    """Without the unit; a delay is known to some 0.01 ms, and so two decimals are the most."""
+    """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
     return significant(None if seconds is None else seconds * 1e3, decimals=2)
 
 
 def plain(value: float) -> str:
-    """A number that somebody chose, as they would write it."""
+    """A setting: every digit that was given, and no trailing zeros."""
     return f"{value:.10g}".replace("-", MINUS)
 
 
 def with_unit(number: str, unit: str) -> str:
-    """The two, never broken across lines; a degree sign stands close."""
+    """Number and unit, never broken across lines; no space before a degree sign."""
     return f"{number}°" if unit == "°" else f"{number}{NO_BREAK}{unit}"
 
 
@@ -70,7 +70,7 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def away(distance: float, angle: float) -> str:
-    """A residual (m, rad) for people, with as many digits as it takes to tell it from none."""
+def pose_residual(distance: float, angle: float) -> str:
+    """A residual of a pose (m, rad), in um where it is less than 0.1 mm."""
     length = f"{millimetres(distance)} mm" if distance >= 1e-4 else f"{millimetres(1e3 * distance)} µm"
-    return f"{length} and {degrees(angle)} degrees"
+    return f"{length} and {significant(math.degrees(angle), decimals=4)} degrees"

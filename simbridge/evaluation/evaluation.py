@@ -140,12 +140,14 @@ class Evaluation:
     @cached_property
     def joint_effort(self) -> dict[str, Any]:
         """Peak and RMS of what was asked of the joints, against their limits."""
+        # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
+        limited = self.settings["scenario"]["on_limits"] == "limit"
         return joint_effort(
             self.log.stamp,
             self.log.velocity,
             self.torque,
             max_velocity=self.max_velocity,
-            max_acceleration=self.settings["robot"].get("max_acceleration"),
+            max_acceleration=self.settings["robot"].get("max_acceleration") if limited else None,
             max_torque=self.max_effort,
         )
 

@@ -20,7 +20,7 @@ from simbridge.robot import pose
 from simbridge.robot.kinematics import task_jacobians, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import away, significant
+from simbridge.text import pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.orientation import TOOL_DOWN
 from simbridge.trajectory.shapes import CORNERS, square
@@ -209,7 +209,7 @@ def _start_out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
     if past.max() > 0.0 and found.distance <= START_TOLERANCE[0] and found.angle <= START_TOLERANCE[1]:
         reason = f"only with {robot.joint_names[int(np.argmax(past))]} beyond its limits does it get there"
     else:
-        reason = f"the tool stays {away(found.distance, found.angle)} away"
+        reason = f"the tool stays {pose_residual(found.distance, found.angle)} away"
     return TargetOutOfReach(
         f"{robot.name} cannot reach the start at ({_coordinates(target)}) m: {reason}.",
         sample=0,

@@ -1,26 +1,31 @@
-"""The plan check: what must hold for every sample before the arm moves at all."""
+"""The plan check: limits that every sample must keep before the arm moves.
+
+Position, velocity, velocity jump, torque against gravity, tool speed and clearance are limits of every plan. The
+acceleration is a limit only where setpoints are limited (`on_limits="limit"`): elsewhere the velocity jump bounds it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import LimitExceeded, TargetOutOfReach
+from simbridge.errors import LimitExceeded, Quantity, TargetOutOfReach
 from simbridge.ik.solver import Solver
-from simbridge.planning.limiter import tool_speeds
+from simbridge.planning.limiter import CLOCK_SLOPE, tool_speeds
 from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import away
+from simbridge.text import pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
-# Values planned to a limit may pass it by rounding.
+# Values planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-6
-# This much farther than the arm is long, and positions are in another unit.
-_UNIT_SLIP = 20.0
+# Targets farther away than this many times the arm's reach are most likely in another unit.
+_UNIT_RATIO = 20.0
 
 
 @dataclass(frozen=True)
@@ -30,33 +35,35 @@ class Peaks:
     Attributes:
         velocity: Of each joint (n,), rad/s.
         velocity_jump: From one period to the next, of each joint (n,), rad/s.
+        acceleration: While moving, of each joint (n,), rad/s^2.
         tool_speed: m/s.
         clearance: The smallest that was measured; None for an arm without shapes.
     """
 
     velocity: Array
     velocity_jump: Array
+    acceleration: Array
     tool_speed: float
     clearance: Clearance | None
 
 
 def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
-    """Refuse targets that no posture attains: each is solved to a tolerance, from the solution of the one before.
+    """Refuse targets that no posture attains: each is solved to a tolerance, starting at the solution before it.
 
     Args:
-        solver: Whose `solve_each` judges.
+        solver: Its `solve_each` decides.
         trajectory: Where the targets come from.
         times: Their instants on it (T,), s.
         targets: Poses (T, 7).
         start: Joint positions (n,) near the first, rad.
 
     Raises:
-        TargetOutOfReach: Names the first, and says when all are (a slip of units, most likely).
+        TargetOutOfReach: Names the first, and says so when all are (most likely in another unit).
     """
     poses = np.concatenate([trajectory.poses, targets]) if len(targets) > 1 else targets
     instants = np.concatenate([trajectory.elapsed, times]) if len(targets) > 1 else times
     order = np.argsort(instants, kind="stable")
-    # A chunk at a time: a solve that fails costs a hundred that succeed, and only the first failure is of interest.
+    # In chunks: a solve that fails takes as long as a hundred that succeed, and only the first failure is reported.
     for begin in range(0, len(order), 64):
         chunk = order[begin : begin + 64]
         q, residuals, converged = solver.solve_each(poses[chunk], start)
@@ -69,16 +76,16 @@ def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: A
 def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, residual: Array) -> None:
     sample = int(trajectory.sample_at(time))
     distance, angle = float(residual[0]), float(residual[1])
-    first = f"the first is sample {sample} at {time:.3f} s, which stays {away(distance, angle)} away"
+    first = f"the first is sample {sample} at {time:.3f} s, which stays {pose_residual(distance, angle)} away"
     few = np.unique(np.linspace(0, len(trajectory.poses) - 1, 25).astype(int))
     _, residuals, attained = solver.solve_each(trajectory.poses[few], solver.robot.home)
-    # The first lies only just past what can be attained; how far the motion leaves that says more.
+    # The first is only just out of reach; the worst shows how far the motion leaves the workspace.
     worst = int(np.argmax(np.where(attained, -1.0, residuals[:, 0])))
     if residuals[worst, 0] > 2.0 * distance and not attained[worst]:
-        first += f", and sample {few[worst]} even {away(*residuals[worst])}"
+        first += f", and sample {few[worst]} even {pose_residual(*residuals[worst])}"
     far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
     if not attained.any():
-        slip = "; are these millimetres? Positions are in metres" if far > _UNIT_SLIP else ""
+        slip = "; are these millimetres? Positions are in metres" if far > _UNIT_RATIO else ""
         message = (
             f"The plan was refused: every target is out of reach{slip}; {first}. The arm reaches at most "
             f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
@@ -94,24 +101,68 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
 
 
 def check_setpoints(
-    robot: Robot, setpoints: Array, period: float, max_tool_speed: float, collisions: CollisionModel
+    robot: Robot,
+    setpoints: Array,
+    period: float,
+    max_tool_speed: float,
+    collisions: CollisionModel,
+    *,
+    held: bool = False,
+    limited: bool = False,
 ) -> Peaks:
-    """Refuse joint positions (T, n) that break a limit: position, velocity, velocity jump, tool speed, clearance.
+    """Refuse joint positions (T, n) that exceed a limit.
 
-    The arm stands still before the first and after the last: those starts and stops count as jumps.
+    The arm is at rest before the first and after the last: this start and stop count as velocity jumps.
+
+    Args:
+        robot: Its limits hold.
+        setpoints: Joint positions (T, n), rad (m for sliding joints).
+        period: Control period, s.
+        max_tool_speed: m/s.
+        collisions: Of the same arm.
+        held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
+        limited: Whether the setpoints were limited, so that the acceleration is a limit, too.
 
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
     """
     _check_positions(robot, setpoints, period)
     velocity = np.diff(setpoints, axis=0) / period
-    peak_velocity = _check_velocity(robot, velocity, period)
-    still = np.zeros((1, robot.n))
-    jumps = np.abs(np.diff(np.concatenate([still, velocity, still]), axis=0))
-    _check_jumps(robot, jumps, period)
+    peak_velocity = _check_velocity(robot, velocity, period, held)
+    rest = np.zeros((1, robot.n))
+    jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
+    _check_jumps(robot, jumps, period, held)
+    if limited:
+        _check_acceleration(robot, velocity, period)
     _check_gravity(robot, setpoints, period)
-    speed = _check_tool_speed(robot, setpoints, period, max_tool_speed)
-    return Peaks(peak_velocity, jumps.max(axis=0), speed, collisions.check(setpoints, period))
+    speed = _check_tool_speed(robot, setpoints, period, max_tool_speed, held)
+    acceleration = jumps[1:-1].max(axis=0, initial=0.0) / period
+    return Peaks(peak_velocity, jumps.max(axis=0), acceleration, speed, collisions.check(setpoints, period))
+
+
+def _remedies(held: bool, slower: str, *others: str) -> str:
+    """What to do about setpoints that are too fast; a lower speed is advised only where it helps."""
+    if held:
+        return (
+            "Each sample is held until the next one, so it is a step at any speed: interpolate the target (--hold "
+            "linear), give it more samples, or let setpoints be limited (--on-limits limit)."
+        )
+    choices = [f"{slower} (--speed-scale)", *others, "or let setpoints be limited (--on-limits limit)."]
+    return ", ".join(choices)
+
+
+def _refuse_limit(
+    quantity: Quantity, k: int, period: float, value: float, limit: float, what: str, remedy: str, joint: str | None
+) -> NoReturn:
+    raise LimitExceeded(
+        f"The plan was refused: at sample {k} ({k * period:.3f} s) {what}. {remedy}",
+        quantity,
+        sample=k,
+        time=k * period,
+        value=value,
+        limit=limit,
+        joint=joint,
+    )
 
 
 def _first(excess: NDArray[np.bool_]) -> tuple[int, int]:
@@ -121,64 +172,62 @@ def _first(excess: NDArray[np.bool_]) -> tuple[int, int]:
 
 def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
     low, high = setpoints < robot.position_min - 1e-9, setpoints > robot.position_max + 1e-9
-    # A solver's nan is neither.
+    # nan, from a solver, is neither.
     outside = low | high | ~np.isfinite(setpoints)
     if not outside.any():
         return
     k, i = _first(outside)
     limit = float(robot.position_min[i] if low[k, i] else robot.position_max[i])
     value, name = float(setpoints[k, i]), robot.joint_names[i]
-    raise LimitExceeded(
-        f"The plan was refused: at sample {k} ({k * period:.3f} s) {name} would be at {value:.3f} rad "
-        f"({np.degrees(value):.1f} degrees), past its limit of {limit:.3f} rad ({np.degrees(limit):.1f} degrees). "
-        "Begin from another posture (--home) or move the trajectory.",
-        quantity="position",
-        sample=k,
-        time=k * period,
-        value=value,
-        limit=limit,
-        joint=name,
+    what = (
+        f"{name} would be at {value:.3f} rad ({np.degrees(value):.1f} degrees), past its limit of {limit:.3f} rad "
+        f"({np.degrees(limit):.1f} degrees)"
     )
+    remedy = "Begin from another posture (--home) or move the trajectory."
+    _refuse_limit("position", k, period, value, limit, what, remedy, name)
 
 
-def _check_velocity(robot: Robot, velocity: Array, period: float) -> Array:
+def _check_velocity(robot: Robot, velocity: Array, period: float, held: bool) -> Array:
     magnitude = np.abs(velocity)
     excess = magnitude > robot.max_velocity * _SLACK
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
         worst = float((magnitude / robot.max_velocity).max())
-        raise LimitExceeded(
-            f"The plan was refused: at sample {k + 1} ({(k + 1) * period:.3f} s) {name} would move at {value:.3f} "
-            f"rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is {worst:.2f} times a limit. Slow it "
-            f"down to {0.95 / worst:.2g} of its speed (--speed-scale), keep away from singularities, or let setpoints "
-            "be limited (--on-limits limit).",
-            quantity="velocity",
-            sample=k + 1,
-            time=(k + 1) * period,
-            value=value,
-            limit=limit,
-            joint=name,
+        what = (
+            f"{name} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
+            f"{worst:.2f} times a limit"
         )
+        slower = f"Slow it down to {0.95 / worst:.2g} of its speed"
+        remedy = _remedies(held, slower, "keep away from singularities")
+        _refuse_limit("velocity", k + 1, period, value, limit, what, remedy, name)
     return magnitude.max(axis=0, initial=0.0)
 
 
-def _check_jumps(robot: Robot, jumps: Array, period: float) -> None:
+def _check_jumps(robot: Robot, jumps: Array, period: float, held: bool) -> None:
     excess = jumps > robot.max_velocity_jump * _SLACK
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(jumps[k, i]), robot.max_velocity_jump, robot.joint_names[i]
-        raise LimitExceeded(
-            f"The plan was refused: at sample {k} ({k * period:.3f} s) the velocity of {name} would jump by "
-            f"{value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed. Slow it down (--speed-scale), round "
-            "the corner, lower the solver's kp, or let setpoints be limited (--on-limits limit).",
-            quantity="velocity jump",
-            sample=k,
-            time=k * period,
-            value=value,
-            limit=limit,
-            joint=name,
+        what = (
+            f"the velocity of {name} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
         )
+        remedy = _remedies(held, "Slow it down", "round the corner", "lower the solver's kp")
+        _refuse_limit("velocity jump", k, period, value, limit, what, remedy, name)
+
+
+def _check_acceleration(robot: Robot, velocity: Array, period: float) -> None:
+    # The last period may be cut short by the end of the trajectory: it belongs to the stop, which counts as a jump.
+    velocity = velocity[:-1]
+    acceleration = np.abs(np.diff(velocity, axis=0)) / period
+    # Stretched time passes at a rate that changes: that adds to what the limiter allows.
+    speed = np.maximum(np.abs(velocity[1:]), np.abs(velocity[:-1]))
+    excess = acceleration > (robot.max_acceleration + CLOCK_SLOPE * speed) * _SLACK
+    if excess.any():
+        k, i = _first(excess)
+        value, limit, name = float(acceleration[k, i]), robot.max_acceleration, robot.joint_names[i]
+        what = f"{name} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
+        _refuse_limit("acceleration", k + 1, period, value, limit, what, "Slow it down (--speed-scale).", name)
 
 
 def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
@@ -188,31 +237,19 @@ def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(torque[k, i]), float(robot.max_effort[i]), robot.joint_names[i]
-        raise LimitExceeded(
-            f"The plan was refused: at sample {k} ({k * period:.3f} s) {name} would need {value:.0f} N m to stand "
-            f"still; it has {limit:.0f} N m. Carry less (--payload) or keep the arm closer to its base.",
-            quantity="torque",
-            sample=k,
-            time=k * period,
-            value=value,
-            limit=limit,
-            joint=name,
-        )
+        what = f"{name} would need {value:.0f} N m to hold the posture; it has {limit:.0f} N m"
+        remedy = "Reduce the payload (--payload) or keep the arm closer to its base."
+        _refuse_limit("torque", k, period, value, limit, what, remedy, name)
 
 
-def _check_tool_speed(robot: Robot, setpoints: Array, period: float, limit: float) -> float:
+def _check_tool_speed(robot: Robot, setpoints: Array, period: float, limit: float, held: bool) -> float:
     speeds = tool_speeds(robot, setpoints, period)
-    if (speeds > limit * _SLACK).any():
-        k = int(np.argmax(speeds > limit * _SLACK)) + 1
+    excess = speeds > limit * _SLACK
+    if excess.any():
+        k = int(np.argmax(excess)) + 1
         value = float(speeds[k - 1])
-        raise LimitExceeded(
-            f"The plan was refused: at sample {k} ({k * period:.3f} s) the tool would move at {value:.3f} m/s; "
-            f"{limit:.3f} m/s are allowed. Slow it down to {0.95 * limit / float(speeds.max()):.2g} of its speed "
-            "(--speed-scale), allow more (--max-tool-speed), or let time be stretched (--on-limits limit).",
-            quantity="tool speed",
-            sample=k,
-            time=k * period,
-            value=value,
-            limit=limit,
-        )
+        what = f"the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
+        slower = f"Slow it down to {0.95 * limit / float(speeds.max()):.2g} of its speed"
+        remedy = _remedies(held, slower, "allow more (--max-tool-speed)")
+        _refuse_limit("tool speed", k, period, value, limit, what, remedy, None)
     return float(speeds.max(initial=0.0))

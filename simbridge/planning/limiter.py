@@ -1,4 +1,4 @@
-"""Bring setpoints within velocity, acceleration and tool speed when the targets ask for more than the arm can do."""
+"""The limiter: brings setpoints within the limits of velocity, acceleration and tool speed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
-# Just inside, so that rounding does not carry a setpoint over the limit it was planned for.
+# Largest change per second of the rate at which stretched time passes, 1/s: it adds this much times a joint's velocity
+# to its acceleration.
+CLOCK_SLOPE = 2.0
+# Just inside, so that rounding does not bring a setpoint past its limit.
 _INSIDE = 1.0 - 1e-6
-# Of the tool speed limit: chords are a little shorter than the arcs they are cut from.
+# Of the tool speed limit: chords are a little shorter than their arcs.
 _SPEED_MARGIN = 0.98
-# How long a limited solution may take to come to rest where it ends, s.
-_LONGEST_END = 30.0
+# How long a limited solution may take to come to rest at its end, s.
+_MAX_SETTLING = 30.0
 # Bisections towards a tool speed: the twelfth is within 0.03 % of a period's motion.
 _BISECTIONS = 12
 
@@ -23,14 +26,14 @@ _BISECTIONS = 12
 class Limiter:
     """Follows desired joint positions, one a period, within position, velocity and acceleration.
 
-    A motion that keeps the limits is passed on untouched. Otherwise ruckig's time-optimal profile leads to it, with the
-    desired motion's own velocity as the velocity on arrival, and never so fast that it could not stop before a joint's
-    end. A setpoint that is not finite is passed on for the guard to refuse: there is nothing to bring within limits.
+    A motion within the limits is passed on unchanged. Otherwise ruckig's time-optimal profile leads back to it, with
+    the velocity of the desired motion on arrival, and never so fast that it could not stop before the end of a joint's
+    range. A setpoint that is not finite is passed on for the guard to refuse.
 
     Args:
         robot: Its position, velocity and acceleration limits hold.
         period: Control period, s.
-        max_tool_speed: In m/s; None where the whole plan's time is stretched instead.
+        max_tool_speed: m/s; None where the time of the whole plan is stretched instead.
     """
 
     def __init__(self, robot: Robot, period: float, max_tool_speed: float | None = None) -> None:
@@ -41,21 +44,21 @@ class Limiter:
         self._otg = ruckig.Ruckig(n, period)
         self._input, self._output = ruckig.InputParameter(n), ruckig.OutputParameter(n)
         self._input.max_velocity = self._max_velocity.tolist()
-        # A little less than what the result is held to, which rounding would clip.
+        # A little less than the limit of the result, which would otherwise be clipped by rounding.
         self._input.max_acceleration = [robot.max_acceleration * _INSIDE**2] * n
         self._input.max_jerk = [np.inf] * n
         self.reset(robot.home)
 
     def reset(self, q: Array) -> None:
-        """Stand still at joint positions q (n,)."""
+        """Begin at rest at joint positions q (n,)."""
         self._position = np.array(q, dtype=float)
-        # Of the last period on the average, and at its end.
+        # Mean of the last period, and at its end.
         self._velocity = self._last_velocity = np.zeros(self._robot.n)
         self._goal = self._position
 
     @property
     def rests(self) -> bool:
-        """Whether the last setpoint is the desired one, and the arm may stop there without too large a jump."""
+        """Whether the last setpoint is the desired one, and the arm may stop there within the velocity jump."""
         return bool(
             np.array_equal(self._position, self._goal)
             and np.all(np.abs(self._velocity) <= self._robot.max_velocity_jump)
@@ -68,14 +71,14 @@ class Limiter:
         goal = np.clip(desired, self._robot.position_min, self._robot.position_max)
         lowest, highest = self._velocity_bounds()
         velocity = (goal - self._position) / self._period
-        # Whoever catches up with the desired motion must also have its velocity, or would overshoot it.
+        # To join the desired motion without overshoot, its velocity must be attained, too.
         joins = np.abs(velocity - (goal - self._goal) / self._period) <= self._max_step
         if np.all((lowest - 1e-9 <= velocity) & (velocity <= highest + 1e-9) & joins):
             position, last_velocity = goal, velocity
         else:
             position, last_velocity = self._toward(goal, lowest, highest)
         if self._max_tool_speed is not None:
-            slower = self._slowed(position, lowest, highest)
+            slower = self._within_tool_speed(position, lowest, highest)
             if slower is not position:
                 position = slower
                 last_velocity = (position - self._position) / self._period
@@ -111,7 +114,7 @@ class Limiter:
         arrival = np.clip((goal - self._goal) / self._period, -0.99 * self._max_velocity, 0.99 * self._max_velocity)
         self._input.current_position = self._position.tolist()
         self._input.current_velocity = self._last_velocity.tolist()
-        # Makes ruckig go on with the profile it has as long as the goal stays.
+        # With this ruckig continues its profile while the goal stays.
         self._input.current_acceleration = self._output.new_acceleration
         self._input.target_position = goal.tolist()
         self._input.target_velocity = arrival.tolist()
@@ -136,8 +139,8 @@ class Limiter:
             return True
         return False
 
-    def _slowed(self, position: Array, lowest: Array, highest: Array) -> Array:
-        """The position (n,) itself, or the nearest to it on the way from braking at which the tool is slow enough."""
+    def _within_tool_speed(self, position: Array, lowest: Array, highest: Array) -> Array:
+        """The position (n,), or the nearest to it, towards that of full braking, at which the tool is slow enough."""
         assert self._max_tool_speed is not None
         allowed = self._max_tool_speed * _INSIDE
         if self._tool_speed(position) <= allowed:
@@ -162,15 +165,15 @@ def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
 
 
 def limited(robot: Robot, solution: Array, period: float) -> tuple[Array, NDArray[np.bool_]]:
-    """A whole solution (T, n) brought within velocity and acceleration, and which of its setpoints changed.
+    """A whole solution (T, n) within the limits of velocity and acceleration, and which setpoints were changed.
 
     Returns:
-        Setpoints and flags, (T,) of each or more: the last position is held until the setpoints have come to it.
+        Setpoints and flags, T of each or more: the last target is held until the setpoints have attained it.
     """
     limiter = Limiter(robot, period)
     limiter.reset(solution[0])
     steps = [limiter.next(q) for q in solution]
-    longest = len(solution) + int(_LONGEST_END / period)
+    longest = len(solution) + int(_MAX_SETTLING / period)
     while not limiter.rests and len(steps) < longest:
         steps.append(limiter.next(solution[-1]))
     return np.array([q for q, _ in steps]), np.array([changed for _, changed in steps])
@@ -179,12 +182,11 @@ def limited(robot: Robot, solution: Array, period: float) -> tuple[Array, NDArra
 def stretched_times(robot: Robot, setpoints: Array, period: float, max_tool_speed: float) -> Array:
     """When each setpoint (T, n) is due so that the tool keeps within its speed, s (T,).
 
-    The clock slows smoothly before a stretch that is too fast and picks up after it.
+    Time slows down smoothly before an interval that is too fast, and speeds up after it.
     """
     speeds = tool_speeds(robot, setpoints, period)
     rate = np.minimum(1.0, _SPEED_MARGIN * max_tool_speed / np.maximum(speeds, 1e-12))
-    # At most this much change of the clock's rate per period, so that slowing adds little acceleration of its own.
-    slope = 2.0 * period
+    slope = CLOCK_SLOPE * period
     for k in range(1, len(rate)):
         rate[k] = min(rate[k], rate[k - 1] + slope)
     for k in range(len(rate) - 2, -1, -1):

@@ -16,22 +16,21 @@ from simbridge.ik.forward_dynamics import TOLERANCE
 from simbridge.ik.solver import Solver
 from simbridge.planning.check import Peaks, check_reach, check_setpoints
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
-from simbridge.planning.scenario import OnLimits, Scenario
+from simbridge.planning.options import Options
+from simbridge.planning.scenario import Scenario
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import away, degrees, listed
-from simbridge.trajectory.sampling import Sampling
+from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
-# Most control periods in a plan: hours, and a few GB of memory.
+# Control periods in a plan at most: hours of motion, and a few GB of memory.
 _MAX_SAMPLES = 10_000_000
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Setpoints at the control period, with all that is needed to measure how they were tracked.
+    """Setpoints, one for each control period, with all that is needed to measure how they were tracked.
 
     Sample k belongs to the instant k * period: target, solution and setpoint alike.
 
@@ -40,8 +39,7 @@ class Plan:
         period: Control period, s.
         trajectory: The sampled path, speed scale applied.
         hold: What the target is between samples.
-        given: The samples that the solver is given of the trajectory, as a low-rate or noisy source has them; None for
-            the trajectory itself.
+        given: The samples that the solver is given, as from a low-rate or noisy source; None for the trajectory itself.
         trajectory_times: The instant on the trajectory to which each sample belongs (T,), s; `k * period`, unless time
             was stretched for tool speed.
         solution: The solver's joint positions (T, n), rad.
@@ -79,11 +77,11 @@ class Plan:
 
     @cached_property
     def targets(self) -> Array:
-        """The pose (T, 7) the solver was stepped towards at each sample."""
+        """The pose (T, 7) towards which the solver was stepped at each sample."""
         return self.target(self.trajectory_times)
 
     def target(self, times: Array) -> Array:
-        """What the solver is given (K, 7) at instants of the trajectory (K,), s."""
+        """Poses (K, 7) that the solver is given at instants of the trajectory (K,), s."""
         return (self.given or self.trajectory).target(times, self.hold)
 
     def reference(self, times: Array) -> Array:
@@ -155,18 +153,7 @@ class Plan:
 
 
 def make_plan(
-    robot: Robot,
-    scenario: Scenario,
-    solver: Solver,
-    *,
-    period: float | None = None,
-    hold: Hold | None = None,
-    speed_scale: float = 1.0,
-    on_limits: OnLimits | None = None,
-    sampling: Sampling | None = None,
-    max_tool_speed: float | None = None,
-    collision_scene: CollisionScene = BARE_FLOOR,
-    replay: Plan | None = None,
+    robot: Robot, scenario: Scenario, solver: Solver, options: Options | None = None, *, replay: Plan | None = None
 ) -> tuple[Plan, Peaks]:
     """Solve and check a scenario.
 
@@ -174,53 +161,47 @@ def make_plan(
         robot: The arm.
         scenario: What to track.
         solver: Made for the same arm.
-        period: Control period, s; the robot's own by default.
-        hold: What the target is between samples, in place of the scenario's.
-        speed_scale: Above 0; 0.2 plays the trajectory at a fifth of its speed.
-        on_limits: "refuse" or "limit" in place of the scenario's.
-        sampling: How the solver's targets are sampled, in place of the scenario's; with it the hold is zero-order
-            unless one is given, since a source that is sampled does not know its next sample.
-        max_tool_speed: In m/s; the robot's by default.
-        surroundings: What it must not touch.
-        replay: An earlier plan for the same kinematics and period, checked again instead of solving anew.
+        options: Period, hold, sampling, speed, limits and obstacles; the robot's and the scenario's by default. With a
+            sampling the target is held (zero-order) unless `hold` is given: a sampled source does not know its next
+            sample.
+        replay: An earlier plan for the same kinematics and period, which is only checked.
 
     Returns:
-        The plan, and the peaks that the check found on the way.
+        The plan, and the peaks that the check found.
 
     Raises:
-        PlanRefused: One of its subclasses says which rule, at which sample, by how much.
+        PlanRefused: One of its subclasses names the limit, the sample and the value.
     """
-    period = robot.period if period is None else period
-    max_tool_speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-    if sampling is not None:
-        scenario = replace(scenario, sampling=sampling, hold="zero-order")
-    plan = replay or _solved(robot, scenario, solver, period, hold, speed_scale, on_limits, max_tool_speed)
-    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, CollisionModel(robot, collision_scene))
+    options = options or Options()
+    period = options.period or robot.period
+    if options.sampling is not None:
+        scenario = replace(scenario, sampling=options.sampling, hold="zero-order")
+    limiting = (options.on_limits or scenario.on_limits) == "limit"
+    max_tool_speed = options.max_tool_speed or robot.max_tool_speed
+    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None)
+    source = plan.given or plan.trajectory
+    held = plan.hold == "zero-order" and bool((np.diff(source.times) > period * (1.0 + 1e-9)).any())
+    collisions = CollisionModel(robot, options.collision_scene)
+    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, collisions, held=held, limited=limiting)
     return plan, peaks
 
 
-def _solved(
-    robot: Robot,
-    scenario: Scenario,
-    solver: Solver,
-    period: float,
-    hold: Hold | None,
-    speed_scale: float,
-    on_limits: OnLimits | None,
-    max_tool_speed: float,
+def _solve(
+    robot: Robot, scenario: Scenario, solver: Solver, options: Options, period: float, max_tool_speed: float | None
 ) -> Plan:
-    trajectory = scenario.trajectory.time_scaled(speed_scale)
-    hold = hold or scenario.hold
+    """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given."""
+    trajectory = scenario.trajectory.time_scaled(options.speed_scale)
+    hold = options.hold or scenario.hold
     count = _samples(trajectory, period)
     given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
     start = _start(robot, given, solver)
-    # The last sample may lie past the trajectory's end by less than a period: it belongs to the end.
+    # The last sample may be past the trajectory's end by less than a period: it belongs to the end.
     times = np.minimum(np.arange(count) * period, trajectory.duration)
     targets = given.target(times, hold)
     check_reach(solver.reaching, given, times, targets, start)
     solution = solver.track(targets, start)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
-    if (on_limits or scenario.on_limits) == "limit":
+    if max_tool_speed is not None:
         setpoints, changed = limited(robot, solution, period)
         late = (0, len(setpoints) - count)
         times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
@@ -232,8 +213,6 @@ def _solved(
 
 
 def _samples(trajectory: Trajectory, period: float) -> int:
-    if not (math.isfinite(period) and period > 0.0):
-        raise InvalidParameter("period", period, "a positive number of seconds")
     periods = trajectory.duration / period
     if periods > _MAX_SAMPLES:
         raise InvalidTrajectory(
@@ -250,14 +229,16 @@ def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
     solver = solver.reaching
     solution = solver.solve(trajectory.start, robot.home)
     outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
-    # `solve` asks for more than the reach check asks of every target; that much is enough of the first, too.
+    # `solve` is stricter than the reach check of every target; the tolerance of the latter is enough here, too.
     attained = solution.distance <= TOLERANCE[0] and solution.angle <= TOLERANCE[1]
     if solution.converged or (attained and not len(outside)):
         return solution.q
-    # The reach check words the refusal, with what it knows of the other targets.
+    # The message of the reach check includes the other targets.
     times = np.zeros(1)
     check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
-    reason = f"the nearest posture found to the first target stays {away(solution.distance, solution.angle)} away"
+    reason = (
+        f"the nearest posture found to the first target stays {pose_residual(solution.distance, solution.angle)} away"
+    )
     if attained:
         beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
         reason = f"the first target can only be attained outside of the joint limits ({beyond})"
@@ -279,9 +260,9 @@ def _stretched(
     period: float,
     max_tool_speed: float,
 ) -> tuple[Array, Array, NDArray[np.bool_], Array]:
-    """The same joint path with its time stretched wherever the tool would be too fast."""
+    """The same joint path, with its time stretched wherever the tool would be too fast."""
     before = np.arange(len(setpoints), dtype=float) * period
-    # Which instant of the unstretched motion each setpoint belongs to.
+    # Instants of the unstretched motion to which the setpoints belong.
     instants, path = before, setpoints
     for _ in range(10):
         if len(path) < 2 or tool_speeds(robot, path, period).max() <= max_tool_speed:

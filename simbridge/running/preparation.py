@@ -82,19 +82,7 @@ def prepare(
         changes = {"solver": solver_name, **(solver_changes or {})} if solver_name else solver_changes
         earlier, own, options = replayed(scenario, arm, own, changes, options)
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
-    plan, peaks = make_plan(
-        arm,
-        scenario,
-        chosen,
-        period=options.period,
-        hold=options.hold,
-        speed_scale=options.speed_scale,
-        on_limits=options.on_limits,
-        sampling=options.sampling,
-        max_tool_speed=options.max_tool_speed,
-        collision_scene=options.collision_scene,
-        replay=earlier,
-    )
+    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 

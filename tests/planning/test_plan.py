@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.errors import InvalidParameter, InvalidTrajectory, PlanRefused, TargetOutOfReach
+from simbridge.errors import InvalidParameter, InvalidTrajectory, LimitExceeded, PlanRefused, TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.check import check_setpoints
 from simbridge.planning.limiter import limited, tool_speeds
+from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
 from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
@@ -139,7 +140,7 @@ def test_a_plan_of_one_sample_is_a_plan():
 
 
 def planned(trajectory, robot=ROBOT, solver=SOLVER, on_limits="refuse", **options):
-    return make_plan(robot, Scenario(trajectory, on_limits=on_limits), solver, **options)[0]
+    return make_plan(robot, Scenario(trajectory, on_limits=on_limits), solver, Options(**options))[0]
 
 
 def test_the_same_inputs_give_the_same_plan_bit_for_bit():
@@ -220,7 +221,7 @@ def standing(q):
 
 def test_a_start_with_a_nearly_stretched_elbow_is_planned():
     target = standing([1.371, -0.638, -0.006, -1.892, 2.699, -1.887])
-    plan = make_plan(ROBOT, Scenario(target), SOLVER, collision_scene=CollisionScene(floor=None))[0]
+    plan = make_plan(ROBOT, Scenario(target), SOLVER, Options(floor="none"))[0]
     assert np.abs(tool_path(ROBOT, plan.setpoints)[:, :3] - target.poses[0, :3]).max() < 1e-9
 
 
@@ -284,6 +285,31 @@ def test_slowing_down_as_the_message_says_is_enough(through):
     assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
 
 
+@pytest.mark.parametrize("scale", [1.0, 0.19, 0.05])
+def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(through, scale):
+    trajectory = through([[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0])
+    with pytest.raises(LimitExceeded, match="--hold linear") as caught:
+        planned(trajectory, hold="zero-order", speed_scale=scale)
+    assert "--speed-scale" not in str(caught.value)
+    # A dense source is held, too, and a lower speed does help.
+    times = np.arange(0.0, 0.1001, 0.002)
+    dense = through(np.column_stack([0.6 + 3.0 * times, 0.164 + 0.0 * times, 0.3 + 0.0 * times]), times)
+    with pytest.raises(LimitExceeded, match="--speed-scale"):
+        planned(dense, hold="zero-order")
+
+
+def test_acceleration_is_a_limit_of_limited_setpoints_only():
+    speeds = np.array([0.0, 0.3, 0.6, 0.6, 0.3, 0.0])
+    setpoints = moving(0, speeds)
+    peaks = check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
+    assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
+    with refuses("acceleration") as caught:
+        check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, limited=True)
+    error = caught.value
+    assert (error.sample, error.joint, error.limit) == (1, "shoulder_pan_joint", ROBOT.max_acceleration)
+    assert error.value == pytest.approx(0.3 / PERIOD)
+
+
 def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
     earlier = planned(square(side=0.1))
     scenario = Scenario(square(side=0.1))
@@ -291,9 +317,9 @@ def test_an_earlier_plan_is_replayed_as_it_is_and_checked_again():
     assert plan is earlier
     assert peaks.tool_speed == pytest.approx(0.2, rel=1e-3)
     with refuses("tool speed"):
-        make_plan(ROBOT, scenario, SOLVER, replay=earlier, max_tool_speed=0.1)
+        make_plan(ROBOT, scenario, SOLVER, Options(max_tool_speed=0.1), replay=earlier)
     with refuses("floor"):
-        make_plan(ROBOT, scenario, SOLVER, replay=earlier, collision_scene=CollisionScene(floor=0.4))
+        make_plan(ROBOT, scenario, SOLVER, Options(floor=0.4), replay=earlier)
 
 
 def far_step():
@@ -368,7 +394,7 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
     robot = load_robot("ur10").with_payload(100.0)
-    with refuses("torque", match="N m to stand still") as caught:
+    with refuses("torque", match="N m to hold the posture") as caught:
         make_plan(robot, Scenario(square(side=0.1)), ForwardDynamics(robot))
     start = ForwardDynamics(robot).solve(square(side=0.1).start).q
     gravity = pin.computeGeneralizedGravity(robot.model, robot.model.createData(), start)
