@@ -72,34 +72,6 @@ class Layout:
         return {"scale": self.scale, "centre_m": self.centre.tolist(), "orientation": self.orientation.tolist()}
 
 
-@dataclass(frozen=True)
-class MovingSquare:
-    """A target that moves twice around the square at constant speed: on the second lap the solver has settled.
-
-    Attributes:
-        speed: Along the edges, m/s.
-        times: Instants (T,), `RATE` a second, s.
-        poses: Targets (T, 7).
-        corners: (4, 3), m, each of them a target.
-        second_lap: Its samples.
-    """
-
-    speed: float
-    times: Array
-    poses: Array
-    corners: Array
-    second_lap: slice
-
-    @staticmethod
-    def of(place: Layout, speed: float = 0.2) -> MovingSquare:
-        """At `speed` m/s on a UR10, slower on smaller arms; the edges are made a whole number of samples long."""
-        scaled = speed * place.scale
-        edge = max(1, round(place.side * RATE / scaled))
-        path = square(edge * scaled / RATE, place.centre, scaled, RATE, laps=2, orientation=place.orientation)
-        corners = path.poses[: 4 * edge : edge, :3]
-        return MovingSquare(scaled, path.times, path.poses, corners, slice(4 * edge, 8 * edge + 1))
-
-
 def choose_layout(robot: Robot) -> Layout:
     """A square that an arm can follow, from its home.
 

@@ -18,7 +18,8 @@ from matplotlib.figure import Figure
 from simbridge.errors import InvalidTrajectory, NoClosedForm, TargetOutOfReach
 from simbridge.experiments import SQUARE, SolversParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour
-from simbridge.experiments.layout import MovingSquare, choose_layout, pose_errors, rms, start_posture, within_limits
+from simbridge.experiments.gain_sweep import MovingSquare
+from simbridge.experiments.layout import choose_layout, pose_errors, rms, start_posture, within_limits
 from simbridge.experiments.setup import choose_arm, make_solver
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver

@@ -1,30 +1,28 @@
 """Experiment D: a target that moves around a square at constant speed, sampled at 100 Hz, for each gain.
 
 The solver is stepped once for every target (dt = 0.1, N = 50, no clamps). Errors are target minus setpoint at those
-instants, on the second lap. Low gains smooth and lag, high ones are exact: `gain_sweep` shows what that is good for.
+instants, on the second lap. Low gains smooth and lag, high ones are exact: the gain sweep on slow, noisy targets shows
+what that is good for.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import NullFormatter, NullLocator
 
-from simbridge.experiments import TrackingParameters, gain_sweep
+from simbridge.experiments import TrackingParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour, within, within_part
-from simbridge.experiments.layout import RATE, MovingSquare, choose_layout, pose_errors, rms, start_posture
-from simbridge.experiments.setup import DT, choose_arm, has_gain, is_paper_arm, make_solver, unique_solvers
-from simbridge.ik.solver import Solver
+from simbridge.experiments.gain_sweep import SWEPT_SOLVER, Lap, MovingSquare, slow_targets, sweep, sweep_on_slow_targets
+from simbridge.experiments.layout import choose_layout
+from simbridge.experiments.setup import choose_arm, is_paper_arm, unique_solvers
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
-from simbridge.report.palette import REFERENCE
-from simbridge.robot.kinematics import tool_path
+from simbridge.report.palette import INK, REFERENCE
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
 from simbridge.text import plain
 
 _KDL = "an independent C++ implementation on Orocos KDL"
@@ -41,85 +39,16 @@ EXPECTED = (
 )
 """On a UR10 at 0.2 m/s."""
 
+# Three gains of the sweep over time, the higher the gain the darker; and those of the table.
+_SHOWN = {1.0: "#7fc8f0", 5.0: "#0072b2", 50.0: "#00335c"}
+_TABLED = (None, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+_SWEPT: tuple[tuple[str, Callable[[Lap], float]], ...] = (
+    ("path error,\nmm RMS", lambda lap: 1e3 * lap.path_error),
+    ("delay, ms", lambda lap: 1e3 * lap.delay),
+    ("joint acceleration,\nrad/s² RMS", lambda lap: lap.acceleration),
+)
 # An RMS up to this is rounding, mm.
 _EXACT = 1e-5
-
-
-@dataclass(frozen=True)
-class Lap:
-    """The second lap of one solver with one gain.
-
-    Attributes:
-        solver: Its name.
-        kp: The gain; None for a solver that has none.
-        points: The tool (T, 3), m.
-        errors: Target minus tool (T, 6), m and rad.
-        corner_misses: Distance from each corner to the nearest setpoint (4,), m.
-        predicted: The RMS from the solver's predicted lag at the target's speed, m; None where no lag is known.
-    """
-
-    solver: str
-    kp: float | None
-    points: Array
-    errors: Array
-    corner_misses: Array
-    predicted: float | None
-
-    @property
-    def name(self) -> str:
-        return self.solver if self.kp is None else f"{self.solver}, kp {plain(self.kp)}"
-
-    @property
-    def rms(self) -> float:
-        """Of the translation, m."""
-        return rms(self.errors[:, :3])
-
-    @property
-    def largest(self) -> float:
-        """Of the translation, m."""
-        return float(np.linalg.norm(self.errors[:, :3], axis=1).max())
-
-    @property
-    def corner_miss(self) -> float:
-        """The largest over the corners, m."""
-        return float(self.corner_misses.max())
-
-    def as_data(self) -> dict[str, object]:
-        """For JSON."""
-        return {
-            "solver": self.solver,
-            "kp": self.kp,
-            "rms_m": self.rms,
-            "max_m": self.largest,
-            "corner_misses_m": self.corner_misses.tolist(),
-            "predicted_rms_m": self.predicted,
-        }
-
-
-def measure(robot: Robot, solver: Solver, target: MovingSquare, kp: float | None = None) -> Lap:
-    """One solver, with its gain (for the record), around the square.
-
-    Raises:
-        TargetOutOfReach: The arm does not reach the first corner.
-    """
-    joints = solver.track(target.poses, start_posture(robot, target.poses[0]))[target.second_lap]
-    points = tool_path(robot, joints)[:, :3]
-    misses = np.linalg.norm(points - target.corners[:, None], axis=2).min(axis=1)
-    lag = solver.lag(1.0 / RATE)
-    errors = pose_errors(robot, target.poses[target.second_lap], joints)
-    return Lap(solver.name, kp, points, errors, misses, None if lag is None else target.speed * lag)
-
-
-def sweep(
-    robot: Robot, names: Sequence[str], gains: Sequence[float], target: MovingSquare, iterations: int = 50
-) -> list[Lap]:
-    """Every solver with every gain; a solver without the paper's gain once."""
-    laps = []
-    for name in names:
-        for kp in sorted(set(gains)) if has_gain(name) else (None,):
-            settings = {} if kp is None else {"dt": DT, "kp": (kp,)}
-            laps.append(measure(robot, make_solver(robot, name, iterations=iterations, **settings), target, kp))
-    return laps
 
 
 def figures(laps: Sequence[Lap]) -> dict[str, float]:
@@ -135,37 +64,66 @@ def figures(laps: Sequence[Lap]) -> dict[str, float]:
 def run(parameters: TrackingParameters) -> Outcome:
     """The command."""
     arm = choose_arm(parameters)
-    place = choose_layout(arm.robot)
-    target = MovingSquare.of(place, parameters.speed)
-    names = unique_solvers(parameters.solver)
-    laps = sweep(arm.robot, names, parameters.kp, target, parameters.iterations)
-    slow = gain_sweep.SlowTargets(target, parameters.target_rate, parameters.noise, parameters.seed)
-    points = gain_sweep.sweep(arm.robot, slow, parameters.iterations, others=names)
-    known = is_paper_arm(arm.robot) and (parameters.iterations, parameters.speed) == (50, 0.2)
-    rows = [
-        (
-            lap.solver,
-            "–" if lap.kp is None else plain(lap.kp),
-            *(number(1e3 * value) for value in (lap.rms, lap.largest, lap.corner_miss)),
-            "–" if lap.predicted is None else number(1e3 * lap.predicted),
-        )
-        for lap in laps
-    ]
-    columns = ("solver", "kp", "RMS", "largest", "corner", "predicted")
+    place, names, iterations = choose_layout(arm.robot), unique_solvers(parameters.solver), parameters.iterations
+    square = MovingSquare.of(place, parameters.speed)
+    laps = sweep(arm.robot, names, parameters.kp, square, iterations=iterations)
+    targets = slow_targets(arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed)
+    swept = sweep_on_slow_targets(arm.robot, names, square, targets, iterations=iterations)
+    known = is_paper_arm(arm.robot) and (iterations, parameters.speed) == (50, 0.2)
+    source = f"{parameters.target_rate:g} Hz, held, {1e3 * parameters.noise:g} mm of noise"
     return Outcome(
         figures=figures(laps),
         expected=EXPECTED if known else (),
         data={
             "arm": arm.as_data(),
             "square": place.as_data(),
-            "laps": [lap.as_data() for lap in laps],
-            "dial": [point.as_data() for point in points],
+            "laps": [
+                {
+                    "solver": lap.solver,
+                    "kp": lap.kp,
+                    "rms_m": lap.rms,
+                    "max_m": lap.largest,
+                    "corner_misses_m": lap.corner_misses.tolist(),
+                    "predicted_rms_m": lap.predicted,
+                }
+                for lap in laps
+            ],
+            "dial": [
+                {
+                    "solver": lap.solver,
+                    "kp": lap.kp,
+                    "off_path_rms_m": lap.path_error,
+                    "delay_s": lap.delay,
+                    "joint_acceleration_rms_rad_s2": lap.acceleration,
+                }
+                for lap in swept
+            ],
         },
         tables=[
-            Table(f"The square at {target.speed:.3g} m/s, second lap, mm", columns, rows),
-            gain_sweep.table(slow, points),
+            Table(
+                f"The square at {square.speed:.3g} m/s, second lap, mm",
+                ("solver", "kp", "RMS", "largest", "corner", "predicted"),
+                [
+                    (
+                        lap.solver,
+                        "–" if lap.kp is None else plain(lap.kp),
+                        *(number(1e3 * value) for value in (lap.rms, lap.largest, lap.corner_miss)),
+                        "–" if lap.predicted is None else number(1e3 * lap.predicted),
+                    )
+                    for lap in laps
+                ],
+            ),
+            Table(
+                f"Gain sweep: targets at {source} ({SWEPT_SOLVER})",
+                ("kp", *(label.replace("\n", " ") for label, _ in _SWEPT)),
+                [
+                    (lap.solver if lap.kp is None else plain(lap.kp), *(number(value(lap)) for _, value in _SWEPT))
+                    for lap in swept
+                    if lap.kp in _TABLED
+                ],
+            ),
         ],
-        plots={"tracking.png": plot(laps), "gain_sweep.png": gain_sweep.plot(arm.robot, slow, points)},
+        plots={"tracking.png": plot(laps), "gain_sweep.png": plot_sweep(swept, targets, parameters.noise)},
         notes=[
             "Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.",
             *arm.notes,
@@ -258,3 +216,61 @@ def _gains(axes: Axes, laps: Sequence[Lap], gains: Sequence[float], scale: tuple
     axes.yaxis.set_major_formatter(plain_numbers())
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.set_ylabel("RMS, mm")
+
+
+def plot_sweep(laps: Sequence[Lap], targets: Array, noise: float) -> Plot:
+    """The first edge over time for three gains; and path error, delay and acceleration against the gain."""
+
+    def draw(figure: Figure) -> None:
+        true = laps[0].square
+        # The first edge of the second lap runs along x: y shows the effect of the noise.
+        start, stop = true.second_lap.start, true.second_lap.stop
+        edge = slice(start, start + (stop - start) // 4)
+        left, right = np.asarray(figure.subfigures(1, 2, width_ratios=(1.25, 1.0)))
+        along, across = left.subplots(2, 1)
+        for axis, axes in enumerate((along, across)):
+            _edge_over_time(axes, laps, 1e3 * targets[edge, axis], edge, axis)
+        first = true.times[start]
+        along.set_xlim(first + 0.8, first + 1.4)
+        low, high = np.interp([first + 0.6, first + 1.4], true.times, 1e3 * true.poses[:, 0])
+        along.set_ylim(low, high)
+        along.set_ylabel("x, along the edge, mm")
+        along.legend(loc="upper left", ncols=2)
+        across.set_xlim(first + 0.3, true.times[edge.stop] - 0.1)
+        middle = 1e3 * true.poses[start + 1, 1]
+        across.set_ylim(middle - 3.5e3 * noise - 0.5, middle + 3.5e3 * noise + 0.5)
+        across.set_ylabel("y, across, mm")
+        across.set_xlabel("time, s")
+        _against_gain(right, laps)
+
+    return Plot(9.4, 5.0, draw)
+
+
+def _edge_over_time(axes: Axes, laps: Sequence[Lap], targets: Array, edge: slice, axis: int) -> None:
+    times, poses = laps[0].square.times[edge], laps[0].square.poses[edge]
+    axes.plot(times, 1e3 * poses[:, axis], color=REFERENCE, linewidth=4.0, alpha=0.5, label="true")
+    axes.step(times, targets, where="post", color=INK, linewidth=0.8, label="targets")
+    for lap in laps:
+        if lap.kp in _SHOWN:
+            # A setpoint holds until the next.
+            setpoints = 1e3 * lap.points[: len(times), axis]
+            axes.step(times, setpoints, where="post", label=f"kp {plain(lap.kp)}", color=_SHOWN[lap.kp], linewidth=1.6)
+
+
+def _against_gain(figure: SubFigure, laps: Sequence[Lap]) -> None:
+    gains, fixed = [lap.kp for lap in laps if lap.kp is not None], [lap for lap in laps if lap.kp is None]
+    panels = figure.subplots(3, 1, sharex=True)
+    for axes, (label, value) in zip(panels, _SWEPT, strict=True):
+        swept = [value(lap) for lap in laps if lap.kp is not None]
+        axes.plot(gains, swept, "o-", color=solver_colour(SWEPT_SOLVER), markersize=4)
+        for lap in fixed:
+            axes.axhline(value(lap), color=solver_colour(lap.solver), linestyle="--", label=lap.solver)
+        axes.set_xscale("log")
+        axes.set_ylabel(label)
+        axes.set_ylim(bottom=0.0)
+    panels[0].set_title("smoothing  ←  kp  →  exact")
+    if fixed:
+        panels[1].legend()
+    panels[-1].set_xlabel("kp, N/m")
+    panels[-1].set_xticks(gains, [plain(gain) for gain in gains])
+    panels[-1].minorticks_off()

@@ -11,8 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from simbridge.experiments import PAPER_SOLVERS, convergence, gain_sweep, homogenization, interpolation, tracking
+from simbridge.experiments.gain_sweep import MovingSquare
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE
-from simbridge.experiments.layout import MovingSquare, choose_layout, step_target
+from simbridge.experiments.layout import choose_layout, step_target
 from simbridge.experiments.setup import make_solver
 from simbridge.robot import load_robot
 
@@ -31,8 +32,11 @@ def around(robot):
     return MovingSquare.of(choose_layout(robot))
 
 
-def slow_targets(robot, rate=10.0, noise=0.002):
-    return gain_sweep.SlowTargets(around(robot), rate, noise, 0)
+def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
+    """Laps with these gains, and of these solvers, on slow, noisy targets."""
+    square = around(robot)
+    targets = gain_sweep.slow_targets(robot, square, rate, noise)
+    return gain_sweep.sweep_on_slow_targets(robot, names, square, targets, gains)
 
 
 def steps_of(robot, **more):
@@ -110,18 +114,18 @@ def test_c_is_as_straight_as_known():
 
 
 def test_d_tracks_as_known():
-    laps = tracking.sweep(UR10, PAPER_SOLVERS, (5.0, 10.0, 20.0, 50.0), around(UR10))
+    laps = gain_sweep.sweep(UR10, PAPER_SOLVERS, (5.0, 10.0, 20.0, 50.0), around(UR10))
     assert_expected(tracking.figures(laps), tracking.EXPECTED)
 
 
 def test_solvers_without_the_papers_gain_are_tracked_once():
-    laps = tracking.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), around(UR10))
+    laps = gain_sweep.sweep(UR10, ["feedback", "closed-form"], (5.0, 10.0), around(UR10))
     assert [(lap.solver, lap.kp) for lap in laps] == [("feedback", None), ("closed-form", None)]
     assert all(lap.rms < 1e-6 for lap in laps)
 
 
 def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_offset():
-    laps = tracking.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), around(UR10))
+    laps = gain_sweep.sweep(UR10, ["closed-form", "forward-dynamics"], (5.0, 50.0), around(UR10))
     figure = Figure()
     tracking.plot(laps).draw(figure)
     FigureCanvasAgg(figure).draw()
@@ -137,7 +141,7 @@ def test_a_solver_without_gain_shares_the_axes_of_the_sweep_and_no_axis_has_an_o
 def test_on_other_arms_the_lag_is_speed_times_t_rho_over_one_minus_rho(name):
     robot = load_robot(name)
     for kp, tolerance in ((5.0, 0.01), (20.0, 0.01), (50.0, 0.04)):
-        (lap,) = tracking.sweep(robot, ["forward-dynamics"], [kp], around(robot))
+        (lap,) = gain_sweep.sweep(robot, ["forward-dynamics"], [kp], around(robot))
         rho = (1.0 - 0.1**2 * kp / 4.0) ** 50
         speed = np.linalg.norm(np.diff(lap.points + lap.errors[:, :3], axis=0)[10]) * 100.0
         assert lap.rms == pytest.approx(speed * 0.01 * rho / (1.0 - rho), rel=tolerance)
@@ -166,28 +170,27 @@ def test_what_never_arrives_has_no_arrival():
 
 
 def test_the_gain_trades_delay_for_smoothness():
-    settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.5, 2.0, 10.0, 50.0))
-    assert np.all(np.diff([s.delay for s in settings]) < 0.0)
-    assert np.all(np.diff([s.acceleration for s in settings]) > 0.0)
+    laps = slow_sweep(UR10, (0.5, 2.0, 10.0, 50.0))
+    assert np.all(np.diff([lap.delay for lap in laps]) < 0.0)
+    assert np.all(np.diff([lap.acceleration for lap in laps]) > 0.0)
     # Held for 100 ms, exact targets are 45 ms old on average at the solver's instants.
-    assert settings[-1].delay == pytest.approx(0.045, abs=0.01)
+    assert laps[-1].delay == pytest.approx(0.045, abs=0.01)
 
 
 def test_a_gain_between_smoothing_and_exact_stays_closest_to_the_path():
-    settings = gain_sweep.sweep(UR10, slow_targets(UR10), gains=(0.2, 1.0, 50.0))
-    too_smooth, best, exact = (s.path_error for s in settings)
+    too_smooth, best, exact = (lap.path_error for lap in slow_sweep(UR10, (0.2, 1.0, 50.0)))
     assert best < 0.8 * exact < too_smooth
 
 
 def test_without_noise_and_at_the_solvers_rate_a_high_gain_stays_on_the_path():
-    (exact,) = gain_sweep.sweep(UR10, slow_targets(UR10, 100.0, 0.0), gains=(50.0,))
+    (exact,) = slow_sweep(UR10, [50.0], rate=100.0, noise=0.0)
     assert exact.path_error < 1e-5
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_any_solver_can_be_compared_with_the_gain_sweep_on_any_robot(name):
     robot = load_robot(name)
-    (kp, fixed) = gain_sweep.sweep(robot, slow_targets(robot), gains=(50.0,), others=["feedback", "jacobian-transpose"])
+    (kp, fixed) = slow_sweep(robot, [50.0], ["feedback", "jacobian-transpose"])
     # The transpose has a gain, so it is not compared; an exact solver is like the highest gain.
     assert (kp.solver, kp.kp, fixed.solver, fixed.kp) == ("forward-dynamics", 50.0, "feedback", None)
     assert fixed.path_error == pytest.approx(kp.path_error, rel=0.02)
