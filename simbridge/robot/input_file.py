@@ -28,15 +28,21 @@ def read_text(path: Path) -> str:
         InputFileError: The file is missing, a directory, unreadable or not UTF-8.
     """
     try:
-        return path.read_text(encoding="utf-8-sig")
+        data = path.read_bytes()
     except FileNotFoundError:
         raise InputFileError(path, "there is no such file") from None
     except IsADirectoryError:
-        raise InputFileError(path, "this is a directory, not a file") from None
-    except UnicodeDecodeError:
-        raise InputFileError(path, "this is not a text file (it is not UTF-8)") from None
+        raise InputFileError(path, "this is a directory, not a file; name a file in it") from None
     except OSError as error:
-        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from error
+    if b"\0" in data:
+        line = data.count(b"\n", 0, data.index(b"\0")) + 1
+        raise InputFileError(path, "this is a binary file (or UTF-16), not a text file in UTF-8", line=line)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputFileError(path, "this is not a text file in UTF-8; save it as UTF-8", line=line) from None
 
 
 def first_repeated(names: Sequence[str]) -> int | None:

@@ -123,11 +123,11 @@ class _Found:
 
     def add(self, number: int, recorded: int, header: Any, translation: Any, rotation: Any) -> None:
         """Add the pose of the message with this number."""
-        said = _bare(header.frame_id)
+        frame = _bare(header.frame_id)
         if self._frame is None:
-            self._frame = said
-        elif said != self._frame:
-            reason = f"{self._name}, message {number} is in the frame '{said}', those before in '{self._frame}'"
+            self._frame = frame
+        elif frame != self._frame:
+            reason = f"{self._name}, message {number} is in the frame '{frame}', those before in '{self._frame}'"
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
         self._stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
         self._recorded.append(recorded)
@@ -179,8 +179,8 @@ def _only(path: Path, reader: Any) -> tuple[str, _Found]:
     """The only topic of poses, and its poses."""
     candidates, found = _candidates(path, reader)
     if len(candidates) != 1:
-        held = f"it holds {len(candidates)} topics of poses" if candidates else "it holds no poses"
-        raise _unclear(path, reader, held, candidates)
+        found_text = f"it has {len(candidates)} topics of poses" if candidates else "it has no poses"
+        raise _topic_error(path, reader, found_text, candidates)
     name = candidates[0].partition(":")[0]
     return name, _collected(path, reader, name, "") if found is None else found
 
@@ -190,13 +190,13 @@ def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Found]:
     types = {c.topic: c.msgtype for c in reader.connections}
     name, _, child = topic.partition(":")
     if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _TFS)):
-        raise _unclear(path, reader, f"there is no '{topic}' to read")
+        raise _topic_error(path, reader, f"there is no '{topic}' to read")
     if types[name] not in _READABLE:
-        raise _unclear(path, reader, f"'{topic}' holds {types[name]}, not poses")
+        raise _topic_error(path, reader, f"'{topic}' has messages of {types[name]}, not poses")
     return name, _collected(path, reader, name, child)
 
 
-def _unclear(path: Path, reader: Any, reason: str, candidates: list[str] | None = None) -> InputFileError:
+def _topic_error(path: Path, reader: Any, reason: str, candidates: list[str] | None = None) -> InputFileError:
     found = _candidates(path, reader)[0] if candidates is None else candidates
     if found:
         return InputFileError(path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
@@ -229,8 +229,8 @@ def _collected(path: Path, reader: Any, name: str, child: str) -> _Found:
             found.add(number, when, header, translation, rotation)
     if not len(found):
         if child:
-            raise _unclear(path, reader, f"{name} has no transform to the frame '{child}'")
-        raise InputFileError(path, f"{name} holds no messages", field="topic")
+            raise _topic_error(path, reader, f"{name} has no transform to the frame '{child}'")
+        raise InputFileError(path, f"{name} has no messages", field="topic")
     return found
 
 
@@ -256,7 +256,7 @@ def _trajectory(path: Path, name: str, found: _Found) -> Trajectory:
     stamps, recorded, poses = found.stamps, found.recorded, found.poses
     bad = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if len(bad):
-        raise InputFileError(path, f"{name}, message {bad[0] + 1} holds a number that is not finite", field="pose")
+        raise InputFileError(path, f"{name}, message {bad[0] + 1} has a number that is not finite", field="pose")
     times = stamps if stamps.any() else recorded
     order = np.argsort(times, kind="stable")
     late = int((times < np.maximum.accumulate(times)).sum())

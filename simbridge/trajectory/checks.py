@@ -1,4 +1,4 @@
-"""What the parameters of shapes, laws and samplings must be."""
+"""Checks of the parameters of shapes, motion laws and samplings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from simbridge.robot.pose import Array
 
 
 def check_positive(**parameters: float) -> None:
-    """Refuse what is not a positive number; the names become part of the message.
+    """Refuse parameters that are not positive numbers; their names become part of the message.
 
     Raises:
-        InvalidParameter: Names the first.
+        InvalidParameter: Names the first invalid one.
     """
     for name, value in parameters.items():
         if not (math.isfinite(value) and value > 0.0):
@@ -23,10 +23,10 @@ def check_positive(**parameters: float) -> None:
 
 
 def check_not_negative(**parameters: float) -> None:
-    """Refuse what is not zero or a positive number.
+    """Refuse parameters that are neither zero nor positive numbers.
 
     Raises:
-        InvalidParameter: Names the first.
+        InvalidParameter: Names the first invalid one.
     """
     for name, value in parameters.items():
         if not (math.isfinite(value) and value >= 0.0):
@@ -37,7 +37,7 @@ def check_laps(laps: int) -> None:
     """Refuse anything but 1, 2, 3, ...
 
     Raises:
-        InvalidParameter: It is something else.
+        InvalidParameter: It is not.
     """
     if not isinstance(laps, (int, np.integer)) or laps < 1:
         raise InvalidParameter("laps", laps, "a whole number, 1 or more")
@@ -47,7 +47,7 @@ def vector(name: str, values: ArrayLike, length: int) -> Array:
     """The values as an array (length,) of finite numbers.
 
     Raises:
-        InvalidParameter: They are something else.
+        InvalidParameter: They are not.
     """
     array = np.array(values, dtype=float)
     if array.shape != (length,) or not np.isfinite(array).all():
@@ -64,5 +64,5 @@ def direction(name: str, values: ArrayLike) -> Array:
     array = vector(name, values, 3)
     length = float(np.linalg.norm(array))
     if length == 0.0:
-        raise InvalidParameter(name, values, "a vector that is not zero")
+        raise InvalidParameter(name, values, "a vector other than zero")
     return array / length

@@ -1,4 +1,4 @@
-"""How the tool is turned along a path: always the same, along the path, or towards a point."""
+"""Tool orientations along a path: constant, along the path, or towards a point."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simbridge.trajectory.checks import direction, vector
 TOOL_DOWN = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 TOOL_DOWN.setflags(write=False)
 
-# Closer to parallel than this (sine of the angle), and the direction of x is not known.
+# With a smaller angle (its sine) between two axes the direction of x is undefined.
 _PARALLEL = 1e-6
 
 
@@ -33,7 +33,7 @@ class Orientation(ABC):
 
 @dataclass(frozen=True)
 class ConstantOrientation(Orientation):
-    """The same orientation all along.
+    """One orientation for the whole path.
 
     Attributes:
         quaternion: (4,), of unit length, in base_link.
@@ -48,13 +48,13 @@ class ConstantOrientation(Orientation):
 
 @dataclass(frozen=True)
 class PathTangent(Orientation):
-    """The tool's x axis along the path, its z axis as near to `approach` as that allows.
+    """The tool's x axis along the path, its z axis as close to `approach` as possible.
 
     Attributes:
         approach: (3,) in base_link, of any length; straight down by default.
 
     Raises:
-        InvalidParameter: `approach` is no direction; or, in use, the path runs along it.
+        InvalidParameter: `approach` is not a direction; or, in use, the path runs along it.
     """
 
     approach: ArrayLike = (0.0, 0.0, -1.0)
@@ -65,20 +65,20 @@ class PathTangent(Orientation):
     def of(self, positions: Array, tangents: Array) -> Array:
         approach = direction("approach", self.approach)
         z = approach - (tangents @ approach)[:, None] * tangents
-        return _frames(tangents, z, "approach", self.approach, "not along the path anywhere")
+        return _frames(tangents, z, "approach", self.approach, "nowhere along the path")
 
 
 @dataclass(frozen=True)
 class LookAt(Orientation):
-    """The tool's z axis towards a point, its x axis as near to `upright` as that allows.
+    """The tool's z axis towards a point, its x axis as close to `upright` as possible.
 
     Attributes:
         point: (3,) in m, from base_link.
         upright: (3,) in base_link, of any length.
 
     Raises:
-        InvalidParameter: One of them is not three finite numbers; or, in use, the path meets the point or a line
-            through it along `upright`.
+        InvalidParameter: One of them is not three finite numbers; or, in use, the path passes through the point or
+            through its line along `upright`.
     """
 
     point: ArrayLike
@@ -92,15 +92,15 @@ class LookAt(Orientation):
         away = vector("point", self.point, 3) - positions
         distance = np.linalg.norm(away, axis=1, keepdims=True)
         if distance.min() < 1e-9:
-            raise InvalidParameter("point", self.point, "off the path")
+            raise InvalidParameter("point", self.point, "a point that is not on the path")
         z = away / distance
         upright = direction("upright", self.upright)
         x = upright - (z @ upright)[:, None] * z
-        return _frames(x, z, "upright", self.upright, "not along the view from any point of the path")
+        return _frames(x, z, "upright", self.upright, "nowhere along the line from the path to the point")
 
 
 def _frames(x: Array, z: Array, name: str, given: ArrayLike, needed: str) -> Array:
-    """Quaternions of the frames with these x and z axes, at right angles to each other and of any length."""
+    """Quaternions of the frames with these x and z axes, which are perpendicular and of any length."""
     lengths = [np.linalg.norm(axis, axis=1, keepdims=True) for axis in (x, z)]
     if min(length.min() for length in lengths) < _PARALLEL:
         raise InvalidParameter(name, given, needed)
@@ -110,7 +110,7 @@ def _frames(x: Array, z: Array, name: str, given: ArrayLike, needed: str) -> Arr
 
 
 def continuous(quaternions: Array) -> Array:
-    """The same rotations (K, 4) with signs such that neighbours are near each other."""
+    """The same rotations (K, 4) with continuous signs."""
     turns = np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0
     signs = np.concatenate([[1.0], np.where(np.cumsum(turns) % 2, -1.0, 1.0)])
     return pose.normalized(quaternions * signs[:, None])

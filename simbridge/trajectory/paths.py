@@ -1,8 +1,8 @@
-"""Curves in space as functions of the length travelled along them: where, and not yet when.
+"""Curves in space as functions of arc length, without timing.
 
-A path is combined with a timing law and an orientation by `trace`. Curves whose length has a closed form use it; the
-others (figure eight, Lissajous, or a curve of your own through `along`) are measured by Gauss-Legendre quadrature, to
-some 1e-12 of their length.
+`trace` combines a path with a timing law and an orientation. Curves whose length has a closed form use it; the others
+(figure eight, Lissajous, or a custom curve through `along`) are measured by Gauss-Legendre quadrature, to about 1e-12
+of their length.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from simbridge.trajectory.checks import check_positive, direction, vector
 
 Curve = Callable[[Array], Array]
 
-# Pieces in which a curve without a closed form is measured, and abscissae in each.
+# Number of pieces in which a curve without a closed form is measured, and abscissae in each.
 _PIECES = 512
 _ABSCISSAE, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 
@@ -31,10 +31,10 @@ class Path:
 
     Attributes:
         length: From its start to its end, m.
-        position: Positions (K, 3) in m, from base_link, at lengths travelled (K,) in m, from 0 to `length`.
-        tangent: Unit tangents (K, 3) there; at a corner, that of the piece that begins.
-        corners: Lengths travelled (C,) at which the direction jumps, both ends left out.
-        closed: Whether it ends where and as it began, so that it can be travelled many times.
+        position: Positions (K, 3) in m, from base_link, at arc lengths (K,) in m, from 0 to `length`.
+        tangent: Unit tangents (K, 3) there; at a corner, the direction after it.
+        corners: Arc lengths (C,) at which the direction jumps, without the ends.
+        closed: Whether it ends at its start, so that it can be repeated.
     """
 
     length: float
@@ -48,7 +48,7 @@ def line(start: ArrayLike, end: ArrayLike) -> Path:
     """The straight line between two points (3,) in m.
 
     Raises:
-        InvalidParameter: They are not three finite numbers each, or the same.
+        InvalidParameter: They are not three finite numbers each, or equal.
     """
     return polyline([start, end])  # type: ignore[list-item]
 
@@ -57,7 +57,7 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
     """Straight lines through points (P, 3) in m; from the last back to the first if closed.
 
     Raises:
-        InvalidParameter: Fewer than two points, something that is not finite, or a point that follows itself.
+        InvalidParameter: Fewer than two points, a number that is not finite, or two equal points in a row.
     """
     vertices = np.array(points, dtype=float)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) < 2 or not np.isfinite(vertices).all():
@@ -67,7 +67,7 @@ def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
     legs = np.diff(vertices, axis=0)
     lengths = np.linalg.norm(legs, axis=1)
     if not lengths.all():
-        raise InvalidParameter("points", points, "different from the one before, each of them")
+        raise InvalidParameter("points", points, "each different from the one before")
     ends = np.concatenate([[0.0], np.cumsum(lengths)])
     directions = legs / lengths[:, None]
 
@@ -89,10 +89,10 @@ def circle(
         radius: m.
         centre: (3,) in m, from base_link.
         normal: (3,), of any length.
-        start: Where on the circle it begins: a direction (3,) from the centre, projected into its plane.
+        start: Direction (3,) from the centre to where it begins, projected into the circle's plane.
 
     Raises:
-        InvalidParameter: A parameter is out of its range, or the start lies along the normal.
+        InvalidParameter: A parameter is out of its range, or the start is along the normal.
     """
     check_positive(radius=radius)
     return _arc_about(vector("centre", centre, 3), radius, normal, start, 2.0 * math.pi, 0.0)
@@ -112,12 +112,12 @@ def helix(
         radius: m.
         centre: Centre of its first turn's plane (3,) in m, from base_link.
         pitch: Rise per turn, m; negative to descend.
-        turns: How many, not necessarily whole.
+        turns: Number of turns, not necessarily whole.
         axis: (3,), of any length.
         start: Direction (3,) from the centre to where it begins, projected into the plane of the turns.
 
     Raises:
-        InvalidParameter: A parameter is out of its range, or the start lies along the axis.
+        InvalidParameter: A parameter is out of its range, or the start is along the axis.
     """
     check_positive(radius=radius, turns=turns)
     if not math.isfinite(pitch):
@@ -147,14 +147,14 @@ def _arc_about(centre: Array, radius: float, normal: ArrayLike, start: ArrayLike
 
 
 def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
-    """A square in the xy plane with its corners rounded to quarter circles, begun in the middle of an edge.
+    """A square in the xy plane with its corners rounded to quarter circles.
 
-    It begins in the middle of the edge with the least y and runs along +x, +y, -x and -y.
+    It begins in the middle of the edge with the smallest y and runs along +x, +y, -x and -y.
 
     Args:
         side: Length of an edge of the square without rounding, m.
         centre: (3,) in m, from base_link.
-        radius: Of the corners, m; at most half a side, which makes it a circle.
+        radius: Of the corners, m; at most half a side, which gives a circle.
 
     Raises:
         InvalidParameter: A parameter is out of its range.
@@ -167,7 +167,7 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
     quarter = straight + arc
 
     def local(travelled: Array) -> tuple[Array, Array, Array, Array]:
-        """Position and direction on a quarter, along its edge and to the left of it, edge begun in its middle."""
+        """Position and direction on a quarter, along its edge and to the left, from the middle of the edge."""
         s = travelled % quarter
         angle = np.clip((s - 0.5 * straight) / radius, 0.0, 0.5 * math.pi)
         beyond = np.maximum(s - 0.5 * straight - arc, 0.0)
@@ -192,7 +192,7 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
 
 
 def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
-    """Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u, begun at its crossing.
+    """Gerono's lemniscate in the xy plane: x = width/2 sin u, y = height/2 sin 2u, from its crossing.
 
     Args:
         width: Extent along x, m.
@@ -210,13 +210,13 @@ def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLi
     """A Lissajous curve: on each axis, amplitude * sin(frequency u + phase), for u from 0 to 2 pi.
 
     Args:
-        amplitudes: (3,) in m; zero leaves an axis still.
+        amplitudes: (3,) in m; zero for no motion along an axis.
         frequencies: Three whole numbers, 1 or more, best without a common divisor.
         phases: (3,) in rad.
         centre: (3,) in m, from base_link.
 
     Raises:
-        InvalidParameter: A parameter is out of its range, or the curve stands still somewhere.
+        InvalidParameter: A parameter is out of its range, or the derivative is zero somewhere.
     """
     a, phase = vector("amplitudes", amplitudes, 3), vector("phases", phases, 3)
     middle, f = vector("centre", centre, 3), vector("frequencies", frequencies, 3)
@@ -231,16 +231,16 @@ def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLi
 
 
 def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) -> Path:
-    """A smooth curve given by any parameter u, measured so that it can be travelled by its arc length.
+    """A smooth curve with any parameter u, reparametrised by arc length.
 
     Args:
         curve: Positions (K, 3) in m at u (K,), from 0 to `end`.
         derivative: Their derivatives (K, 3) by u.
-        end: Where u ends.
-        closed: Whether it ends where and as it began.
+        end: The last u.
+        closed: Whether it ends at its start, in the same direction.
 
     Raises:
-        InvalidParameter: The curve stands still somewhere (its derivative is zero), or is not finite.
+        InvalidParameter: The derivative is zero somewhere, or not finite.
     """
     check_positive(end=end)
     nodes = np.linspace(0.0, end, _PIECES + 1)
@@ -256,14 +256,14 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
 
     speeds = rate(nodes)
     if not (np.isfinite(speeds).all() and speeds.min() > 1e-9 * speeds.max()):
-        raise InvalidParameter("curve", "given by a parameter", "finite, and nowhere at a stop")
+        raise InvalidParameter("curve", "given by a parameter", "finite, with a derivative that is nowhere zero")
     ends = np.concatenate([[0.0], np.cumsum(measured(nodes[:-1], nodes[1:]))])
 
     def parameter(travelled: Array) -> Array:
         piece = np.clip(np.searchsorted(ends, travelled, side="right") - 1, 0, _PIECES - 1)
         begin = nodes[piece]
         u = np.interp(travelled, ends, nodes)
-        # Newton: the derivative of the length by u is the rate. It squares an error that begins at 1e-5.
+        # Newton's method: the derivative of the length by u is the rate. The first error is 1e-5; each step squares it.
         for _ in range(3):
             u = np.clip(u - (ends[piece] + measured(begin, u) - travelled) / rate(u), 0.0, end)
         return u

@@ -1,7 +1,7 @@
-"""From a smooth path to the low-rate, noisy targets of teleoperation: rate, jitter, dropout, noise, quantisation.
+"""The low-rate, noisy targets of teleoperation from a smooth path: rate, jitter, dropout, noise, quantisation.
 
-The smooth path stays what is asked for (the reference); what these functions return is what a solver is given (the
-target). Times and the first sample's instant are kept, so that both share one clock.
+The smooth path remains the reference; these functions return the target that a solver is given. Both have the same
+first instant and the same clock.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def _field(default: Any, help: str, **metadata: Any) -> Any:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How a source samples and spoils a path: in this order rate, jitter, dropout, noise, quantisation.
+    """How a source samples and degrades a path: in this order rate, jitter, dropout, noise, quantisation.
 
-    The same seed gives the same samples; each part has its own stream of chance, so that changing one leaves the others
-    as they were. The first sample is never dropped, and always at the path's first instant.
+    The same seed gives the same samples; each part has its own random stream, so that changing one part does not change
+    the others. The first sample is never dropped, and always at the path's first instant.
 
     Raises:
         InvalidParameter: One of them is out of its range.
@@ -60,7 +60,7 @@ class Sampling:
             check_positive(sample_rate=self.rate)
         check_not_negative(sample_jitter=self.jitter, sample_quantisation=self.quantisation)
         if not 0.0 <= self.dropout < 1.0:
-            raise InvalidParameter("sample dropout", self.dropout, "a chance from 0 to below 1")
+            raise InvalidParameter("sample dropout", self.dropout, "a probability from 0 to below 1")
         if len(self.noise) != 2:
             raise InvalidParameter("sample noise", self.noise, "two numbers, for position and rotation")
         for deviation in self.noise:
@@ -69,16 +69,16 @@ class Sampling:
             raise InvalidParameter("sample seed", self.seed, "a whole number, not negative")
 
     def of(self, path: Trajectory) -> Trajectory:
-        """What such a source gives of a path.
+        """The samples that such a source gives of a path.
 
         Raises:
-            InvalidParameter: The rate asks for more than ten million samples.
+            InvalidParameter: The rate gives more than ten million samples.
         """
-        chance = [np.random.default_rng([self.seed, stream]) for stream in range(3)]
+        random = [np.random.default_rng([self.seed, stream]) for stream in range(3)]
         sampled = path if self.rate is None else resampled(path, self.rate)
-        sampled = jittered(path, sampled.times, self.jitter, chance[0]) if self.jitter else sampled
-        sampled = thinned(sampled, self.dropout, chance[1]) if self.dropout else sampled
-        sampled = noisy(sampled, self.noise, chance[2]) if any(self.noise) else sampled
+        sampled = jittered(path, sampled.times, self.jitter, random[0]) if self.jitter else sampled
+        sampled = drop_samples(sampled, self.dropout, random[1]) if self.dropout else sampled
+        sampled = noisy(sampled, self.noise, random[2]) if any(self.noise) else sampled
         return quantised(sampled, self.quantisation) if self.quantisation else sampled
 
 
@@ -86,7 +86,7 @@ def resampled(path: Trajectory, rate: float) -> Trajectory:
     """The path at k / rate from its first instant, and at its last.
 
     Raises:
-        InvalidParameter: The rate is not positive, or asks for more than ten million samples.
+        InvalidParameter: The rate is not positive, or gives more than ten million samples.
     """
     check_positive(sample_rate=rate)
     periods = path.duration * rate
@@ -96,16 +96,16 @@ def resampled(path: Trajectory, rate: float) -> Trajectory:
     return replace(path, times=path.times[0] + instants, poses=path.reference(instants))
 
 
-def jittered(path: Trajectory, stamps: Array, deviation: float, chance: np.random.Generator) -> Trajectory:
+def jittered(path: Trajectory, stamps: Array, deviation: float, random: np.random.Generator) -> Trajectory:
     """The path at instants scattered about the given stamps (T,), the first of them kept.
 
     Args:
-        path: What is sampled.
+        path: The sampled path.
         stamps: Strictly increasing, in the path's own time, s.
-        deviation: s; no instant is moved by more than 0.45 of the time to its neighbours.
-        chance: Where random numbers come from.
+        deviation: s; no instant moves by more than 0.45 of the time to its neighbours.
+        random: The source of random numbers.
     """
-    moves = chance.normal(0.0, deviation, len(stamps))
+    moves = random.normal(0.0, deviation, len(stamps))
     gaps = np.diff(stamps)
     before, after = np.append(0.0, gaps), np.append(gaps, 0.0)
     moves = np.clip(moves, -0.45 * before, 0.45 * after)
@@ -114,17 +114,17 @@ def jittered(path: Trajectory, stamps: Array, deviation: float, chance: np.rando
     return replace(path, times=instants, poses=path.reference(instants - path.times[0]))
 
 
-def thinned(path: Trajectory, dropout: float, chance: np.random.Generator) -> Trajectory:
-    """The samples that are left when each but the first is lost with a chance of `dropout`."""
-    kept = chance.random(len(path.times)) >= dropout
+def drop_samples(path: Trajectory, dropout: float, random: np.random.Generator) -> Trajectory:
+    """The samples that remain if each except the first is lost with a probability of `dropout`."""
+    kept = random.random(len(path.times)) >= dropout
     kept[0] = True
     return replace(path, times=path.times[kept], poses=path.poses[kept])
 
 
-def noisy(path: Trajectory, deviations: tuple[float, float], chance: np.random.Generator) -> Trajectory:
+def noisy(path: Trajectory, deviations: tuple[float, float], random: np.random.Generator) -> Trajectory:
     """The samples with normally distributed noise on each axis of position (m) and of the rotation vector (rad)."""
     count = len(path.times)
-    shift, turn = (deviation * chance.normal(size=(count, 3)) for deviation in deviations)
+    shift, turn = (deviation * random.normal(size=(count, 3)) for deviation in deviations)
     rotations = pose.multiply(pose.quaternions(turn), path.poses[:, 3:])
     return replace(path, poses=np.column_stack([path.poses[:, :3] + shift, rotations]))
 

@@ -27,22 +27,13 @@ CENTRE = (0.75, 0.164, 0.30)
 # Corners in units of half a side, in the order in which they are visited.
 CORNERS = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])
 
-# The test cube's corners in units of half an edge: C1 to C4 are the upper face, C5 to C8 lie below them.
+# The test cube's corners in units of half an edge: C1 to C4 are the upper face, C5 to C8 are below them.
 _CUBE_CORNERS = np.array(
-    [
-        [1.0, -1.0, 1.0],
-        [1.0, 1.0, 1.0],
-        [-1.0, 1.0, 1.0],
-        [-1.0, -1.0, 1.0],
-        [1.0, -1.0, -1.0],
-        [1.0, 1.0, -1.0],
-        [-1.0, 1.0, -1.0],
-        [-1.0, -1.0, -1.0],
-    ]
+    [[x, y, z] for z in (1.0, -1.0) for x, y in ((1.0, -1.0), (1.0, 1.0), (-1.0, 1.0), (-1.0, -1.0))]
 )
 # The plane C1-C2-C7-C8 rises away from the base, from the lower near edge to the upper far one.
 _CUBE_PLANE = [0, 1, 6, 7]
-# P2 to P5 lie this share of a diagonal in from its ends.
+# Distance of P2 to P5 from the ends of their diagonal, as a share of it.
 _CUBE_INSET = 0.1
 
 
@@ -57,21 +48,21 @@ def square(
 ) -> Trajectory:
     """A square in the xy plane at constant speed, densely sampled (experiment D of the paper).
 
-    It starts at the corner with the least x and y and runs along +x, +y, -x and -y. Samples are due at k / rate; the
-    last one is the start corner again, at the instant at which the laps are complete even if that is between two such
-    instants. A corner that falls between two samples is cut by the interpolation, by less than speed / rate.
+    It starts at the corner with the smallest x and y and runs along +x, +y, -x and -y. Samples are at k / rate; the
+    last one is the start corner again at the instant the laps are complete, also between two such instants. A corner
+    between two samples is cut by the interpolation, by less than speed / rate.
 
     Args:
         side: Length of an edge in m.
         centre: Centre (3,) in m, from base_link.
         speed: Speed along the edges in m/s.
         rate: Samples per second, in Hz.
-        laps: How many times around.
+        laps: Number of laps.
         orientation: The constant orientation (4,), a unit quaternion.
-        corner_radius: Of rounded corners, m. With it the square begins in the middle of the edge with the least y.
+        corner_radius: Of rounded corners, m. Then the square begins in the middle of the edge with the smallest y.
 
     Raises:
-        InvalidParameter: A parameter is out of its range, or an edge would have no sample.
+        InvalidParameter: A parameter is out of its range, or an edge has no sample.
         InvalidTrajectory: The orientation is not a unit quaternion.
     """
     check_positive(side=side, speed=speed, rate=rate)
@@ -81,7 +72,7 @@ def square(
         rounded = paths.rounded_square(side, centre, corner_radius)
         return trace(rounded, ConstantSpeed(speed), rate, ConstantOrientation(orientation), laps, source="square")
     if speed > rate * side:
-        raise InvalidParameter("rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample for every edge")
+        raise InvalidParameter("rate", rate, f"at least speed / side = {speed / side:g} Hz, a sample on every edge")
     last = float(_whole(4 * laps * side * rate / speed))
     k = np.append(np.arange(math.ceil(last), dtype=float), last)
     travelled = _whole(k * speed / (rate * side))
@@ -102,14 +93,14 @@ def corners(
 ) -> Trajectory:
     """The corners of the square alone, one every `dwell` seconds: sparse targets for a zero-order hold (experiment C).
 
-    Each of the 4 laps + 1 targets, from the start corner to the start corner again, lasts `dwell`; for the last one to
-    last as well, a further sample repeats it at the end.
+    Each of the 4 laps + 1 targets, from the start corner back to it, lasts `dwell`: a further sample repeats the last
+    one at its end.
 
     Args:
         side: Length of an edge in m.
         centre: Centre (3,) in m, from base_link.
-        dwell: How long each corner is held, in s.
-        laps: How many times around.
+        dwell: Time at each corner, in s.
+        laps: Number of laps.
         orientation: The constant orientation (4,), a unit quaternion.
 
     Raises:
@@ -135,13 +126,13 @@ def step(
     Args:
         start_pose: The pose (7,) until the jump.
         offset: Translation (3,) of the jump in m, in the axes of base_link.
-        rotation_vector: Rotation (3,) of the jump in rad, about the axes of base_link; the position is not turned.
+        rotation_vector: Rotation (3,) of the jump in rad, about the axes of base_link; the position is not rotated.
         at: Instant of the jump in s.
         duration: Instant of the last sample in s.
 
     Raises:
         InvalidParameter: A parameter is out of its range.
-        InvalidTrajectory: The start pose has no unit quaternion.
+        InvalidTrajectory: The start pose's quaternion is not of unit length.
     """
     check_positive(at=at, duration=duration)
     if duration <= at:
@@ -246,16 +237,16 @@ class IsoCube:
     def cycle(
         self, law: MotionLaw, dwell: float, rate: float = 100.0, orientation: ArrayLike = TOOL_DOWN, laps: int = 1
     ) -> Trajectory:
-        """P5 to P4 to P3 to P2 to P1, over and over, with a stop at each: the cycle for pose accuracy.
+        """P5, P4, P3, P2, P1, repeated, with a stop at each: the cycle for pose accuracy.
 
         It begins with a stop at P1.
 
         Args:
             law: For the moves between two poses.
-            dwell: How long it stops at each pose, s.
+            dwell: Stop at each pose, s.
             rate: Samples per second, in Hz.
             orientation: (4,), a unit quaternion.
-            laps: How many cycles.
+            laps: Number of cycles.
         """
         poses = self.poses(orientation)
         parts = [dwell_at(poses[0], dwell)]
@@ -273,7 +264,7 @@ def _oriented(positions: Array, orientation: ArrayLike) -> Array:
 
 
 def _whole(values: ArrayLike) -> Array:
-    """The values, those that miss a whole number by a rounding error made whole, so that corners are met exactly."""
+    """The values, rounded where they differ from a whole number by a rounding error, so that corners are exact."""
     exact = np.asarray(values, dtype=float)
     nearest = np.round(exact)
     return np.where(np.abs(exact - nearest) < 1e-9, nearest, exact)

@@ -1,4 +1,4 @@
-"""Trajectories as text: TUM and CSV are read and written. Every fault is reported with its line and column."""
+"""Trajectories as text, TUM and CSV. Every error is reported with its line and column."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidTrajectory
-from simbridge.robot import pose
+from simbridge.robot import input_file, pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -22,14 +22,14 @@ QUATERNION = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
 ROTATION_VECTOR = ("t", "x", "y", "z", "rx", "ry", "rz")
 NEEDED = f"'{' '.join(QUATERNION)}' or '{' '.join(ROTATION_VECTOR)}' (s, m, unit quaternion or rotation vector in rad)"
 
-# What other programs call the columns: TUM, ROS exports, spreadsheets.
+# Names of the columns in other programs: TUM, ROS exports, spreadsheets.
 ALIASES = {
     **dict.fromkeys(("time", "timestamp", "stamp"), "t"),
     **{prefix + axis: axis for prefix in ("p", "p_", "t", "pos_", "position_", "position.") for axis in "xyz"},
     **{f"{prefix}{axis}": f"q{axis}" for prefix in ("q_", "quat_", "orientation_", "orientation.") for axis in "xyzw"},
 }
 
-# How many of a unit make one of ours (s, m, rad).
+# Units per one of ours (s, m, rad).
 UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "m": 1.0, "cm": 1e2, "mm": 1e3, "rad": 1.0, "deg": 180.0 / math.pi}
 _ALLOWED = {
     "t": ("s", "ms", "us", "ns"),
@@ -39,7 +39,7 @@ _ALLOWED = {
 # "x [mm]", "x (mm)" or "x_mm".
 _WITH_UNIT = re.compile(rf"(.*?)(?:\s*\[(.*)\]|\s*\((.*)\)|_({'|'.join(UNITS)}))")
 CSV_HEADER = "t [s],x [m],y [m],z [m],qx,qy,qz,qw"
-# A line is a header if no field begins like this; 0,5 is a misprint in a number, and no name.
+# A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
 
 
@@ -47,9 +47,11 @@ def read_text(path: str | Path) -> Trajectory:
     """Read a TUM or CSV file; see `read_trajectory`.
 
     Raises:
-        InputFileError: The file cannot be read or is no trajectory; with line and column.
+        InputFileError: The file cannot be read or is not a trajectory; with line and column.
     """
-    table, names, lines = _table(path, _lines(path))
+    # Not str.splitlines, which also splits where editors do not count a line.
+    text = input_file.read_text(Path(path)).replace("\r\n", "\n").replace("\r", "\n")
+    table, names, lines = _table(path, text.split("\n"))
     table = table / np.array(names.divisors)
     rotations = table[:, 4:]
     if names.rotation_vector:
@@ -63,9 +65,7 @@ def read_text(path: str | Path) -> Trajectory:
 
 
 def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """Write a TUM file: one line `t x y z qx qy qz qw` a sample, with every digit it takes to read the same doubles.
-
-    The values are written as they are; read_trajectory and evo read them back bit for bit.
+    """Write a TUM file: one line `t x y z qx qy qz qw` a sample; read_trajectory and evo read it back bit for bit.
 
     Args:
         path: The file; an existing one is replaced.
@@ -80,7 +80,7 @@ def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
 
 
 def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """Write a CSV file with a header that names columns and units, and every digit it takes to read the same doubles.
+    """Write a CSV file with a header that names columns and units; it reads back bit for bit.
 
     Args:
         path: The file; an existing one is replaced.
@@ -102,26 +102,6 @@ def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, se
     rows = np.column_stack([t, p]).tolist()
     text = header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)
     Path(path).write_text(text, encoding="utf-8", newline="\n")
-
-
-def _lines(path: str | Path) -> list[str]:
-    try:
-        data = Path(path).read_bytes()
-    except FileNotFoundError:
-        raise InputFileError(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise InputFileError(path, "this is a directory; name a file in it") from None
-    except OSError as problem:
-        raise InputFileError(path, f"cannot be read: {problem.strerror or problem}") from problem
-    if b"\0" in data:
-        raise InputFileError(path, "this is a binary file (or UTF-16); a text file in UTF-8 is needed")
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = data.count(b"\n", 0, problem.start) + 1
-        raise InputFileError(path, "this is no text in UTF-8; save it as such", line=line) from problem
-    # Not str.splitlines, which also splits where editors do not count a line.
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _separator(line: str) -> str | None:
@@ -153,15 +133,15 @@ def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
                 reason = f"{len(fields)} columns; without a header 8 or 7 are expected: {NEEDED}"
                 raise InputFileError(path, reason, line=number)
             return found, number - 1
-    raise InputFileError(path, f"there are no samples in it; expected are lines of {NEEDED}")
+    raise InputFileError(path, f"it has no samples; expected are lines of {NEEDED}")
 
 
 def _table(path: str | Path, lines: Sequence[str]) -> tuple[Array, Columns, list[int]]:
-    """The numbers (T, 8) or (T, 7) in canonical order, what the columns are, and the line of each row."""
+    """The numbers (T, 8) or (T, 7) in canonical order, their columns, and the line of each row."""
     found, first = _layout(path, lines)
     separator = _separator(lines[first].partition("#")[0])
     pick = itemgetter(*found.indices)
-    # This loop sees hundreds of thousands of lines: what a fault is like is found out only when there is one.
+    # Fast for hundreds of thousands of lines: an error is analysed only when there is one.
     values = array("d")
     numbers: list[int] = []
     for number, line in enumerate(lines[first:], start=first + 1):
@@ -189,7 +169,7 @@ def _table(path: str | Path, lines: Sequence[str]) -> tuple[Array, Columns, list
 
 
 def _is_number(word: str) -> bool:
-    # float() reads 1_5 as 15, as Python does; in a file it is a misprint.
+    # float() accepts 1_5 for 15; in a file it is a misprint.
     try:
         float(word)
     except ValueError:
@@ -208,7 +188,7 @@ def _word(path: str | Path, number: int, found: Columns, fields: Sequence[str]) 
 
 
 def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None:
-    """Refuse rotation vectors of more than a full turn: no program writes them, but degrees look like that."""
+    """Refuse rotation vectors of more than a full turn: they are most likely in degrees."""
     angles = np.linalg.norm(vectors, axis=1)
     bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
     if len(bad):
@@ -217,7 +197,7 @@ def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None
 
 
 class UnusableHeader(Exception):
-    """A header that does not name the columns of a trajectory; its message says why."""
+    """A header that does not name the columns of a trajectory; the message is the reason."""
 
 
 @dataclass(frozen=True)
@@ -225,11 +205,11 @@ class Columns:
     """The columns of a trajectory file.
 
     Attributes:
-        names: What the columns are called in the file, in the order of QUATERNION or ROTATION_VECTOR.
-        indices: Where those columns are, counted from 0, in the same order.
-        width: How many columns every line has.
-        origin: Where this was learned, for messages: "the header in line 1".
-        divisors: What to divide the numbers by to have s, m and rad, in the same order.
+        names: Of the columns in the file, in the order of QUATERNION or ROTATION_VECTOR.
+        indices: Of those columns, counted from 0, in the same order.
+        width: Number of columns of every line.
+        origin: Where the columns are defined, for messages: "the header in line 1".
+        divisors: Of the numbers, which give s, m and rad, in the same order.
     """
 
     names: tuple[str, ...]
@@ -245,7 +225,7 @@ class Columns:
 
 
 def from_count(count: int, origin: str) -> Columns | None:
-    """The columns of a file without a header, by how many there are; None if that is neither 7 nor 8."""
+    """The columns of a file without a header, from their number; None if that is neither 7 nor 8."""
     for names in (QUATERNION, ROTATION_VECTOR):
         if count == len(names):
             return Columns(names, tuple(range(count)), count, origin, (1.0,) * count)
@@ -253,43 +233,43 @@ def from_count(count: int, origin: str) -> Columns | None:
 
 
 def from_header(fields: Sequence[str], origin: str) -> Columns:
-    """The columns by their names, in any order and among others; the quaternion wins over a rotation vector.
+    """The columns by their names, in any order and among others; a quaternion is preferred to a rotation vector.
 
     Raises:
-        UnusableHeader: A needed name is missing or appears twice, or its unit is not known.
+        UnusableHeader: A required name is missing or appears twice, or its unit is unknown.
     """
     known = [canonical(field) for field in fields]
     wanted = ROTATION_VECTOR if "rx" in known and not set(QUATERNION[4:]) <= set(known) else QUATERNION
     missing = [name for name in wanted if name not in known]
     if missing:
         raise UnusableHeader(
-            f"taken for a header, since none of it is a number, but it does not name {', '.join(missing)}; needed are "
-            f"{NEEDED}, in any order (put a # before a line that is a remark)"
+            f"read as a header, as none of it is a number, but it does not name {', '.join(missing)}; needed are "
+            f"{NEEDED}, in any order (put a # before a comment)"
         )
     twice = [name for name in wanted if known.count(name) > 1]
     if twice:
         same = [field.strip() for field, name in zip(fields, known, strict=True) if name == twice[0]]
-        raise UnusableHeader(f"more than one column is {twice[0]}: {', '.join(same)}; rename the ones not meant")
+        raise UnusableHeader(f"more than one column is {twice[0]}: {', '.join(same)}; rename the others")
     indices = tuple(known.index(name) for name in wanted)
     divisors = tuple(_divisor(fields[index], known[index]) for index in indices)
     return Columns(tuple(fields[index].strip() for index in indices), indices, len(fields), origin, divisors)
 
 
 def from_comment(fields: Sequence[str], origin: str) -> Columns | None:
-    """The columns, if a comment consists of their names and nothing else, as numpy.savetxt and TUM files have it."""
+    """The columns, if a comment consists of exactly their names, as in files of numpy.savetxt and TUM."""
     if sorted(map(canonical, fields)) in (sorted(QUATERNION), sorted(ROTATION_VECTOR)):
         return from_header(fields, origin)
     return None
 
 
 def canonical(field: str) -> str:
-    """The name simbridge uses for a column: `t`, `x`, `qw`; an unknown name comes back in lower case."""
+    """Our name of a column, such as `t`, `x` or `qw`; an unknown name in lower case."""
     name, _ = _split(field)
     return ALIASES.get(name, name)
 
 
 def _split(field: str) -> tuple[str, str]:
-    """A column's name in lower case, and the unit behind it or an empty text."""
+    """A column's name in lower case, and its unit or an empty text."""
     name = field.strip().strip("\"'").lower()
     found = _WITH_UNIT.fullmatch(name)
     if found is None or not found[1]:
@@ -304,5 +284,5 @@ def _divisor(field: str, name: str) -> float:
     allowed = _ALLOWED.get(name, ())
     if unit not in allowed:
         known = f"known for {name} are {', '.join(allowed)}" if allowed else f"{name} has none"
-        raise UnusableHeader(f"'{field.strip()}' gives the unit {unit}; {known}")
+        raise UnusableHeader(f"'{field.strip()}' has the unit {unit}; {known}")
     return UNITS[unit]

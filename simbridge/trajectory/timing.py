@@ -1,7 +1,7 @@
-"""Timing laws: how far along a path one is at each instant.
+"""Motion laws: arc length as a function of time.
 
-A law is given by its largest speed, so that every law fits every path: `law.over(length)` is the motion over that
-length. Each begins at 0 and ends at `length`, never going back.
+A law is defined by its largest speed and fits every path: `law.over(length)` is the motion over that length. It rises
+monotonically from 0 to `length`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Motion:
 
     Attributes:
         duration: s.
-        travelled: Lengths travelled (K,) in m at instants (K,) in s, from 0 to `duration`.
+        travelled: Arc lengths (K,) in m at instants (K,) in s, from 0 to `duration`.
     """
 
     duration: float
@@ -32,7 +32,7 @@ class Motion:
 
 
 class MotionLaw(ABC):
-    """A way to spread a length over time."""
+    """A relation between arc length and time."""
 
     @abstractmethod
     def over(self, length: float) -> Motion:
@@ -41,7 +41,7 @@ class MotionLaw(ABC):
 
 @dataclass(frozen=True)
 class ConstantSpeed(MotionLaw):
-    """The same speed all along; starts and stops are jumps.
+    """Constant speed; starts and stops are velocity jumps.
 
     Attributes:
         speed: m/s.
@@ -61,11 +61,11 @@ class ConstantSpeed(MotionLaw):
 
 @dataclass(frozen=True)
 class Trapezoid(MotionLaw):
-    """Speeds up, keeps its speed, slows down; over a short length it never reaches the speed (a triangle).
+    """Constant acceleration, constant speed, constant deceleration; a triangle over a short length.
 
     Attributes:
         speed: The largest, m/s.
-        acceleration: And deceleration, m/s^2.
+        acceleration: Also the deceleration, m/s^2.
 
     Raises:
         InvalidParameter: One of them is not positive.
@@ -94,10 +94,10 @@ class Trapezoid(MotionLaw):
 
 @dataclass(frozen=True)
 class MinimumJerk(MotionLaw):
-    """10 x^3 - 15 x^4 + 6 x^5: the least jerk from rest to rest (Flash and Hogan 1985).
+    """10 x^3 - 15 x^4 + 6 x^5: minimum jerk from rest to rest (Flash and Hogan 1985).
 
     Attributes:
-        speed: The largest, m/s, half-way; 15/8 of the mean.
+        speed: The largest, m/s, at the middle; 15/8 of the mean.
 
     Raises:
         InvalidParameter: It is not positive.
@@ -124,15 +124,14 @@ class SlowInSlowOut(MotionLaw):
 
     After J. Haynes, "Exploring Inverse Kinematics" (University of Bath, 2017), section 3.5, where the number of
     interpolated frames between two key frames is inversely proportional to the tool's distance from the target, and
-    bounded to 30 to 100: a speed between 0.3 and 1 of the largest. There the distance is the straight one, so the arm
-    slows down in mid-motion wherever its path happens to pass near an end. Here it is measured along the path, which
-    mends that, and both ends are treated alike. As there, the motion begins and ends at the slowest speed, not at rest.
+    bounded to 30 to 100: a speed between 0.3 and 1 of the largest. Haynes uses the straight distance, so the arm also
+    slows down wherever its path passes near an end; here the distance is along the path, and both ends are treated
+    alike. In both, the motion begins and ends at the slowest speed, not at rest.
 
     Attributes:
         speed: The largest, m/s.
-        slowest: The speed at the ends, as a share of the largest, above 0 and at most 1.
-        ramp: The share of the length over which the speed would rise from nothing to the largest, above 0 and at most
-            a half.
+        slowest: Speed at the ends as a share of the largest, above 0 and at most 1.
+        ramp: Share of the length over which the speed would rise from zero to the largest, above 0, at most a half.
 
     Raises:
         InvalidParameter: One of them is out of its range.
@@ -147,11 +146,11 @@ class SlowInSlowOut(MotionLaw):
         if self.slowest > 1.0:
             raise InvalidParameter("slowest", self.slowest, "at most 1")
         if self.ramp > 0.5:
-            raise InvalidParameter("ramp", self.ramp, "at most a half, since both ends have one")
+            raise InvalidParameter("ramp", self.ramp, "at most a half, as both ends have one")
 
     def over(self, length: float) -> Motion:
         rise = self.ramp * length
-        # At the slowest speed up to `slow`, exponential from there to `rise`, at the largest up to half-way.
+        # The slowest speed up to `slow`, exponential from there to `rise`, the largest up to the middle.
         slow, lowest, growth = self.slowest * rise, self.slowest * self.speed, self.speed / rise
         leave = slow / lowest
         level = leave - math.log(self.slowest) / growth

@@ -1,4 +1,4 @@
-"""Path, timing law and orientation, put together and sampled; and motions put one after another."""
+"""Trajectories from paths, motion laws and orientations, and their concatenation."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ def trace(
     laps: int = 1,
     source: str = "path",
 ) -> Trajectory:
-    """Travel a path by a timing law.
+    """Sample a path with a motion law and an orientation.
 
-    Samples are due at k / rate; the last one is the end of the path, at the instant at which it is reached even if that
-    is between two such instants. A corner that falls between two samples is cut by the interpolation.
+    Samples are at k / rate; the last one is the end of the path at the instant it is reached, also between two such
+    instants. A corner between two samples is cut by the interpolation.
 
     Args:
-        path: Where.
-        law: When; it spans all the laps.
+        path: The curve.
+        law: Over the whole length of all laps.
         rate: Samples per second, in Hz.
-        orientation: How the tool is turned; tool down by default.
-        laps: How many times; more than one needs a closed path.
+        orientation: Of the tool; tool down by default.
+        laps: Number of laps; more than one needs a closed path.
         source: A name, for messages.
 
     Raises:
-        InvalidParameter: A parameter is out of its range, or an open path is to be repeated.
+        InvalidParameter: A parameter is out of its range, or an open path has several laps.
         InvalidTrajectory: The orientation is not a unit quaternion.
     """
     check_positive(rate=rate)
     check_laps(laps)
     if laps > 1 and not path.closed:
-        raise InvalidParameter("laps", laps, "1, since the path does not end where it begins")
+        raise InvalidParameter("laps", laps, "1, as the path does not end at its start")
     motion = law.over(laps * path.length)
     periods = motion.duration * rate
-    # An end that misses a sample by a rounding error is that sample.
+    # An end that differs from a sample by rounding only is that sample.
     times = np.append(np.arange(math.ceil(periods - 1e-9), dtype=float) / rate, motion.duration)
     travelled = np.clip(motion.travelled(times), 0.0, laps * path.length)
     travelled[-1] = laps * path.length
@@ -63,11 +63,11 @@ def trace(
 
 
 def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, source: str = "move") -> Trajectory:
-    """Straight from one pose to another; the tool turns in proportion to the way travelled.
+    """A straight line from one pose to another; the tool rotates in proportion to the distance travelled.
 
     Args:
         start, end: Poses (7,) at different positions.
-        law: When.
+        law: Over the distance.
         rate: Samples per second, in Hz.
         source: A name, for messages.
 
@@ -76,15 +76,15 @@ def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, 
         InvalidTrajectory: A quaternion is not of unit length.
     """
     ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
-    way = line(ends.poses[0, :3], ends.poses[1, :3])
-    straight = trace(way, law, rate, ConstantOrientation(ends.start[3:]), source=source)
-    share = np.linalg.norm(straight.poses[:, :3] - ends.start[:3], axis=1) / way.length
+    path = line(ends.poses[0, :3], ends.poses[1, :3])
+    straight = trace(path, law, rate, ConstantOrientation(ends.start[3:]), source=source)
+    share = np.linalg.norm(straight.poses[:, :3] - ends.start[:3], axis=1) / path.length
     rotations = pose.interpolate(ends.times, ends.poses, share)[:, 3:]
     return Trajectory(straight.times, np.column_stack([straight.poses[:, :3], rotations]), source=source)
 
 
 def dwell(at: ArrayLike, duration: float) -> Trajectory:
-    """One pose `at` (7,), held for `duration` s.
+    """Stay at one pose `at` (7,) for `duration` s.
 
     Raises:
         InvalidParameter: The pose is not seven finite numbers, or the duration not positive.
@@ -95,10 +95,10 @@ def dwell(at: ArrayLike, duration: float) -> Trajectory:
 
 
 def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:
-    """Motions one after another, each beginning with the last pose of the one before.
+    """Trajectories one after another, each beginning at the last pose of the previous one.
 
     Raises:
-        InvalidParameter: There is none, or one begins more than 1 um or 1e-6 rad from where the one before ended.
+        InvalidParameter: There are none, or one begins more than 1 um or 1e-6 rad from the previous end.
     """
     if not parts:
         raise InvalidParameter("parts", "none", "one trajectory or more")
@@ -106,10 +106,10 @@ def concatenate(*parts: Trajectory, source: str = "joined") -> Trajectory:
     poses: list[Array] = [parts[0].poses]
     for index, part in enumerate(parts[1:], start=1):
         end, start = poses[-1][-1], part.start
-        apart = float(np.linalg.norm(end[:3] - start[:3]))
-        turned = 2.0 * float(np.arccos(min(1.0, abs(end[3:] @ start[3:]))))
-        if apart > 1e-6 or turned > 1e-6:
-            where = f"{apart * 1e3:.3g} mm and {math.degrees(turned):.3g} degrees off the end of the one before"
+        distance = float(np.linalg.norm(end[:3] - start[:3]))
+        angle = 2.0 * float(np.arccos(min(1.0, abs(end[3:] @ start[3:]))))
+        if distance > 1e-6 or angle > 1e-6:
+            where = f"{distance * 1e3:.3g} mm and {math.degrees(angle):.3g} degrees from the end of the previous one"
             raise InvalidParameter(f"start of part {index}", where, "that end")
         times.append(times[-1][-1] + part.elapsed[1:])
         poses.append(part.poses[1:])

@@ -1,4 +1,4 @@
-"""A sampled Cartesian trajectory: poses and the instants at which they are due."""
+"""A sampled Cartesian trajectory: poses and their instants."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from simbridge.robot.pose import Array
 
 Hold = Literal["linear", "zero-order"]
 
-# Three decimals, as many files have, leave a norm within this of one.
+# Quaternions with three decimals, as in many files, have a norm within this of one.
 UNIT_TOLERANCE = 1e-3
-# k * period may fall short of the stamp it stands for by a rounding error, in s.
+# k * period may be below the stamp it means by a rounding error, in s.
 INSTANT_TOLERANCE = 1e-9
 # Half a turn about z: the pendant's "base" as seen from base_link.
 PENDANT_BASE = (0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0)
@@ -28,18 +28,17 @@ COLUMNS = ("x", "y", "z", "qx", "qy", "qz", "qw")
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Poses [x y z qx qy qz qw] from base_link to the TCP and the instants at which they are due.
+    """Poses [x y z qx qy qz qw] from base_link to the TCP and their instants.
 
-    The arrays are copied and read-only. Quaternions keep the sign they are given with; interpolation takes the shorter
-    way between two of them whatever their signs. Every method that takes an instant `t` counts it from the first
-    sample, so that files with absolute stamps need no care.
+    The arrays are copied and read-only. Quaternions keep their signs; interpolation takes the shorter arc between two
+    of them. Every method counts an instant `t` from the first sample, also for absolute stamps.
 
     Attributes:
         times: Strictly increasing stamps (T,) in s.
         poses: Poses (T, 7) in m and unit quaternions. Quaternions within 1e-3 of unit length are normalised.
-        source: Where the trajectory comes from, for messages: a file, or the name of a shape.
-        epoch_ns: From where on its source's clock the times count, in whole ns; 0 where they are that clock's own.
-            Seconds since 1970 in doubles are rounded to 0.24 us: what needs them exactly adds them up in ns.
+        source: A file or the name of a shape, for messages.
+        epoch_ns: The zero of `times` on the source's clock in whole ns, or 0. Seconds since 1970 as doubles are rounded
+            to 0.24 us; exact stamps are the sum in ns.
 
     Raises:
         InvalidTrajectory: No samples, shapes that do not fit, a value that is not finite, a time that does not
@@ -85,23 +84,22 @@ class Trajectory:
         return self.poses[0]
 
     def reference(self, t: ArrayLike) -> Array:
-        """The continuous path: linear in position, slerp in rotation; the first or last pose outside of the samples.
+        """The continuous path: positions linear, rotations by slerp; the first or last pose outside of the samples.
 
         Args:
             t: Instants (K,) or one instant, in s since the first sample.
 
         Returns:
-            Poses (K, 7). At the samples' own instants they are the samples, bit for bit.
+            Poses (K, 7); at the samples' instants the samples, bit for bit.
         """
         return pose.interpolate(self.elapsed, self.poses, np.atleast_1d(np.asarray(t, dtype=float)))
 
     def target(self, t: ArrayLike, hold: Hold = "linear") -> Array:
-        """What a solver is given at the instants `t`.
+        """The target of the solver at the instants `t`.
 
         Args:
             t: Instants (K,) or one instant, in s since the first sample.
-            hold: "linear" is the reference itself. "zero-order" is the last sample at or before t, which is all that
-                a live source can give.
+            hold: "linear" is the reference. "zero-order" is the last sample at or before t, all that a live source has.
 
         Returns:
             Poses (K, 7).
@@ -119,14 +117,14 @@ class Trajectory:
         """Indices, in the shape of `t`, of the last sample at or before each instant; 0 before the first sample.
 
         Args:
-            t: Instants in s since the first sample. An instant up to 1e-9 s before a sample counts as the sample's, or
-                up to the resolution of the stamps where that is coarser (0.5 us for seconds since 1970).
+            t: Instants in s since the first sample. An instant within 1e-9 s before a sample, or within the resolution
+                of the stamps if that is coarser (0.5 us for seconds since 1970), counts as the sample's.
         """
         after = np.searchsorted(self.elapsed, np.asarray(t, dtype=float) + self._instant_tolerance, side="right")
         return np.asarray(np.maximum(after - 1, 0))
 
     def transformed(self, frame: ArrayLike) -> Trajectory:
-        """The same motion given in an outer frame: every pose premultiplied by `frame` (7,).
+        """The same motion in an outer frame: every pose premultiplied by `frame` (7,).
 
         Raises:
             InvalidTrajectory: `frame` is not a pose.
@@ -135,19 +133,17 @@ class Trajectory:
         return replace(self, poses=pose.compose(outer, self.poses))
 
     def anchored(self, start: ArrayLike) -> Trajectory:
-        """The same motion relative to its first pose, moved as a whole so that this one is `start` (7,).
+        """The same motion moved as a whole so that its first pose is `start` (7,).
 
         Raises:
             InvalidTrajectory: `start` is not a pose.
         """
-        first = self.start
-        turn = pose.conjugate(first[3:])
-        inverse = np.concatenate([-pose.rotate(turn, first[:3]), turn])
-        moved = pose.compose(inverse, self.poses)
-        return replace(self, poses=moved).transformed(start)
+        back = pose.conjugate(self.start[3:])
+        inverse = np.concatenate([-pose.rotate(back, self.start[:3]), back])
+        return replace(self, poses=pose.compose(inverse, self.poses)).transformed(start)
 
     def from_pendant_base(self) -> Trajectory:
-        """This trajectory, given in the pendant's "base", in base_link: turned by pi about z (exactly)."""
+        """This trajectory of the pendant's "base" in base_link: rotated by exactly pi about z."""
         return self.transformed(PENDANT_BASE)
 
     def time_scaled(self, scale: float) -> Trajectory:
@@ -169,7 +165,7 @@ class Trajectory:
     def _instant_tolerance(self) -> float:
         # Stamps of seconds since 1970 are rounded to 0.24 us, so two of them may be that far from k * period.
         tolerance = max(INSTANT_TOLERANCE, 2.0 * float(np.spacing(np.abs(self.times).max())))
-        # Never so much that a sample would be taken for the one after it.
+        # Never so large that a sample would count as the next one.
         return min(tolerance, 0.5 * float(np.diff(self.elapsed).min(initial=np.inf)))
 
     def _fault(self, reason: str, sample: int | None = None, field: str | None = None) -> InvalidTrajectory:
@@ -189,13 +185,13 @@ class Trajectory:
             raise self._fault(f"{value} is not a finite number", sample, ("time", *COLUMNS)[column])
 
     def _check_increasing(self, times: Array) -> None:
-        # Compared as they are used, since the first sample: stamps may differ and yet not after that subtraction.
+        # Compared as they are used, since the first sample: different stamps may be equal after that subtraction.
         elapsed = times - times[0]
         bad = np.flatnonzero(elapsed[1:] <= elapsed[:-1])
         if len(bad):
             before, at = times[bad[0] : bad[0] + 2].tolist()
             raise self._fault(
-                f"time {at!r} s does not come after {before!r} s of the sample before; times must increase",
+                f"time {at!r} s is not after {before!r} s of the previous sample; times must increase",
                 int(bad[0]) + 1,
                 "time",
             )

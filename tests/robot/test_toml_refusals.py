@@ -215,7 +215,7 @@ def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_p
     with pytest.raises(InputFileError, match="this is a directory"):
         load_robot(tmp_path / "directory.toml")
     (tmp_path / "latin.toml").write_bytes('title = "Größe"'.encode("latin-1"))
-    with pytest.raises(InputFileError, match="not UTF-8"):
+    with pytest.raises(InputFileError, match="not a text file in UTF-8"):
         load_robot(tmp_path / "latin.toml")
     (tmp_path / "empty.toml").write_bytes(b"")
     with pytest.raises(InputFileError, match="this field is missing"):

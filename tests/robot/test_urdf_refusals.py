@@ -220,7 +220,7 @@ def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_p
     with pytest.raises(InputFileError, match="this is a directory"):
         load_robot(tmp_path / "directory.urdf")
     (tmp_path / "mesh.urdf").write_bytes(b"\x89\xff\x00")
-    with pytest.raises(InputFileError, match="not UTF-8"):
+    with pytest.raises(InputFileError, match="not a text file in UTF-8"):
         load_robot(tmp_path / "mesh.urdf")
 
 

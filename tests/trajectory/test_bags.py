@@ -94,7 +94,7 @@ def test_a_frame_of_tf_that_comes_late_is_a_candidate_too(tmp_path) -> None:
     moves = [("/tf", k * 10**6, "base_link", 0.0, "tool" if k < 2_500 else "camera") for k in range(2_501)]
     path = made(tmp_path / "tf", moves)
     assert pose_topics(path) == ["/tf:base_link>tool", "/tf:base_link>camera"]
-    with pytest.raises(InputFileError, match="it holds 2 topics of poses"):
+    with pytest.raises(InputFileError, match="it has 2 topics of poses"):
         read_bag(path)
 
 
@@ -222,7 +222,7 @@ def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(tmp_pa
     decoded = []
     monkeypatch.setattr("simbridge.trajectory.bags._MAX_POSES", 1_000)
     monkeypatch.setattr("simbridge.trajectory.bags._poses", counting(decoded, bags._poses))
-    with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; cut the bag into parts"):
+    with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
         read_bag(path)
     assert len(decoded) == 1_001
 

@@ -225,8 +225,8 @@ def table_with(row: int, column: int, word: str) -> list[list[str]]:
         (1, 4, "-inf", "qx", "-inf is not a finite number"),
         (0, 0, "NaN", "t", "nan is not a finite number"),
         (2, 1, "1e999", "x", "inf is not a finite number"),
-        (2, 0, "0.01", "time", "time 0.01 s does not come after 0.01 s"),
-        (1, 0, "-3", "time", "time -3.0 s does not come after 0.0 s"),
+        (2, 0, "0.01", "time", "time 0.01 s is not after 0.01 s"),
+        (1, 0, "-3", "time", "time -3.0 s is not after 0.0 s"),
         (0, 4, "0.0", "quaternion", "is zero"),
         (2, 6, "0.9", "quaternion", "norm 0.9"),
     ],
@@ -393,7 +393,7 @@ def test_a_header_with_other_units_is_read_in_ours(write) -> None:
 def test_a_unit_that_is_not_known_is_refused_and_the_known_ones_named(write) -> None:
     fault = refused(write("t [min],x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n"))
     assert fault.line == 1
-    assert "'t [min]' gives the unit min; known for t are s, ms, us, ns" in str(fault)
+    assert "'t [min]' has the unit min; known for t are s, ms, us, ns" in str(fault)
 
 
 def test_a_million_poses_are_read_each_at_its_instant(tmp_path) -> None:
