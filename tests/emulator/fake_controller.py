@@ -1,4 +1,4 @@
-"""A controller that does nothing but count its ticks and write down what it is asked."""
+"""A controller that only counts its ticks and records calls, and servers around it or around a real one."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import ControllerState, profile
 from simbridge.robot import Robot, load_robot
-from simbridge.ur.tables import RobotMode, RuntimeState
+from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState
 
 UR10_D = (0.1273, 0.0, 0.0, 0.163941, 0.1157, 0.0922)
 UR10_A = (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)
@@ -20,7 +23,7 @@ UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 
 
 class FakeController:
-    """See simbridge.emulator.state.Machine; `calls` is what was asked, in order."""
+    """See simbridge.emulator.state.ControllerInterface; `calls` records the calls in order."""
 
     robot: Robot = load_robot("ur10")
 
@@ -94,11 +97,21 @@ class FakeController:
         self.inputs.append((names, values))
 
 
-class Stand:
-    """A fake controller with its servers; `tick` is called by hand, or by a thread after `run`."""
+class RealController(Controller):
+    """The emulator's controller; ticks are called as the fake one's."""
 
-    def __init__(self, polyscope: str, host: str, ports: Mapping[int, int] | None) -> None:
-        self.controller = FakeController(polyscope)
+    def __init__(self, robot: str, polyscope: str) -> None:
+        super().__init__(load_robot(robot), profile(polyscope), ScriptProgram, boot_time=0.0)
+        self.brake_release()
+        while self.state.robot_mode != RobotMode.RUNNING:
+            self.tick()
+
+
+class Stand:
+    """A controller with its servers; `tick` is called by hand, or by a thread after `run`."""
+
+    def __init__(self, controller: Any, host: str, ports: Mapping[int, int] | None) -> None:
+        self.controller = controller
         self.lock = threading.Lock()
         self.host = host
         self.servers = Servers(self.controller, self.lock, host, ports)
@@ -108,7 +121,8 @@ class Stand:
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
             with self.lock:
-                self.servers.tick(self.controller.tick())
+                self.controller.tick()
+                self.servers.tick(self.controller.state.tick)
 
     def run(self) -> None:
         self._running = True
@@ -128,15 +142,20 @@ class Stand:
         self.servers.stop()
 
 
-ANY_PORTS = {29999: 0, 30001: 0, 30002: 0, 30003: 0, 30004: 0}
+ANY_PORTS = dict.fromkeys(PORT_NAMES, 0)
 
 
 @contextmanager
 def stand(
-    polyscope: str = "5.12", host: str = "127.0.0.1", ports: Mapping[int, int] | None = None, *, run: bool = False
+    polyscope: str = "5.12",
+    host: str = "127.0.0.1",
+    ports: Mapping[int, int] | None = None,
+    *,
+    run: bool = False,
+    controller: Controller | None = None,
 ) -> Iterator[Stand]:
-    """Servers on free ports by default, with a clock when `run` is set; an error of the emulator fails the test."""
-    served = Stand(polyscope, host, ANY_PORTS if ports is None else ports)
+    """Servers on free ports by default, with a clock if `run` is set; a bug in the emulator fails the test."""
+    served = Stand(controller or FakeController(polyscope), host, ANY_PORTS if ports is None else ports)
     served.servers.start()
     if run:
         served.run()

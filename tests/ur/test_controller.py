@@ -1,4 +1,4 @@
-"""What is read of a controller before anything moves: against the emulator, ur_rtde, and hand-made ports."""
+"""Reading a controller before anything moves: with the emulator, ur_rtde, and fake ports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import threading
 import numpy as np
 import pytest
 
-from simbridge.emulator.handle import Emulator
 from simbridge.emulator.rtde_variables import input_variables
 from simbridge.emulator.state import profile
 from simbridge.robot.calibration import read_calibration
@@ -18,10 +17,11 @@ from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, regi
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.facts import model_name
 from simbridge.ur.tables import BRIDGE_PORTS
-from tests.ur.hand_made_ports import listening, rtde
+from tests.ur.conftest import CALIBRATION
+from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
 
-CB3_HOST, E_SERIES_HOST, BY_HAND = "127.0.0.85", "127.0.0.86", "127.0.0.87"
+CB3_HOST, E_SERIES_HOST, FAKE = "127.0.0.85", "127.0.0.86", "127.0.0.87"
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
 CLIENT = """
 import os, sys, rtde_control
@@ -42,26 +42,9 @@ VARIABLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def calibration(request):
-    return request.config.rootpath / "tests" / "data" / "ur10e_calibration.toml"
-
-
-@pytest.fixture(scope="module")
-def e_series(calibration):
-    with Emulator("ur10e", polyscope="5.12", host=E_SERIES_HOST, calibration=calibration) as controller:
-        yield controller
-
-
-@pytest.fixture(scope="module")
-def cb3():
-    with Emulator("ur10", polyscope="3.15", host=CB3_HOST, running=False) as controller:
-        yield controller
-
-
-def test_a_calibrated_e_series_arm_is_described(e_series, calibration):
+def test_a_calibrated_e_series_arm_is_described(e_series):
     facts = read_controller(E_SERIES_HOST)
-    table, checksum = read_calibration(calibration)
+    table, checksum = read_calibration(CALIBRATION)
     assert (facts.host, facts.version, facts.series, facts.period) == (E_SERIES_HOST, (5, 12, 6), "e-Series", 0.002)
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10e", False, True)
     assert facts.serial_number.isdigit()
@@ -153,12 +136,12 @@ def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):
 def test_a_silent_port_is_named_and_the_others_are_read_all_the_same(cb3, port):
     cb3.do("mute", port=port)
     try:
-        read = survey(CB3_HOST, timeout=0.4)
+        read = survey(CB3_HOST, timeout=0.3)
         assert list(read.lost) == [port]
         parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
         assert [number for number, part in parts.items() if part is None] == [p for p in (port,) if p in parts]
         with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
-            read_controller(CB3_HOST, timeout=0.4)
+            read_controller(CB3_HOST, timeout=0.3)
         assert lost.value.port == port
     finally:
         cb3.do("mute", port=port, muted=False)
@@ -175,9 +158,9 @@ def test_a_port_where_nothing_listens_is_named(cb3, port):
 
 
 def test_where_there_is_no_controller_at_all_rtde_is_named():
-    assert sorted(survey(BY_HAND).lost) == sorted(BRIDGE_PORTS)
+    assert sorted(survey(FAKE).lost) == sorted(BRIDGE_PORTS)
     with pytest.raises(ConnectionLost, match="port 30004"):
-        read_controller(BY_HAND)
+        read_controller(FAKE)
 
 
 def test_a_name_that_cannot_be_one_is_no_connection():
@@ -186,22 +169,22 @@ def test_a_name_that_cannot_be_one_is_no_connection():
 
 
 def test_polyscope_x_is_refused_although_its_dashboard_is_missing():
-    server = listening(BY_HAND, 30004, rtde((10, 7, 0, 0), VARIABLES))
+    server = listening(FAKE, 30004, rtde((10, 7, 0, 0), VARIABLES))
     with server, pytest.raises(UnsupportedController, match="PolyScope X") as refused:
-        read_controller(BY_HAND)
+        read_controller(FAKE)
     assert refused.value.version == "10.7.0"
 
 
 def test_software_whose_rtde_lacks_a_variable_is_refused_with_its_name():
     known = {name: value for name, value in VARIABLES.items() if name != "target_speed_fraction"}
-    server = listening(BY_HAND, 30004, rtde((3, 0, 1, 0), known))
+    server = listening(FAKE, 30004, rtde((3, 0, 1, 0), known))
     with server, pytest.raises(UnsupportedController, match="target_speed_fraction"):
-        read_controller(BY_HAND)
+        read_controller(FAKE)
 
 
 def test_what_the_software_does_not_tell_of_the_payload_is_none():
-    with listening(BY_HAND, 30004, rtde((3, 5, 1, 0), VARIABLES)):
-        state = survey(BY_HAND, timeout=0.5).state
+    with listening(FAKE, 30004, rtde((3, 5, 1, 0), VARIABLES)):
+        state = survey(FAKE, timeout=0.5).state
     assert (state.version, state.payload, state.payload_cog) == ((3, 5, 1), None, None)
 
 

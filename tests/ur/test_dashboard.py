@@ -1,4 +1,4 @@
-"""The dashboard client against the emulator, the real ur_rtde's own client, and ports made by hand."""
+"""The dashboard client with the emulator, compared with ur_rtde's client, and with fake ports."""
 
 from __future__ import annotations
 
@@ -7,21 +7,19 @@ import time
 import dashboard_client
 import pytest
 
-from simbridge.emulator.handle import Emulator
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
-from tests.ur.hand_made_ports import dashboard, listening, saying
+from tests.emulator.fake_controller import RealController, stand
+from tests.ur.fake_ports import dashboard, listening, saying
 
-HOST = "127.0.0.85"
-BY_HAND = "127.0.0.86"
+HOST, LOCAL, FAKE = "127.0.0.86", "127.0.0.83", "127.0.0.84"
 PORT = 29999
 CB3 = {"PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)", "safetymode": "Safetymode: NORMAL"}
 
 
-@pytest.fixture(scope="module")
-def controller():
-    with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
-        yield controller
+@pytest.fixture
+def controller(e_series):
+    return e_series
 
 
 @pytest.fixture
@@ -30,15 +28,15 @@ def client(controller):
         yield client
 
 
-def by_hand(answers):
-    return listening(BY_HAND, PORT, dashboard(answers))
+def fake(answers):
+    return listening(FAKE, PORT, dashboard(answers))
 
 
 def test_the_greeting_is_kept(client):
     assert client.greeting == "Connected: Universal Robots Dashboard Server"
 
 
-def test_it_is_told_what_ur_rtdes_own_client_is_told(controller, client):
+def test_it_reads_the_same_as_ur_rtdes_client(controller, client):
     theirs = dashboard_client.DashboardClient(HOST)
     theirs.connect(2000)
     try:
@@ -72,20 +70,22 @@ def test_a_program_is_seen_and_stopped(controller, client):
     assert not client.running()
 
 
-def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds(controller, client):
-    controller.do("protective_stop")
-    controller.wait_for("safety_mode", "PROTECTIVE_STOP")
-    assert client.safety_status() == "PROTECTIVE_STOP"
-    with pytest.raises(CommandRefused) as refused:
+def test_a_protective_stop_is_unlocked_but_not_in_its_first_seconds():
+    """Ticked by hand: five seconds of the controller's clock take none of ours."""
+    running = RealController("ur10e", "5.12")
+    with stand(host=LOCAL, ports={}, controller=running) as served, DashboardClient(LOCAL) as client:
+        with served.lock:
+            served.controller.protective_stop()
+        served.tick(5)
+        assert client.safety_status() == "PROTECTIVE_STOP"
+        with pytest.raises(CommandRefused) as refused:
+            client.unlock_protective_stop()
+        assert refused.value.command == "unlock protective stop"
+        assert "5s" in refused.value.answer.replace(" ", "")
+        client.close_safety_popup()
+        served.tick(2500)
         client.unlock_protective_stop()
-    assert refused.value.command == "unlock protective stop"
-    assert "5s" in refused.value.answer.replace(" ", "")
-    client.close_safety_popup()
-    stopped = controller.state()["timestamp"]
-    while controller.state()["timestamp"] < stopped + 5.5:
-        time.sleep(0.1)
-    client.unlock_protective_stop()
-    controller.wait_for("safety_mode", "NORMAL")
+        assert client.safety_status() == "NORMAL"
 
 
 def test_the_arm_is_powered_on_and_its_brakes_released(controller, client):
@@ -98,8 +98,8 @@ def test_the_arm_is_powered_on_and_its_brakes_released(controller, client):
     assert client.robot_mode() == "RUNNING"
 
 
-def test_what_old_software_does_not_know_is_none():
-    with by_hand(CB3), DashboardClient(BY_HAND) as client:
+def test_what_an_old_version_does_not_report_is_none():
+    with fake(CB3), DashboardClient(FAKE) as client:
         assert client.polyscope_version() == "3.5.1.10661"
         assert client.serial_number() is None
         assert client.is_in_remote_control() is None
@@ -109,21 +109,21 @@ def test_what_old_software_does_not_know_is_none():
 
 def test_a_loaded_program_is_named():
     answers = {"get loaded program": "Loaded program: /programs/pick: left.urp"}
-    with by_hand(answers), DashboardClient(BY_HAND) as client:
+    with fake(answers), DashboardClient(FAKE) as client:
         assert client.loaded_program() == "/programs/pick: left.urp"
 
 
-def test_a_command_that_is_not_done_names_the_answer():
+def test_a_refused_command_is_reported_with_the_answer():
     with (
-        by_hand({"stop": "Failed to execute: stop"}),
-        DashboardClient(BY_HAND) as client,
+        fake({"stop": "Failed to execute: stop"}),
+        DashboardClient(FAKE) as client,
         pytest.raises(CommandRefused, match="Failed to execute: stop") as refused,
     ):
         client.stop()
-    assert (refused.value.host, refused.value.command) == (BY_HAND, "stop")
+    assert (refused.value.host, refused.value.command) == (FAKE, "stop")
 
 
-def test_an_answer_in_pieces_is_put_together():
+def test_an_answer_in_pieces_is_joined():
     def talk(connection):
         connection.sendall(b"Hel")
         connection.sendall(b"lo\n")
@@ -133,7 +133,7 @@ def test_an_answer_in_pieces_is_put_together():
             connection.sendall(piece)
         connection.recv(100)
 
-    with listening(BY_HAND, PORT, talk), DashboardClient(BY_HAND) as client:
+    with listening(FAKE, PORT, talk), DashboardClient(FAKE) as client:
         assert client.greeting == "Hello"
         assert client.serial_number() == "2026123"
 
@@ -149,21 +149,21 @@ def test_an_answer_in_pieces_is_put_together():
     ids=["silent", "half", "hang-up", "endless"],
 )
 def test_a_port_without_a_greeting_is_named(talk, reason):
-    with listening(BY_HAND, PORT, talk), pytest.raises(ConnectionLost, match=reason) as lost:
-        DashboardClient(BY_HAND, timeout=0.2).__enter__()
-    assert (lost.value.host, lost.value.port) == (BY_HAND, PORT)
+    with listening(FAKE, PORT, talk), pytest.raises(ConnectionLost, match=reason) as lost:
+        DashboardClient(FAKE, timeout=0.2).__enter__()
+    assert (lost.value.host, lost.value.port) == (FAKE, PORT)
 
 
 def test_silence_after_the_greeting_names_the_command():
     with (
-        listening(BY_HAND, PORT, saying(b"Connected\n")),
-        DashboardClient(BY_HAND, timeout=0.2) as client,
+        listening(FAKE, PORT, saying(b"Connected\n")),
+        DashboardClient(FAKE, timeout=0.2) as client,
         pytest.raises(ConnectionLost, match="no answer to 'robotmode' within"),
     ):
         client.robot_mode()
 
 
-def test_where_nothing_listens_is_named():
+def test_a_host_where_nothing_listens_is_named():
     with pytest.raises(ConnectionLost, match="port 29999") as lost:
-        DashboardClient(BY_HAND).__enter__()
+        DashboardClient(FAKE).__enter__()
     assert lost.value.port == PORT

@@ -1,4 +1,4 @@
-"""What a client reads from the primary interface, against bytes packed by hand and against the emulator's servers."""
+"""The client of the primary interface, with bytes packed here and with the emulator's servers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
@@ -16,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.emulator.handle import Emulator
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
@@ -30,8 +28,7 @@ from simbridge.ur.primary import (
 )
 from tests.emulator.fake_controller import UR10_D, stand
 
-HOST, CALIBRATED = "127.0.0.81", "127.0.0.82"
-CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+HOST = "127.0.0.81"
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
 THETA, A, D, ALPHA = (tuple(row) for row in (np.arange(24.0).reshape(4, 6) / 7.0).tolist())
 TCP_POSE, TCP_OFFSET = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6), (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
@@ -235,7 +232,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
     assert tuple(arm.tcp_offset) == TCP_OFFSET
 
 
-def test_a_calibrated_arm_is_told_from_ursim() -> None:
+def test_a_calibrated_arm_is_not_ursim() -> None:
     with stand("5.12", HOST) as served:
         served.controller.kinematics_checksum, served.controller.dh = CHECKSUM, (THETA, A, D, ALPHA)
         served.run()
@@ -244,11 +241,10 @@ def test_a_calibrated_arm_is_told_from_ursim() -> None:
     assert not is_ursim(arm.checksum)
 
 
-def test_a_calibrated_controllers_tool_is_where_the_arm_made_of_its_table_has_it() -> None:
+def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) -> None:
     robot = load_robot("ur10e")
-    with Emulator("ur10e", host=CALIBRATED, calibration=CALIBRATION, running=False) as controller:
-        arm = read_arm_description(CALIBRATED, timeout=30.0)
-        joints = controller.state()["actual_q"]
+    arm = read_arm_description(e_series.host, timeout=30.0)
+    joints = e_series.state()["actual_q"]
     pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
     # The pendant's base is base_link turned by half a turn about z.
     told = pin.SE3(pin.exp3(np.array(arm.tcp_pose[3:])), np.array(arm.tcp_pose[:3]))
@@ -268,7 +264,7 @@ def test_a_host_that_does_not_exist_is_a_lost_connection(host: str) -> None:
         read_arm_description(host)
 
 
-def test_a_silent_port_is_given_up_at_the_deadline() -> None:
+def test_a_silent_port_ends_at_the_deadline() -> None:
     with (
         serving(lambda client, done: done.wait()) as port,
         pytest.raises(ConnectionLost, match=r"within 0\.2 s it sent no robot mode and no TCP and no kinematics"),
@@ -276,7 +272,7 @@ def test_a_silent_port_is_given_up_at_the_deadline() -> None:
         read_arm_description(HOST, timeout=0.2, port=port)
 
 
-def test_the_deadline_is_for_the_whole_and_not_for_each_byte() -> None:
+def test_the_deadline_covers_everything_and_not_each_byte() -> None:
     def trickle(client: socket.socket, done: threading.Event) -> None:
         while not done.wait(0.02):
             client.sendall(VERSION)
@@ -295,7 +291,7 @@ def test_an_arm_that_was_described_before_the_deadline_is_returned_without_its_l
     assert (arm.checksum, arm.limits) == (CHECKSUM, None)
 
 
-def test_hanging_up_in_the_middle_is_a_lost_connection() -> None:
+def test_a_connection_closed_in_the_middle_is_lost() -> None:
     with (
         serving(lambda client, done: client.sendall(WHOLE[:700])) as port,
         pytest.raises(ConnectionLost, match="closed the connection before it had described its arm"),

@@ -126,9 +126,9 @@ def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Map
     if function.definition.kind == "thread":
         return True
     for node in syntax.walk(*function.definition.body, *function.definition.parameters):
-        if isinstance(node, syntax.While | syntax.Join):
+        if isinstance(node, syntax.While):
             return True
-        if isinstance(node, syntax.Keyed) and node.word == "enter_critical":
+        if isinstance(node, syntax.Keyed) and node.word in ("join", "enter_critical"):
             return True
     return any(builtins[name].blocks for name in (_calls(function) - own.keys()) & builtins.keys())
 

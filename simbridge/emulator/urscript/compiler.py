@@ -30,6 +30,7 @@ _HELPERS = {
     "+": "_add", "-": "_subtract", "*": "_multiply", "/": "_divide", "%": "_modulo", "==": "_equal", "!=": "_unequal",
     "<": "_less", "<=": "_less_equal", ">": "_greater", ">=": "_greater_equal",
 }  # fmt: skip
+_LOGICAL = ("not", "and", "or", "xor")
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 
@@ -206,15 +207,8 @@ class _Writer:
                 self._put(self._call(statement))
             case syntax.Start():
                 self._put(self._expression(statement))
-            case syntax.Return():
-                self._put("return" if statement.value is None else f"return {self._expression(statement.value)}")
-            case syntax.Kill():
-                self._put(f"_t.kill({self._expression(statement.handle)})")
-            case syntax.Join():
-                self._put(f"_h = {self._expression(statement.handle)}")
-                self._put("while not _t.has_ended(_h): yield _WAITING")
             case syntax.Keyed():
-                self._word(statement.word)
+                self._keyed(statement.word, "" if statement.value is None else self._expression(statement.value))
 
     def _assignment(self, statement: syntax.Assignment) -> None:
         variable = self._variable(statement.name)
@@ -233,13 +227,16 @@ class _Writer:
             with self._block("else:"):
                 self._branch(statement.otherwise)
 
-    def _word(self, word: str) -> None:
+    def _keyed(self, word: str, value: str) -> None:
         if word == "enter_critical":
             self._put("while not _t.enter_critical(): yield _WAITING")
-        elif word in ("exit_critical", "halt"):
-            self._put(f"_t.{word}()")
+        elif word == "join":
+            self._put(f"_h = {value}")
+            self._put("while not _t.has_ended(_h): yield _WAITING")
+        elif word in ("exit_critical", "halt", "kill"):
+            self._put(f"_t.{word}({value})")
         else:
-            self._put(word)
+            self._put(f"{word} {value}".rstrip())
 
     # Expressions
 
@@ -257,21 +254,14 @@ class _Writer:
                 return repr(float(value)) if type(value) is int and value > MAX_INTEGER else repr(value)
             case syntax.Name(name=name):
                 return self._variable(name)
+            case syntax.ListOf(items=items, pose=True):
+                return f"_pose_of({', '.join(map(self._expression, items))})"
             case syntax.ListOf(items=items):
                 inside = "".join(f"{self._expression(item)}, " for item in items)
                 constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
                 return f"({inside})" if constant else f"_list_of({inside})"
-            case syntax.PoseOf(items=items):
-                return f"_pose_of({', '.join(map(self._expression, items))})"
-            case syntax.Unary(operator="not", operand=operand):
-                return f"(not {self._condition(operand)})"
-            case syntax.Unary(operator=operator, operand=operand):
-                return f"{'_negate' if operator == '-' else '_plus'}({self._expression(operand)})"
-            case syntax.Binary():
-                return self._binary(expression)
-            case syntax.Logical(operator=operator, operands=operands):
-                sign = " != " if operator == "xor" else f" {operator} "
-                return f"({self._chain([self._condition(operand) for operand in operands], sign)})"
+            case syntax.Operation():
+                return self._operation(expression.operator, expression.operands)
             case syntax.Index(value=value, subscripts=subscripts):
                 python = self._expression(value)
                 for subscript in subscripts:
@@ -283,18 +273,21 @@ class _Writer:
                 python = self._call(expression)
                 return f"_value_of({python})" if expression.name not in self._functions else python
 
-    def _chain(self, operands: list[str], sign: str) -> str:
-        if sign != " != ":
-            return sign.join(operands)
-        # Python's != would chain: a != b != c is not xor.
-        return f"_exclusive({', '.join(operands)})"
-
-    def _binary(self, expression: syntax.Binary) -> str:
-        left, right = self._expression(expression.left), self._expression(expression.right)
-        sides = (expression.left, expression.right)
-        if expression.operator in ("==", "!=") and any(isinstance(side, syntax.Literal) for side in sides):
-            return f"({left} {expression.operator} {right})"
-        return f"{_HELPERS[expression.operator]}({left}, {right})"
+    def _operation(self, operator: str, operands: tuple[syntax.Expression, ...]) -> str:
+        if operator in _LOGICAL:
+            conditions = [self._condition(operand) for operand in operands]
+            if operator == "not":
+                return f"(not {conditions[0]})"
+            # Python's != would chain: a != b != c is not xor.
+            return (
+                f"_exclusive({', '.join(conditions)})" if operator == "xor" else f"({f' {operator} '.join(conditions)})"
+            )
+        values = [self._expression(operand) for operand in operands]
+        if len(values) == 1:
+            return f"{'_negate' if operator == '-' else '_plus'}({values[0]})"
+        if operator in ("==", "!=") and any(isinstance(operand, syntax.Literal) for operand in operands):
+            return f"({values[0]} {operator} {values[1]})"
+        return f"{_HELPERS[operator]}({', '.join(values)})"
 
     # Calls
 
@@ -357,12 +350,6 @@ def _signature_of(definition: syntax.Definition) -> inspect.Signature:
 
 
 def _is_boolean(expression: syntax.Expression) -> bool:
-    match expression:
-        case syntax.Literal(value=value):
-            return isinstance(value, bool)
-        case syntax.Unary(operator=operator):
-            return operator == "not"
-        case syntax.Binary(operator=operator):
-            return operator in _COMPARISONS
-        case _:
-            return isinstance(expression, syntax.Logical)
+    if isinstance(expression, syntax.Literal):
+        return isinstance(expression.value, bool)
+    return isinstance(expression, syntax.Operation) and expression.operator in (*_COMPARISONS, *_LOGICAL)

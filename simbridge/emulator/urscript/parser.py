@@ -75,6 +75,8 @@ class _Build(Transformer):  # type: ignore[type-arg]
     def block(self, statements: list[Any]) -> tuple[Any, ...]:
         return tuple(statements)
 
+    parameters = block
+
     def definition(self, children: list[Any]) -> syntax.Definition:
         kind, name, parameters, body = children
         names: set[str] = set()
@@ -87,9 +89,6 @@ class _Build(Transformer):  # type: ignore[type-arg]
             names.add(parameter.name)
             optional = parameter.default is not None
         return syntax.Definition(kind.line, kind.column, str(kind), str(name), parameters or (), body)
-
-    def parameters(self, children: list[Any]) -> tuple[Any, ...]:
-        return tuple(children)
 
     def parameter(self, children: list[Any]) -> syntax.Parameter:
         name, default = children
@@ -125,31 +124,19 @@ class _Build(Transformer):  # type: ignore[type-arg]
     def subscript(self, children: list[Any]) -> tuple[Any, ...]:
         return tuple(children[1:])
 
-    def word(self, children: list[Any]) -> syntax.Keyed:
-        return syntax.Keyed(children[0].line, children[0].column, str(children[0]))
+    def keyed(self, children: list[Any]) -> syntax.Keyed:
+        word, *value = children
+        return syntax.Keyed(word.line, word.column, str(word), *value)
 
-    def return_value(self, children: list[Any]) -> syntax.Return:
-        return syntax.Return(children[0].line, children[0].column, children[1] if len(children) > 1 else None)
-
-    def kill(self, children: list[Any]) -> syntax.Kill:
-        return syntax.Kill(children[0].line, children[0].column, children[1])
-
-    def join(self, children: list[Any]) -> syntax.Join:
-        return syntax.Join(children[0].line, children[0].column, children[1])
-
-    def logical(self, children: list[Any]) -> syntax.Logical:
+    def operation(self, children: list[Any]) -> syntax.Operation:
         first = children[0]
-        return syntax.Logical(first.line, first.column, str(children[1]), tuple(children[::2]))
-
-    def binary(self, children: list[Any]) -> syntax.Binary:
-        left, operator, right = children
-        return syntax.Binary(left.line, left.column, str(operator), left, right)
+        return syntax.Operation(first.line, first.column, str(children[1]), tuple(children[::2]))
 
     def unary(self, children: list[Any]) -> syntax.Expression:
         operator, operand = children
         if operator == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
             return syntax.Literal(operator.line, operator.column, -operand.value)  # type: ignore[operator]
-        return syntax.Unary(operator.line, operator.column, str(operator), operand)
+        return syntax.Operation(operator.line, operator.column, str(operator), (operand,))
 
     def index(self, children: list[Any]) -> syntax.Expression:
         value, subscripts = children
@@ -157,7 +144,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
         if isinstance(value, syntax.Name) and value.name == "p" and len(subscripts) > 2:
             if len(subscripts) != POSE_LENGTH:
                 raise _error(value, f"a pose has {POSE_LENGTH} numbers, this one {len(subscripts)}")
-            return syntax.PoseOf(value.line, value.column, subscripts)
+            return syntax.ListOf(value.line, value.column, subscripts, pose=True)
         return syntax.Index(value.line, value.column, value, subscripts)
 
     def name(self, children: list[Any]) -> syntax.Name:

@@ -47,38 +47,15 @@ class Name(Node):
 
 @dataclass(frozen=True)
 class ListOf(Node):
-    """[a, b, ...]"""
+    """[a, b, ...], or with `pose` p[x, y, z, rx, ry, rz]."""
 
     items: tuple[Expression, ...]
+    pose: bool = False
 
 
 @dataclass(frozen=True)
-class PoseOf(Node):
-    """p[x, y, z, rx, ry, rz]"""
-
-    items: tuple[Expression, ...]
-
-
-@dataclass(frozen=True)
-class Unary(Node):
-    """`-`, `+` or `not`."""
-
-    operator: str
-    operand: Expression
-
-
-@dataclass(frozen=True)
-class Binary(Node):
-    """Arithmetic or a comparison."""
-
-    operator: str
-    left: Expression
-    right: Expression
-
-
-@dataclass(frozen=True)
-class Logical(Node):
-    """`and`, `or` or `xor` of two or more."""
+class Operation(Node):
+    """One operand for `not`, `+` and `-`; two for arithmetic and comparisons; two or more for `and`, `or`, `xor`."""
 
     operator: str
     operands: tuple[Expression, ...]
@@ -116,7 +93,7 @@ class Start(Node):
     call: Call
 
 
-Expression: TypeAlias = Literal | Name | ListOf | PoseOf | Unary | Binary | Logical | Index | Call | Start
+Expression: TypeAlias = Literal | Name | ListOf | Operation | Index | Call | Start
 
 
 # Statements
@@ -153,31 +130,17 @@ class If(Node):
 
 
 @dataclass(frozen=True)
-class While(Node):
-    condition: Expression
-    body: tuple[Statement, ...]
-
-
-@dataclass(frozen=True)
-class Return(Node):
-    value: Expression | None
-
-
-@dataclass(frozen=True)
-class Kill(Node):
-    handle: Expression
-
-
-@dataclass(frozen=True)
-class Join(Node):
-    handle: Expression
+class While(Branch):
+    """A loop."""
 
 
 @dataclass(frozen=True)
 class Keyed(Node):
-    """A statement of one word: break, continue, halt, pass, enter_critical, exit_critical."""
+    """A statement that begins with its keyword: break, continue, halt, pass, enter_critical, exit_critical; kill, join
+    and return, with an expression."""
 
     word: str
+    value: Expression | None = None
 
 
 @dataclass(frozen=True)
@@ -200,7 +163,7 @@ class Definition(Node):
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Definition | If | While | Assignment | Call | Start | Return | Kill | Join | Keyed
+Statement: TypeAlias = Definition | If | While | Assignment | Call | Start | Keyed
 
 
 @dataclass(frozen=True)

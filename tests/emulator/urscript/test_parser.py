@@ -119,15 +119,15 @@ def test_literals_have_the_value_they_show(text: str, value: object) -> None:
 
 
 def test_six_numbers_after_p_are_a_pose_and_one_or_two_an_index() -> None:
-    def kind(text: str) -> type:
+    def value(text: str) -> syntax.Expression:
         statement = only(f"x = {text}")
         assert isinstance(statement, syntax.Assignment)
-        return type(statement.value)
+        return statement.value
 
-    assert kind("p[1, 2, 3, 4, 5, 6]") is syntax.PoseOf
-    assert kind("p[0]") is syntax.Index
-    assert kind("p[0, 1]") is syntax.Index
-    assert kind("q[1, 2, 3, 4, 5, 6]") is syntax.Index
+    pose = value("p[1, 2, 3, 4, 5, 6]")
+    assert isinstance(pose, syntax.ListOf) and pose.pose
+    for text in ("p[0]", "p[0, 1]", "q[1, 2, 3, 4, 5, 6]"):
+        assert isinstance(value(text), syntax.Index)
 
 
 def test_a_script_of_more_than_a_million_characters_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Ports that answer as a test wants them to, on an address of their own."""
+"""Ports that answer as a test needs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def listening(host: str, port: int, talk: Talk) -> Iterator[None]:
 
 
 def dashboard(answers: Mapping[str, str], greeting: str = "Connected: Universal Robots Dashboard Server") -> Talk:
-    """A dashboard that knows these commands only."""
+    """A dashboard that knows only these commands."""
 
     def talk(connection: socket.socket) -> None:
         connection.sendall(greeting.encode() + b"\n")
@@ -59,7 +59,7 @@ def dashboard(answers: Mapping[str, str], greeting: str = "Connected: Universal 
 
 
 def saying(text: bytes) -> Talk:
-    """Says something at once, and then nothing until the client goes."""
+    """Sends something at once, and then nothing until the client leaves."""
 
     def talk(connection: socket.socket) -> None:
         connection.sendall(text)

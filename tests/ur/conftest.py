@@ -1,0 +1,25 @@
+"""Two emulated controllers that all tests of the clients share. A test that changes one restores it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simbridge.emulator.handle import Emulator
+
+CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+
+
+@pytest.fixture(scope="session")
+def e_series():
+    """A running, calibrated UR10e with PolyScope 5.12."""
+    with Emulator("ur10e", polyscope="5.12", host="127.0.0.86", calibration=CALIBRATION) as controller:
+        yield controller
+
+
+@pytest.fixture(scope="session")
+def cb3():
+    """A UR10 with PolyScope 3.15, without power."""
+    with Emulator("ur10", polyscope="3.15", host="127.0.0.85", running=False) as controller:
+        yield controller
