@@ -27,10 +27,9 @@ REALTIME = (
     "backends/test_controller",
     "backends/test_servo_process",
     "doctor/",
-    "emulator/",
+    "emulator/test_ur_rtde",
     "cli/test_progress.py",
     "running/test_repeating.py",
-    "ur/",
 )
 
 

@@ -1,4 +1,4 @@
-"""The controller without its network: its ticks are called by hand, so a second is so many ticks and no waiting."""
+"""The controller without its network. Its ticks are called directly, so nothing waits for real time."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.robot import load_robot
+from simbridge.robot.parts import DhTable
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
@@ -22,10 +23,10 @@ AHEAD = "[q[0] + 1.0, q[1], q[2], q[3], q[4], q[5]]"
 
 
 class Bench:
-    """A controller that runs, and what it said."""
+    """A controller, and its messages."""
 
-    def __init__(self, boot_time: float = 0.5) -> None:
-        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time)
+    def __init__(self, boot_time: float = 0.5, dh: DhTable | None = None) -> None:
+        self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh)
         self.state = self.controller.state
         self.messages: list[tuple[str, str, int]] = []
         self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))
@@ -43,7 +44,7 @@ class Bench:
         return self
 
     def load(self, *lines: str) -> None:
-        """Run a program that has been compiled when the first tick comes; `q` is where the joints are."""
+        """Load a program and wait until it is compiled; in it, `q` holds the joint positions."""
         body = "\n".join(("q = get_target_joint_positions()", *lines))
         self.controller.load_script(f"def test():\n{body}\nend\n")
         self.controller.program.compilation.join()
@@ -516,8 +517,8 @@ def test_the_record_is_bounded():
 
 
 def test_a_tool_that_is_asked_out_of_reach_is_a_protective_stop(bench):
-    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=1.0, v=0.2)")
-    bench.tick(20.0)
+    bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)")
+    bench.tick(4.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
 
@@ -531,3 +532,59 @@ def test_a_motion_between_no_points_refuses_a_line_for_a_circle(bench):
 def test_the_servo_refuses_what_the_model_refuses(bench):
     with pytest.raises(InvalidParameter, match="gain"):
         bench.controller.servo(ROBOT.home, 0.1, 5.0)
+
+
+# Calibration
+
+
+def far() -> dict[str, list[float]]:
+    """A UR10e whose joint 3 is tilted by 0.08 degrees against joint 2: their common normal is 440 m away."""
+    away = 440.0
+    tilt = 0.6127 / away
+    return {
+        "theta": [0.0, np.pi / 2, -np.pi / 2, 0.0, 0.0, 0.0],
+        "a": [0.0, 0.0, -0.57155, 0.0, 0.0, 0.0],
+        "d": [0.1807, away * np.cos(tilt), -away, 0.17415, 0.11985, 0.11655],
+        "alpha": [np.pi / 2, tilt, 0.0, np.pi / 2, -np.pi / 2, 0.0],
+    }
+
+
+def near() -> dict[str, list[float]]:
+    """A UR10e with errors as they come from a factory."""
+    return {
+        "theta": [1e-4, -2e-3, 1.5e-3, -4e-4, 2e-4, -1e-4],
+        "a": [2e-4, -0.6121, -0.5722, 1e-4, -1e-4, 0.0],
+        "d": [0.1809, 0.002, -0.0015, 0.1738, 0.1200, 0.1164],
+        "alpha": [np.pi / 2 + 5e-4, 3e-4, -2e-4, np.pi / 2 - 4e-4, -np.pi / 2 + 1e-4, 0.0],
+    }
+
+
+def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
+    """The flange (4, 4) in the pendant's base: Rz(q + theta) Tz(d) Tx(a) Rx(alpha), joint by joint."""
+    frame = np.eye(4)
+    for angle, a, d, alpha in zip(q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True):
+        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
+        frame = frame @ np.array(
+            [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]
+        )
+    return frame
+
+
+@pytest.mark.parametrize("dh", [near(), far()], ids=["near", "far"])
+def test_a_calibrated_arm_computes_and_moves_with_its_own_kinematics(dh):
+    bench = Bench(dh=DhTable(**{name: tuple(row) for name, row in dh.items()})).running()
+    q = np.array([0.3, -1.2, 1.4, -1.7, -1.5, 0.2])
+    writes = "".join(f"write_output_float_register({i}, p[{i}])\n" for i in range(6))
+    bench.load(
+        f"p = get_forward_kin({q.tolist()})\n{writes}movej({q.tolist()}, a=5, v=2)",
+        "sleep(0.1)\nmovel(pose_add(get_target_tcp_pose(), p[0, 0.02, -0.05, 0, 0, 0]), v=0.5)",
+    )
+    bench.finish()
+    expected = product(dh, q)
+    assert bench.state.output_double[:3] == pytest.approx(expected[:3, 3], abs=1e-9)
+    path = np.array(bench.q)
+    start = int(np.flatnonzero((path == q).all(axis=1))[-1])
+    places = np.array([product(dh, joints)[:3, 3] for joints in path[start:]]) - expected[:3, 3]
+    along = np.array([0.0, 0.02, -0.05]) / np.linalg.norm([0.02, -0.05])
+    assert places[-1] == pytest.approx([0.0, 0.02, -0.05], abs=1e-7)
+    assert np.linalg.norm(places - np.outer(places @ along, along), axis=1).max() < 1e-6

@@ -1,4 +1,4 @@
-"""The emulator as its users start it: a process of its own, faults on command, several side by side."""
+"""The emulator as users start it: a separate process, faults on command, several side by side."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import re
 import signal
 import socket
 import struct
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +13,15 @@ import pytest
 
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
-from simbridge.robot import load_robot
+from simbridge.ur.tables import CONTROL, PORT_NAMES
 
-HOST, OTHER, CALIBRATED = "127.0.0.31", "127.0.0.32", "127.0.0.33"
-NOMINAL = load_robot("ur10e")
+HOST, OTHER = "127.0.3.1", "127.0.3.2"
+# The tests share emulators, so they run in one worker.
+pytestmark = pytest.mark.xdist_group("emulator/test_handle")
 
 
 class Rtde:
-    """The little of an RTDE client that these tests need."""
+    """A minimal RTDE client."""
 
     def __init__(self, host: str) -> None:
         self.socket = socket.create_connection((host, 30004), timeout=10.0)
@@ -78,14 +77,18 @@ def emulator(shared):
     return shared
 
 
-def test_it_starts_powered_off_when_asked_and_comes_up_by_command():
+def test_it_starts_powered_off_if_asked_comes_up_by_command_and_sigterm_ends_it_and_frees_the_ports():
     with Emulator("ur10", polyscope="3.15", host=OTHER, running=False) as controller:
         assert controller.state()["robot_mode"] == "POWER_OFF"
         controller.do("power_on_and_release")
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
+        controller._process.send_signal(signal.SIGTERM)
+        assert controller._process.wait(30.0) == 0
+    for port in (*PORT_NAMES, CONTROL):
+        socket.create_server((OTHER, port)).close()
 
 
-def test_the_robot_runs_when_the_block_begins(emulator):
+def test_the_robot_is_running_when_the_block_begins(emulator):
     assert emulator.state()["robot_mode"] == "RUNNING"
 
 
@@ -102,11 +105,11 @@ def test_a_script_runs_and_is_recorded(emulator):
 
 def test_a_frozen_controller_does_not_tick(emulator):
     emulator.do("freeze", seconds=0.5)
-    emulator.state()  # waits until it is over
+    emulator.state()  # waits until it ends
     assert max(emulator.do("timing")["period"]) >= 0.5
 
 
-def test_a_dropped_client_is_cut_and_may_come_again(emulator):
+def test_a_dropped_client_is_cut_and_can_reconnect(emulator):
     with Rtde(HOST) as client:
         emulator.do("drop", port=30004)
         with pytest.raises(OSError):
@@ -115,7 +118,7 @@ def test_a_dropped_client_is_cut_and_may_come_again(emulator):
         assert struct.unpack(">4I", client.ask(118))[:2] == (5, 12)
 
 
-def test_a_mute_port_accepts_and_says_nothing(emulator):
+def test_a_muted_port_accepts_and_sends_nothing(emulator):
     emulator.do("mute", port=29999)
     try:
         with socket.create_connection((HOST, 29999), timeout=0.3) as client, pytest.raises(TimeoutError):
@@ -126,7 +129,7 @@ def test_a_mute_port_accepts_and_says_nothing(emulator):
         assert client.recv(100).startswith(b"Connected")
 
 
-def test_a_refusing_port_lets_nobody_in_until_it_is_told_to(emulator):
+def test_a_refusing_port_accepts_nobody_until_switched_back(emulator):
     emulator.do("refuse", port=30003)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, 30003), timeout=10.0)
@@ -141,7 +144,7 @@ def test_the_slider_is_followed_by_the_speed_scaling(emulator):
         assert client.doubles("target_speed_fraction") == (0.5,)
 
 
-def test_taken_registers_are_in_use_until_they_are_given_back(emulator):
+def test_claimed_registers_are_in_use_until_they_are_released(emulator):
     assert emulator.do("take_registers", names=["input_double_register_3"]) == []
     with Rtde(HOST) as client:
         assert client.inputs("input_double_register_3,input_double_register_4") == "IN_USE,DOUBLE"
@@ -150,7 +153,7 @@ def test_taken_registers_are_in_use_until_they_are_given_back(emulator):
         assert client.inputs("input_double_register_3") == "DOUBLE"
 
 
-def test_registers_that_a_client_has_cannot_be_taken(emulator):
+def test_registers_that_a_client_has_cannot_be_claimed(emulator):
     with Rtde(HOST) as client:
         assert client.inputs("input_int_register_9") == "INT32"
         assert emulator.do("take_registers", names=["input_int_register_9"]) == ["input_int_register_9"]
@@ -169,9 +172,7 @@ def test_registers_that_a_client_has_cannot_be_taken(emulator):
         ("take_registers", {"names": ["input_soup"]}, "input_soup"),
     ],
 )
-def test_a_command_that_cannot_be_done_is_answered_with_the_reason_and_changes_nothing(
-    emulator, command, arguments, named
-):
+def test_an_invalid_command_is_answered_with_the_reason_and_changes_nothing(emulator, command, arguments, named):
     with pytest.raises(EmulatorError, match=named):
         emulator.do(command, **arguments)
     tick = emulator.state()["tick"]
@@ -181,45 +182,32 @@ def test_a_command_that_cannot_be_done_is_answered_with_the_reason_and_changes_n
 
 
 @pytest.mark.parametrize("line", [b"no json\n", b"[]\n", b"{}\n", b'{"do": 3}\n', b"\xff\xfe\n"])
-def test_what_is_no_command_is_answered_with_an_error(emulator, line):
+def test_a_line_that_is_not_a_command_is_answered_with_an_error(emulator, line):
     with socket.create_connection((HOST, 30020), timeout=10.0) as client:
         client.sendall(line)
         assert client.recv(1000).startswith(b'{"ok": false')
 
 
-def test_two_run_side_by_side_and_know_nothing_of_each_other(emulator):
+def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emulator):
     with Emulator("ur10e", polyscope="5.25", host=OTHER) as other:
         other.do("protective_stop")
         assert other.state()["safety_mode"] == "PROTECTIVE_STOP"
         assert emulator.state()["safety_mode"] == "NORMAL"
         with Rtde(OTHER) as client:
             assert struct.unpack(">4I", client.ask(118))[:2] == (5, 25)
+            with pytest.raises(EmulatorError, match="status 9"):
+                other.do("kill")
+            with pytest.raises(OSError):
+                client.ask(118)
+        assert other._process.wait(30.0) == 9
 
 
 def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):
-    with pytest.raises(EmulatorError, match=f"{HOST}:29999"), Emulator(host=HOST, control_port=30021):
-        pass
-    command = [sys.executable, "-m", "simbridge", "emulate", "--host", HOST]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
-    assert ended.returncode == 2
-    assert f"{HOST}:" in ended.stderr and "Traceback" not in ended.stderr
-
-
-def test_sigterm_ends_it_cleanly_and_frees_the_ports():
-    for _ in range(2):
-        with Emulator(host=OTHER, running=False) as controller:
-            controller._process.send_signal(signal.SIGTERM)
-            assert controller._process.wait(30.0) == 0
-
-
-def test_a_killed_one_is_gone_at_once():
-    with Emulator(host=OTHER, running=False) as controller:
-        with Rtde(OTHER) as client:
-            with pytest.raises(EmulatorError, match="status 9"):
-                controller.do("kill")
-            with pytest.raises(OSError):
-                client.ask(118)
-        assert controller._process.wait(30.0) == 9
+    second = Emulator(host=HOST, control_port=30021)
+    with pytest.raises(EmulatorError, match=f"{HOST}:29999") as refused:
+        second.__enter__()
+    assert second._process.wait(30.0) == 2
+    assert "Traceback" not in str(refused.value)
 
 
 def test_the_manual_lists_every_command_and_no_other(emulator):
@@ -229,96 +217,10 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     assert sorted(listed) == emulator.do("commands")
 
 
-# Calibration
-
-
-def far() -> dict[str, list[float]]:
-    """A UR10e whose joint 3 is tilted by 0.08 degrees against joint 2: their common normal is 440 m away."""
-    away = 440.0
-    tilt = 0.6127 / away
-    return {
-        "theta": [0.0, np.pi / 2, -np.pi / 2, 0.0, 0.0, 0.0],
-        "a": [0.0, 0.0, -0.57155, 0.0, 0.0, 0.0],
-        "d": [0.1807, away * np.cos(tilt), -away, 0.17415, 0.11985, 0.11655],
-        "alpha": [np.pi / 2, tilt, 0.0, np.pi / 2, -np.pi / 2, 0.0],
-    }
-
-
-def near() -> dict[str, list[float]]:
-    """A UR10e with errors as they come from a factory."""
-    return {
-        "theta": [1e-4, -2e-3, 1.5e-3, -4e-4, 2e-4, -1e-4],
-        "a": [2e-4, -0.6121, -0.5722, 1e-4, -1e-4, 0.0],
-        "d": [0.1809, 0.002, -0.0015, 0.1738, 0.1200, 0.1164],
-        "alpha": [np.pi / 2 + 5e-4, 3e-4, -2e-4, np.pi / 2 - 4e-4, -np.pi / 2 + 1e-4, 0.0],
-    }
-
-
-def product(dh: dict[str, list[float]], q: np.ndarray) -> np.ndarray:
-    """The flange (4, 4) in the pendant's base: Rz(q + theta) Tz(d) Tx(a) Rx(alpha), joint by joint."""
-    frame = np.eye(4)
-    for angle, a, d, alpha in zip(q + np.array(dh["theta"]), dh["a"], dh["d"], dh["alpha"], strict=True):
-        c, s, ca, sa = np.cos(angle), np.sin(angle), np.cos(alpha), np.sin(alpha)
-        frame = frame @ np.array(
-            [[c, -s * ca, s * sa, a * c], [s, c * ca, -c * sa, a * s], [0, sa, ca, d], [0, 0, 0, 1]]
-        )
-    return frame
-
-
-def checksum(host: str) -> tuple[int, ...]:
-    """As the primary interface's kinematics info tells it."""
-    with socket.create_connection((host, 30001), timeout=10.0) as connection, connection.makefile("rb") as stream:
-        while True:
-            size, kind = struct.unpack(">iB", stream.read(5))
-            package = stream.read(size - 5)
-            while kind == 16 and package:
-                length, sub = struct.unpack(">IB", package[:5])
-                if sub == 5:
-                    return struct.unpack(">6I", package[5:29])
-                package = package[length:]
-
-
-def test_without_a_calibration_the_checksum_says_ursim(emulator):
-    assert set(checksum(HOST)) == {0xFFFFFFFF}
-
-
-@pytest.mark.parametrize("dh", [near(), far()], ids=["near", "far"])
-def test_a_calibrated_arm_computes_and_moves_with_its_own_kinematics(dh, tmp_path):
+def test_a_calibration_that_says_ursim_is_refused_with_its_file_and_field(cli, tmp_path):
     path = tmp_path / "calibration.toml"
-    sums = [1, 2, 3, 4, 5, 6]
-    path.write_text(
-        "".join(f"{name} = {[float(v) for v in row]}\n" for name, row in dh.items()) + f"checksum = {sums}\n"
-    )
-    q = np.array([0.3, -1.2, 1.4, -1.7, -1.5, 0.2])
-    with Emulator(host=CALIBRATED, calibration=path) as controller:
-        assert checksum(CALIBRATED) == tuple(sums)
-        writes = "".join(f"write_output_float_register({i}, p[{i}])\n" for i in range(6))
-        controller.do(
-            "run_script",
-            source=f"def f():\np = get_forward_kin({q.tolist()})\n{writes}movej({q.tolist()}, a=5, v=2)\n"
-            "write_output_float_register(6, 1)\nsleep(0.1)\n"
-            "movel(pose_add(get_target_tcp_pose(), p[0, 0.02, -0.05, 0, 0, 0]), v=0.5)\nend\n",
-        )
-        controller.wait_for("runtime_state", "STOPPED", timeout=60.0)
-        with Rtde(CALIBRATED) as client:
-            found = client.doubles(",".join(f"output_double_register_{i}" for i in range(7)))
-        record = controller.record()
-    expected = product(dh, q)
-    assert found[:3] == pytest.approx(expected[:3, 3], abs=1e-9)
-    assert found[6] == 1.0
-    begun = int(np.flatnonzero((record.target_q == q).all(axis=1))[-1])
-    places = np.array([product(dh, joints)[:3, 3] for joints in record.target_q[begun:]]) - expected[:3, 3]
-    along = np.array([0.0, 0.02, -0.05]) / np.linalg.norm([0.02, -0.05])
-    assert places[-1] == pytest.approx([0.0, 0.02, -0.05], abs=1e-7)
-    assert np.linalg.norm(places - np.outer(places @ along, along), axis=1).max() < 1e-6
-
-
-def test_a_calibration_that_says_ursim_is_refused_with_its_file_and_field(tmp_path):
-    path = tmp_path / "calibration.toml"
-    rows = "".join(f"{name} = {[float(v) for v in row]}\n" for name, row in near().items())
-    path.write_text(f"{rows}checksum = {[0xFFFFFFFF] * 6}\n")
-    with (
-        pytest.raises(EmulatorError, match=r"calibration\.toml.*checksum"),
-        Emulator(host=CALIBRATED, calibration=path),
-    ):
-        pass
+    text = (Path(__file__).parents[1] / "data" / "ur10e_calibration.toml").read_text()
+    path.write_text(re.sub(r"checksum = .*", f"checksum = {[0xFFFFFFFF] * 6}", text))
+    answer = cli("emulate", "--robot", "ur10e", "--host", OTHER, "--calibration", path)
+    assert answer.status == 2
+    assert re.search(r"calibration\.toml.*checksum", answer.message)

@@ -1,4 +1,4 @@
-"""Hostile clients of the whole emulator: each is answered or dropped, and a well-behaved client misses no tick.
+"""Hostile clients of the whole emulator: each is answered or disconnected, and a well-behaved client misses no tick.
 
 Ticks are counted, not timed: the stream's timestamps are consecutive multiples of the control period.
 """
@@ -20,7 +20,9 @@ from simbridge.emulator.handle import Emulator
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 
-HOST = "127.0.0.74"
+HOST = "127.0.4.1"
+# The tests share an emulator, so they run in one worker.
+pytestmark = pytest.mark.xdist_group("emulator/test_hostile")
 PERIOD = 0.002
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
@@ -56,8 +58,8 @@ class Stream:
                     self.ticks.append(round(time / PERIOD))
                     self._grown.notify()
 
-    def goes_on(self, count: int = 100) -> None:
-        """Wait for so many ticks more, and see that none was missed since the stream began."""
+    def goes_on(self, count: int = 50) -> None:
+        """Wait for more ticks, and check that none was missed since the stream began."""
         with self._grown:
             wanted = len(self.ticks) + count
             assert self._grown.wait_for(lambda: len(self.ticks) >= wanted, timeout=30.0), "the stream has ended"
@@ -89,7 +91,7 @@ def stream(emulator: Emulator) -> Iterator[Stream]:
 
 
 def send(port: int, data: bytes) -> socket.socket:
-    """A client that has sent this, or as much of it as was taken before it was dropped."""
+    """A client that has sent this, or as much of it as was read before it was disconnected."""
     client = connect(port)
     with contextlib.suppress(ConnectionError):
         client.sendall(data)
@@ -97,7 +99,7 @@ def send(port: int, data: bytes) -> socket.socket:
 
 
 def dropped(client: socket.socket) -> bool:
-    """Wait until the other side has closed; what it says until then is thrown away."""
+    """Wait until the other side has closed; what it sends until then is dropped."""
     with contextlib.suppress(ConnectionError):
         while client.recv(65536):
             pass
@@ -105,11 +107,11 @@ def dropped(client: socket.socket) -> bool:
     return True
 
 
-def told(watcher: socket.socket, words: bytes) -> bool:
-    """Wait until the primary interface has said this."""
-    said = b""
-    while words not in said:
-        said = said[-200:] + watcher.recv(65536)
+def message_received(watcher: socket.socket, words: bytes) -> bool:
+    """Wait until the primary interface has sent this."""
+    received = b""
+    while words not in received:
+        received = received[-200:] + watcher.recv(65536)
     return True
 
 
@@ -126,7 +128,7 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_frames_that_are_cut_off_anywhere_leave_the_stream_whole(stream: Stream, port: int) -> None:
+def test_truncated_frames_do_not_disturb_the_stream(stream: Stream, port: int) -> None:
     frame = FRAMES[port]
     for length in range(1, len(frame)):
         client = send(port, frame[:length])
@@ -146,28 +148,27 @@ def test_frames_that_are_cut_off_anywhere_leave_the_stream_whole(stream: Stream,
     ],
     ids=["size-2", "unknown-kind", "many-outputs", "many-inputs", "long-line", "endless-line"],
 )
-def test_who_sends_an_oversized_frame_is_dropped(stream: Stream, port: int, data: bytes) -> None:
+def test_a_client_that_sends_an_oversized_frame_is_disconnected(stream: Stream, port: int, data: bytes) -> None:
     assert dropped(send(port, data))
 
 
-@pytest.mark.parametrize(("port", "line"), [(PRIMARY, b"x = 1\n"), (SECONDARY, b"x"), (REALTIME, b"x = 1\n")])
-def test_a_script_over_a_mebibyte_has_its_client_dropped(stream: Stream, port: int, line: bytes) -> None:
-    assert dropped(send(port, b"def f():\n" + line * ((1 << 20) // len(line) + 1)))
+def test_a_script_over_a_mebibyte_has_its_client_disconnected(stream: Stream) -> None:
+    assert dropped(send(SECONDARY, b"def f():\n" + b"x = 1\n" * ((1 << 20) // 6 + 1)))
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=300)), min_size=1, max_size=5))
-def test_random_bytes_on_every_port_leave_the_stream_whole(
-    everlasting: Stream, attack: list[tuple[int, bytes]]
+def test_random_bytes_on_every_port_do_not_disturb_the_stream(
+    long_stream: Stream, attack: list[tuple[int, bytes]]
 ) -> None:
     clients = [send(port, data) for port, data in attack]
-    everlasting.goes_on(5)
+    long_stream.goes_on(5)
     for client in clients:
         client.close()
 
 
 @pytest.fixture(scope="module")
-def everlasting(emulator: Emulator) -> Iterator[Stream]:
+def long_stream(emulator: Emulator) -> Iterator[Stream]:
     stream = Stream()
     yield stream
     stream.goes_on()
@@ -178,22 +179,22 @@ def everlasting(emulator: Emulator) -> Iterator[Stream]:
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_half_open_connections_leave_the_stream_whole_and_others_are_served(stream: Stream, port: int) -> None:
+def test_half_open_connections_do_not_disturb_the_stream_or_other_clients(stream: Stream, port: int) -> None:
     clients = [send(port, FRAMES[port][:5]) for _ in range(30)]
     stream.goes_on()
     with connect(DASHBOARD) as dashboard:
         assert dashboard.recv(len(GREETING), socket.MSG_WAITALL) == GREETING
     for client in clients:
-        # Cut off without a word.
+        # Reset the connection.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         client.close()
 
 
 @pytest.mark.parametrize("port", ALL_PORTS)
-def test_a_crowd_is_held_to_its_port_and_may_leave_again(stream: Stream, port: int) -> None:
+def test_a_crowd_is_limited_to_its_port_and_can_leave(stream: Stream, port: int) -> None:
     crowd = [connect(port) for _ in range(MAX_CLIENTS + 20)]
     assert all(dropped(client) for client in crowd[-20:])
-    stream.goes_on(300)
+    stream.goes_on(150)
     with connect(DASHBOARD if port != DASHBOARD else PRIMARY) as other:
         assert other.recv(1)
     for client in crowd:
@@ -207,15 +208,15 @@ def script(name: str, body: str) -> bytes:
     return f"def {name}():\n{body}\nend\n".encode()
 
 
-def test_an_endless_loop_without_sync_leaves_the_stream_whole_until_it_is_replaced(
+def test_an_endless_loop_without_sync_does_not_disturb_the_stream_and_can_be_replaced(
     emulator: Emulator, stream: Stream
 ) -> None:
     with send(SECONDARY, script("endless", "x = 0\nwhile True:\n  x = x + 1\nend")):
         emulator.wait_for("runtime_state", "PLAYING")
-        stream.goes_on(300)
+        stream.goes_on(150)
         assert emulator.state()["runtime_state"] == "PLAYING"
     with connect(PRIMARY) as watcher, send(SECONDARY, script("next", '  textmsg("replaced")')):
-        assert told(watcher, b"replaced")
+        assert message_received(watcher, b"replaced")
 
 
 @pytest.mark.parametrize(
@@ -229,21 +230,21 @@ def test_an_endless_loop_without_sync_leaves_the_stream_whole_until_it_is_replac
     ],
     ids=["recursion", "threads", "brackets", "blocks", "string"],
 )
-def test_a_program_that_wants_too_much_is_ended_and_the_reason_told(stream: Stream, body: str, words: bytes) -> None:
+def test_a_greedy_program_is_ended_and_the_reason_reported(stream: Stream, body: str, words: bytes) -> None:
     with connect(PRIMARY) as watcher, send(SECONDARY, script("greedy", body)):
-        assert told(watcher, words)
+        assert message_received(watcher, words)
 
 
 def heavy(name: str) -> bytes:
-    """Just under a megabyte, and as much work to compile as can be."""
+    """Just under a megabyte, and as expensive to compile as possible."""
     return script(name, "f()" * 330_000)
 
 
-def test_a_script_that_takes_long_to_compile_leaves_the_stream_whole_and_can_be_replaced(stream: Stream) -> None:
+def test_a_script_that_takes_long_to_compile_does_not_disturb_the_stream_and_can_be_replaced(stream: Stream) -> None:
     with send(SECONDARY, heavy("f")):
-        stream.goes_on(1000)
+        stream.goes_on(400)
         with connect(PRIMARY) as watcher, send(REALTIME, script("next", '  textmsg("it runs")')):
-            assert told(watcher, b"it runs")
+            assert message_received(watcher, b"it runs")
 
 
 def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simbridge.emulator import scripts
 from simbridge.emulator.connections import MAX_WAITING
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.primary import runtime_exception
@@ -116,7 +117,7 @@ def test_inputs_are_in_use_until_their_client_has_left() -> None:
         assert two.ask(request, 9) == frame(RtdePackage.INPUTS, b"\x01INT32")
 
 
-def test_primary_and_secondary_greet_with_the_version_and_tell_the_state_ten_times_a_second() -> None:
+def test_primary_and_secondary_send_the_version_and_then_the_state_ten_times_per_second() -> None:
     with stand("5.12") as served, Plug(served, PRIMARY) as one, Plug(served, SECONDARY) as two:
         for plug in (one, two):
             assert plug.package()[4] == 20
@@ -171,7 +172,7 @@ def test_quit_is_answered_and_then_the_connection_is_closed() -> None:
 
 
 def test_several_controllers_run_side_by_side_on_their_own_addresses() -> None:
-    with stand("3.15", "127.0.0.31", {}) as one, stand("5.12", "127.0.0.32", {}) as two:
+    with stand("3.15", "127.0.2.1", {}) as one, stand("5.12", "127.0.2.2", {}) as two:
         answers = []
         for served in (one, two):
             with Plug(served, DASHBOARD) as plug:
@@ -214,7 +215,7 @@ def test_a_dropped_port_closes_its_connections_and_takes_new_ones(port: int) -> 
             assert eventually(lambda: served.servers.clients(port) == 1)
 
 
-def test_a_muted_port_accepts_and_is_silent_until_it_speaks_again() -> None:
+def test_a_muted_port_accepts_and_is_silent_until_unmuted() -> None:
     with stand() as served, Plug(served, DASHBOARD) as old:
         old.read(len(GREETING))
         served.servers.mute(DASHBOARD)
@@ -240,7 +241,7 @@ def test_a_muted_stream_pauses() -> None:
         assert timestamps(plug, 3) == [pytest.approx(0.002 * tick) for tick in (1, 2, 8)]
 
 
-def test_a_refused_port_lets_nobody_in_and_keeps_who_is_there() -> None:
+def test_a_refusing_port_accepts_nobody_and_keeps_its_clients() -> None:
     with stand() as served, rtde(served) as plug:
         served.servers.refuse(RTDE)
         with pytest.raises(ConnectionRefusedError):
@@ -268,7 +269,7 @@ def test_delayed_answers_come_late_but_in_order() -> None:
         assert timestamps(plug, 1) == [pytest.approx(0.002 * 51)]
 
 
-def test_inputs_can_be_taken_as_another_client_would() -> None:
+def test_inputs_can_be_claimed_as_by_another_client() -> None:
     request = frame(RtdePackage.INPUTS, b"input_int_register_0")
     with stand() as served, Plug(served, RTDE) as plug:
         with served.lock:
@@ -292,12 +293,15 @@ def test_inputs_can_be_taken_as_another_client_would() -> None:
         (RTDE, b"\x00\x00\x00"),
         (RTDE, b"GET / HTTP/1.1\r\n\r\n"),
         (DASHBOARD, b"x" * 5000),
-        (PRIMARY, b"def a():\n" + b"x" * (1 << 20)),
-        (SECONDARY, b"def a():\n" + b"x\n" * (1 << 19)),
-        (REALTIME, b"x" * ((1 << 20) + 1)),
+        (PRIMARY, b"def a():\n" + b"x" * (1 << 16)),
+        (SECONDARY, b"def a():\n" + b"x\n" * (1 << 15)),
+        (REALTIME, b"x" * ((1 << 16) + 1)),
     ],
 )
-def test_an_offender_is_dropped_and_a_stream_goes_on(port: int, data: bytes) -> None:
+def test_an_offender_is_disconnected_and_a_stream_continues(
+    monkeypatch: pytest.MonkeyPatch, port: int, data: bytes
+) -> None:
+    monkeypatch.setattr(scripts, "MAX_SCRIPT", 1 << 16)  # a mebibyte takes a second
     with stand() as served, rtde(served) as stream, Plug(served, port) as offender:
         with contextlib.suppress(ConnectionError):
             offender.sock.sendall(data)
@@ -306,7 +310,7 @@ def test_an_offender_is_dropped_and_a_stream_goes_on(port: int, data: bytes) -> 
         assert len(timestamps(stream, 10)) == 10
 
 
-def test_a_crowd_is_held_to_its_port_and_leaves_the_others_alone() -> None:
+def test_a_crowd_is_limited_to_its_port_and_does_not_affect_others() -> None:
     with stand() as served, rtde(served) as stream:
         crowd = [Plug(served, PRIMARY) for _ in range(MAX_CLIENTS + 20)]
         try:
@@ -322,18 +326,18 @@ def test_a_crowd_is_held_to_its_port_and_leaves_the_others_alone() -> None:
         assert eventually(lambda: served.servers.clients(PRIMARY) == 0)
 
 
-def test_a_client_that_does_not_read_goes_without_and_holds_nobody_up() -> None:
+def test_a_client_that_does_not_read_misses_packages_and_delays_nobody() -> None:
     every = b",".join(b"output_double_register_%d" % i for i in range(48)) + b",timestamp"
     with stand() as served, rtde(served, every) as deaf, rtde(served) as stream:
-        for _ in range(200):
+        for _ in range(60):
             served.tick(100)
             timestamps(stream, 100)
         waiting = max(client.waiting for client in served.servers._ports[RTDE].clients)
         assert waiting < 400  # never more than the rest of one package
-        # What it missed is gone; what it gets is whole and in order.
+        # What it missed is lost; what it gets is complete and in order.
         served.tick()
         times = []
-        deaf.sock.settimeout(0.5)
+        deaf.sock.settimeout(0.2)
         try:
             while True:
                 package = deaf.read(396)
@@ -341,11 +345,11 @@ def test_a_client_that_does_not_read_goes_without_and_holds_nobody_up() -> None:
                 times.append(struct.unpack_from(">d", package, 388)[0])
         except TimeoutError:
             pass
-        assert len(times) < 20_000
+        assert len(times) < 6_000
         assert times == sorted(times)
 
 
-def test_a_client_that_asks_without_listening_is_given_up() -> None:
+def test_a_client_that_asks_without_reading_is_disconnected() -> None:
     with stand() as served, Plug(served, RTDE) as deaf, rtde(served) as stream:
         request = frame(118) * 1000
         sent = 0
@@ -359,7 +363,7 @@ def test_a_client_that_asks_without_listening_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("port", "flood"), [(RTDE, frame(118)), (DASHBOARD, b"robotmode\n"), (PRIMARY, b"x = 1\n"), (REALTIME, b"end\n")]
 )
-def test_a_flood_on_a_port_leaves_a_stream_whole(port: int, flood: bytes) -> None:
+def test_a_flood_on_a_port_does_not_disturb_a_stream(port: int, flood: bytes) -> None:
     with stand() as served, rtde(served) as stream, Plug(served, port) as flooder:
         over = threading.Event()
 
@@ -380,12 +384,12 @@ def test_a_flood_on_a_port_leaves_a_stream_whole(port: int, flood: bytes) -> Non
             thread.join()
 
 
-def test_of_programs_that_arrive_together_the_last_one_runs_and_secondary_programs_beside_it() -> None:
-    beside = "sec blink():\n  sync()\nend\n"
+def test_of_programs_that_arrive_together_the_last_one_runs_and_so_do_secondary_ones() -> None:
+    secondary = "sec blink():\n  sync()\nend\n"
     with stand("5.12") as served, Plug(served, SECONDARY) as plug:
-        plug.sock.sendall(("stopj(1.0)\n" * 20 + beside + "stopj(2.0)\n").encode())
+        plug.sock.sendall(("stopj(1.0)\n" * 20 + secondary + "stopj(2.0)\n").encode())
         assert eventually(
-            lambda: served.controller.calls[-2:] == [("load_script", beside), ("load_script", "stopj(2.0)\n")]
+            lambda: served.controller.calls[-2:] == [("load_script", secondary), ("load_script", "stopj(2.0)\n")]
         )
 
 
@@ -396,7 +400,7 @@ def test_half_open_connections_cost_nothing() -> None:
         half.sock.shutdown(socket.SHUT_WR)
         assert half.closed()
         half.sock.close()
-        # And one that is cut off without a word.
+        # And one that is reset.
         cut = rtde(served)
         cut.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         cut.sock.close()
@@ -407,7 +411,7 @@ def test_half_open_connections_cost_nothing() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(ALL_PORTS), st.binary(min_size=1, max_size=200)), min_size=1, max_size=6))
-def test_random_bytes_on_any_port_leave_a_stream_whole(attack: list[tuple[int, bytes]]) -> None:
+def test_random_bytes_on_any_port_do_not_disturb_a_stream(attack: list[tuple[int, bytes]]) -> None:
     with stand() as served, rtde(served) as stream:
         plugs = []
         for port, data in attack:
@@ -448,9 +452,9 @@ def run(code: str) -> list[str]:
 @pytest.mark.parametrize(
     ("polyscope", "host", "newer"),
     [
-        ("3.15", "127.0.0.41", "getPayloadInertia"),
-        ("5.12", "127.0.0.42", "getFtRawWrench"),
-        ("5.25", "127.0.0.43", "getFtRawWrench"),
+        ("3.15", "127.0.2.41", "getPayloadInertia"),
+        ("5.12", "127.0.2.42", "getFtRawWrench"),
+        ("5.25", "127.0.2.43", "getFtRawWrench"),
     ],
 )
 def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
@@ -471,20 +475,20 @@ def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
 
 
 def test_ur_rtde_receives_a_recipe_of_its_own() -> None:
-    with stand("5.12", "127.0.0.44", {}, run=True) as served:
+    with stand("5.12", "127.0.2.44", {}, run=True) as served:
         served.controller.state.output_double[12] = 0.125
         assert run("""
             from rtde_receive import RTDEReceiveInterface
-            r = RTDEReceiveInterface("127.0.0.44", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
+            r = RTDEReceiveInterface("127.0.2.44", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
             print(r.getOutputDoubleRegister(12), r.getRuntimeState(), r.isConnected())
         """) == ["0.125 1 True"]
 
 
 def test_ur_rtde_writes_inputs() -> None:
-    with stand("5.12", "127.0.0.45", {}, run=True) as served:
+    with stand("5.12", "127.0.2.45", {}, run=True) as served:
         assert run("""
             from rtde_io import RTDEIOInterface
-            io = RTDEIOInterface("127.0.0.45")
+            io = RTDEIOInterface("127.0.2.45")
             print(io.setSpeedSlider(0.5), io.setStandardDigitalOut(3, True), io.setInputDoubleRegister(18, 2.5))
         """) == ["True True True"]
         assert eventually(lambda: served.controller.state.input_double[18] == 2.5)
@@ -493,7 +497,7 @@ def test_ur_rtde_writes_inputs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("polyscope", "host"), [("3.15", "127.0.0.46"), ("5.12", "127.0.0.47"), ("5.25", "127.0.0.48")]
+    ("polyscope", "host"), [("3.15", "127.0.2.46"), ("5.12", "127.0.2.47"), ("5.25", "127.0.2.48")]
 )
 def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
     with stand(polyscope, host, {}) as served:

@@ -1,4 +1,4 @@
-"""A controller that ticks by itself, and what becomes of it when the emulator has a mistake."""
+"""A running controller, and how a bug in the emulator is reported."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from simbridge.robot import load_robot
 from simbridge.ur.tables import RTDE
 from tests.emulator.fake_controller import ANY_PORTS
 
-HOST = "127.0.0.75"
+HOST = "127.0.5.1"
 
 
-def test_a_tick_that_fails_ends_the_ticks_closes_the_ports_and_is_told_with_its_cause() -> None:
+def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_its_cause() -> None:
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     tick = controller.tick
 
@@ -69,7 +69,7 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
-    """In the emulator's place: it says that it serves, then much more, and ends with a status."""
+    """A fake emulator process: it reports that it is ready, prints many lines, and ends with a status."""
 
     def make(status: int) -> Emulator:
         program = tmp_path / "python"
@@ -84,15 +84,15 @@ def fake(tmp_path, monkeypatch):
     return make
 
 
-def test_what_the_process_says_never_holds_it_up_and_its_last_lines_are_told_when_it_has_died(fake) -> None:
+def test_output_never_blocks_the_process_and_its_last_lines_are_reported_when_it_has_ended(fake) -> None:
     with fake(9) as controller:
-        # It could not end if nobody read what it says.
+        # It could not end if nobody read its output.
         assert controller._process.wait(30.0) == 9
         with pytest.raises(EmulatorError, match=r"status 9.*the last words") as caught:
             controller.state()
     assert "many 0 " not in str(caught.value)
 
 
-def test_an_emulator_that_broke_is_told_at_the_end_of_the_block(fake) -> None:
+def test_a_bug_in_the_emulator_is_reported_at_the_end_of_the_block(fake) -> None:
     with pytest.raises(EmulatorError, match=r"status 1.*the last words"), fake(1) as controller:
         controller._process.wait(30.0)

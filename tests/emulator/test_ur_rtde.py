@@ -1,4 +1,4 @@
-"""The unmodified ur_rtde with the emulator: what it is told is right, by pinocchio or by the emulator's own record."""
+"""The unmodified ur_rtde with the emulator: what it receives is right, by pinocchio or by the emulator's own record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from simbridge.robot import load_robot
 from simbridge.servo.servoj import ServojModel
 from tests.emulator import ur_rtde_session as session
 
-SETUPS = {"5.12": ("ur10e", "127.0.0.21"), "3.15": ("ur10", "127.0.0.22")}
+SETUPS = {"5.12": ("ur10e", "127.0.7.1"), "3.15": ("ur10", "127.0.7.2")}
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
 
 

@@ -21,7 +21,7 @@ from tests.ur.conftest import CALIBRATION
 from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
 
-CB3_HOST, E_SERIES_HOST, FAKE = "127.0.0.85", "127.0.0.86", "127.0.0.87"
+CB3_HOST, E_SERIES_HOST, FAKE = "127.0.6.2", "127.0.6.1", "127.0.6.3"
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
 CLIENT = """
 import os, sys, rtde_control

@@ -12,7 +12,7 @@ from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDis
 from tests.emulator.fake_controller import RealController, stand
 from tests.ur.fake_ports import dashboard, listening, saying
 
-HOST, LOCAL, FAKE = "127.0.0.86", "127.0.0.83", "127.0.0.84"
+HOST, LOCAL, FAKE = "127.0.6.1", "127.0.6.4", "127.0.6.5"
 PORT = 29999
 CB3 = {"PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)", "safetymode": "Safetymode: NORMAL"}
 

@@ -28,7 +28,7 @@ from simbridge.ur.primary import (
 )
 from tests.emulator.fake_controller import UR10_D, stand
 
-HOST = "127.0.0.81"
+HOST = "127.0.6.7"
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
 THETA, A, D, ALPHA = (tuple(row) for row in (np.arange(24.0).reshape(4, 6) / 7.0).tolist())
 TCP_POSE, TCP_OFFSET = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6), (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
@@ -253,7 +253,7 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
 
 
 def test_a_port_where_nothing_listens_is_named() -> None:
-    with pytest.raises(ConnectionLost, match=r"127\.0\.0\.81, port 30001 \(primary\): nothing listens there") as caught:
+    with pytest.raises(ConnectionLost, match=r"127\.0\.6\.7, port 30001 \(primary\): nothing listens there") as caught:
         read_arm_description(HOST)
     assert (caught.value.host, caught.value.port) == (HOST, 30001)
 
