@@ -23,7 +23,7 @@ from simbridge.emulator.rtde import frame
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
-from tests.emulator.fake_controller import ANY_PORTS, Stand, stand
+from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand
 
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
@@ -424,8 +424,8 @@ def test_random_bytes_on_any_port_do_not_disturb_a_stream(attack: list[tuple[int
             plug.sock.close()
 
 
-def test_an_error_of_the_emulator_costs_its_client_and_is_told_at_the_end() -> None:
-    served = Stand("5.12", "127.0.0.1", ANY_PORTS)
+def test_a_bug_in_the_emulator_disconnects_the_client_and_is_raised_at_the_end() -> None:
+    served = Stand(FakeController(), "127.0.0.1", ANY_PORTS)
     served.servers.start()
 
     def broken() -> None:

@@ -22,7 +22,7 @@ from rtde_receive import RTDEReceiveInterface
 
 LOOKAHEAD, GAIN = 0.05, 1500.0
 START = [0.2, -1.1, 2.1, -2.0, -1.4, 0.2]
-STREAM_SECONDS = 3.0
+STREAM_SECONDS = 1.0
 SPEED_J = [0.1, -0.05, 0.08, 0.02, 0.0, -0.1]
 SPEED_L = [0.03, 0.04, -0.02, 0.0, 0.05, 0.1]
 STOPJ_DECELERATION = 2.0
@@ -76,7 +76,7 @@ class Session:
         return self.receive.getActualQ()
 
     def home(self) -> None:
-        self.control.moveJ(START, 1.5, 3.0)
+        self.control.moveJ(START, 3.0, 10.0)
         self.rest()
 
     def connections(self) -> None:
@@ -96,7 +96,7 @@ class Session:
         self.seen["outputs"] = self.receive.getActualDigitalOutputBits()
 
     def moves(self) -> None:
-        self.seen["moveJ"] = {"returned": self.control.moveJ(START, 1.5, 3.0), "q": self.rest()}
+        self.seen["moveJ"] = {"returned": self.control.moveJ(START, 3.0, 10.0), "q": self.rest()}
         begin, pose = self.tick(), self.receive.getActualTCPPose()
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.moveL(goal, 0.25, 1.2)
@@ -232,7 +232,7 @@ class Session:
     def go_on(self) -> dict[str, Any]:
         """Upload the script again, and move."""
         returned, begin = self.upload_again(), self.tick()
-        moved = self.control.moveJ(WAYPOINTS[0], 1.5, 3.0)
+        moved = self.control.moveJ(WAYPOINTS[0], 3.0, 10.0)
         return {"uploaded": returned, "moved": moved, "q": self.rest(), "ticks": [begin, self.tick()]}
 
     def watchdog(self) -> None:
@@ -254,7 +254,7 @@ class Session:
         self.ended()
         # Meanwhile somebody else takes the arm back.
         with socket.create_connection((self.host, 30002)) as secondary:
-            secondary.sendall(f"movej({START})\n".encode())
+            secondary.sendall(f"movej({START}, a=10, v=3)\n".encode())
             self.until(lambda: near(self.receive.getActualQ(), START), "the way back")
         self.rest()
         begin = self.tick()
