@@ -78,7 +78,7 @@ def test_what_does_not_exist_is_named_and_the_nearest_suggested(refused, argumen
 
 def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
     (tmp_path / "bag.tum").write_bytes(bytes(range(256)))
-    assert "bag.tum: this is a binary file" in refused("run", "bag.tum")
+    assert "bag.tum, line 1: this is a binary file" in refused("run", "bag.tum")
 
 
 @pytest.mark.parametrize(
@@ -88,8 +88,8 @@ def test_a_file_that_is_no_text_is_refused(refused, tmp_path):
         (f"0.1 0.71 0.164 nan {DOWN}", "line 2, z: nan is not a finite number"),
         (f"0.1 0.71 inf 0.3 {DOWN}", "line 2, y: inf is not a finite number"),
         ("0.1 0.71 0.164 0.3 0 0 0", "line 2: 7 columns where 8 are expected"),
-        (f"-0.1 0.71 0.164 0.3 {DOWN}", "line 2, time: time -0.1 s does not come after 0.0 s"),
-        (f"0.0 0.71 0.164 0.3 {DOWN}", "line 2, time: time 0.0 s does not come after 0.0 s"),
+        (f"-0.1 0.71 0.164 0.3 {DOWN}", "line 2, time: time -0.1 s is not after 0.0 s"),
+        (f"0.0 0.71 0.164 0.3 {DOWN}", "line 2, time: time 0.0 s is not after 0.0 s"),
         ("0.1 0.71 0.164 0.3 0 0 0 0", "line 2, quaternion: the quaternion is zero"),
         ("0.1 0.71 0.164 0.3 1 1 0 0", "line 2, quaternion: the quaternion has the norm 1.41"),
     ],
@@ -100,7 +100,7 @@ def test_a_bad_line_of_samples_is_named_with_its_field(refused, written, bad, wh
 
 @pytest.mark.parametrize("lines", [[], ["# nothing but remarks"], ["", ""]])
 def test_an_empty_trajectory_is_refused(refused, written, lines):
-    assert "mine.tum: there are no samples" in refused("run", written("mine.tum", lines))
+    assert "mine.tum: it has no samples" in refused("run", written("mine.tum", lines))
 
 
 def test_millimetres_are_suspected(refused, written):
