@@ -94,6 +94,8 @@ class Drawing:
         place = (left / self.width, bottom / self.height, width / self.width, height / self.height)
         axes = self._figure.add_axes(place, **more)
         axes.patch.set_visible(False)
+        # It has no label: without this, all tick labels are measured once more to place one.
+        axes.yaxis.set_label_coords(0.0, 0.5)
         return axes
 
     def places(self, axes: Axes, points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,6 +23,13 @@ from simbridge.trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
+BUSY = {
+    "target_offset": 1e-3,
+    "solution_offset": 2e-3,
+    "setpoint_offset": -5e-4,
+    "plant_offset": 4e-3,
+    "plant_delay": 0.02,
+}
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
@@ -200,15 +208,16 @@ class Page(HTMLParser):
         return [a["id"] or "" for _, a in self.elements if "id" in a]
 
 
+Measured = Callable[..., tuple[Evaluation, dict[str, Any]]]
 Report = Callable[..., tuple[Page, dict[str, Any]]]
 
 
 @pytest.fixture(scope="session")
-def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """Writes the report of a made-up run; returns the page and its summary."""
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Makes up a run; returns it with its summary. Much faster than a page, which takes ten drawings."""
     directory = tmp_path_factory.mktemp("run")
 
-    def written(**run: Any) -> tuple[Page, dict[str, Any]]:
+    def made_up(**run: Any) -> tuple[Evaluation, dict[str, Any]]:
         made = MadeUp(**run)
         evaluation = made.evaluation(directory)
         summary = evaluation.summary(made.outcome) | made.summary
@@ -217,8 +226,19 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         if made.tolerance is not None:
             error = summary["tracking_error"]
             summary["passed"] = all(error[part]["rms"] <= made.tolerance[part] for part in made.tolerance)
+        return evaluation, summary
+
+    return made_up
+
+
+@pytest.fixture(scope="session")
+def report(measured: Measured) -> Report:
+    """Writes the report of a made-up run; returns the page and its summary."""
+
+    def written(**run: Any) -> tuple[Page, dict[str, Any]]:
+        evaluation, summary = measured(**run)
         write_report(evaluation, summary)
-        return Page((directory / "report.html").read_text(encoding="utf-8")), summary
+        return Page(evaluation.directory.report_file.read_text(encoding="utf-8")), summary
 
     return written
 
@@ -226,5 +246,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
 @pytest.fixture(scope="session")
 def busy(report: Report) -> tuple[Page, dict[str, Any]]:
     """The page and the summary of a run with every part of the error budget, and a delay."""
-    offsets = {"target_offset": 1e-3, "solution_offset": 2e-3, "setpoint_offset": -5e-4, "plant_offset": 4e-3}
-    return report(**offsets, plant_delay=0.02)
+    return report(**BUSY)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium; tests that need it are skipped where it or playwright is not installed."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("chromium is not installed")
+    flags = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with playwright.sync_playwright() as player:
+        started = player.chromium.launch(executable_path=chromium, args=flags)
+        yield started
+        started.close()

@@ -12,7 +12,12 @@ import matplotlib
 import numpy as np
 import pytest
 
-from simbridge.report.verdict import delay_sentences
+from simbridge.report.drawing import drawing_style
+from simbridge.report.joints import joint_chart, joints
+from simbridge.report.over_time import errors_over_time
+from simbridge.report.settings_list import important_settings
+from simbridge.report.verdict import delay_sentences, dominant_error, headline, notices, tolerance_check
+from tests.report.conftest import BUSY
 
 SECTIONS = [
     "verdict",
@@ -84,9 +89,9 @@ def test_the_errors_as_evo_defines_them_are_those_of_the_summary(busy: Any) -> N
     assert "all pairs 100 samples (0.8 s) apart" in page.text("budget")
 
 
-def test_a_rotation_with_another_delay_than_the_position_has_its_own_sentence(report: Any) -> None:
-    page, summary = report(plant_delay=0.02)
-    assert "The rotation lagged" not in page.text("verdict")
+def test_a_rotation_with_another_delay_than_the_position_has_its_own_sentence(measured: Any) -> None:
+    _, summary = measured(plant_delay=0.02)
+    assert "The rotation lagged" not in delay_sentences(summary)
     later = {"delay_s": 0.001, "rotation_delay_s": 0.02, "solver_rotation_delay_s": 0.015}
     text = delay_sentences({**summary, **later}).replace("\u00a0", " ")
     assert "The arm lagged the reference by 1.00 ms" in text
@@ -113,8 +118,30 @@ def test_a_tool_that_turns_in_place_has_the_delay_of_its_rotation_and_the_remain
     assert "Total – 20.0 reference to attained" in budget and "Predicted lag – – of the solver" in budget
 
 
-def test_the_delays_are_given_in_ms(report: Any) -> None:
-    page, summary = report(**LATE, summary={"predicted_lag_s": 0.01234})
+@pytest.fixture(scope="module")
+def late(report: Any) -> Any:
+    """A run with a delay that passed its tolerance."""
+    tolerance = {"position_m": 1.0, "rotation_rad": math.radians(30.0)}
+    return report(**LATE, summary={"predicted_lag_s": 0.01234}, tolerance=tolerance)
+
+
+@pytest.fixture(scope="module")
+def troubled(report: Any) -> Any:
+    """A run that missed its tolerance, with limited setpoints, saturated torques and a slow controller."""
+    effort = np.zeros((200, 3))
+    effort[20:23, 1] = -100.0
+    effort[22, 2] = 100.0
+    limited = np.zeros(200, dtype=bool)
+    limited[50:75] = limited[100:101] = True
+    loop = {"period_mean_s": 0.008, "period_max_s": 0.0123, "missed_deadlines": 3, "missed_states": 0}
+    tolerance = {"position_m": 1e-4, "rotation_rad": math.radians(30.0)}
+    return report(
+        **LATE, effort=effort, limited=limited, speed_scaling=0.5, summary={"loop": loop}, tolerance=tolerance
+    )
+
+
+def test_the_delays_are_given_in_ms(late: Any) -> None:
+    page, summary = late
     verdict = page.text("verdict")
     assert summary["delay_s"] > 0.01
     assert f"The arm lagged the reference by {summary['delay_s'] * 1e3:.1f} ms" in verdict
@@ -127,17 +154,22 @@ def test_the_delays_are_given_in_ms(report: Any) -> None:
 
 
 @pytest.mark.parametrize("line", ["target", "solution", "setpoint", "plant"])
-def test_the_largest_part_of_the_error_is_named(report: Any, line: str) -> None:
+def test_the_largest_part_of_the_error_is_named(measured: Any, line: str) -> None:
     source = {"target": "sampling", "solution": "the solver", "setpoint": "the limiter", "plant": "the plant"}[line]
     offsets = {f"{name}_offset": 1e-4 for name in ("target", "solution", "setpoint", "plant")}
-    page, _ = report(**(offsets | {f"{line}_offset": 5e-3}))
-    assert f"The largest part of the position error comes from {source}" in page.text("verdict")
+    _, summary = measured(**(offsets | {f"{line}_offset": 5e-3}))
+    assert f"The largest part of the position error comes from {source}" in dominant_error(summary)
 
 
-def test_a_run_without_errors_says_so(report: Any) -> None:
-    page, _ = report()
-    assert "with 0 mm RMS (max 0 mm)" in page.text("headline")
-    assert "There is no error beyond rounding." in page.text("verdict")
+def test_the_largest_part_of_the_error_is_on_the_page(busy: Any) -> None:
+    page, summary = busy
+    assert dominant_error(summary).replace("\u00a0", " ") in page.text("verdict")
+
+
+def test_a_run_without_errors_says_so(measured: Any) -> None:
+    _, summary = measured()
+    assert "with 0 mm RMS (max 0 mm)" in headline(summary, "Test arm").replace("\u00a0", " ")
+    assert dominant_error(summary) == "There is no error beyond rounding."
 
 
 def test_without_a_tolerance_nothing_is_judged(busy: Any) -> None:
@@ -145,30 +177,23 @@ def test_without_a_tolerance_nothing_is_judged(busy: Any) -> None:
     assert not page.has("badge")
 
 
-@pytest.mark.parametrize(("position", "word"), [(1.0, "Passed"), (1e-4, "Failed")])
-def test_a_tolerance_is_judged_and_compared(report: Any, position: float, word: str) -> None:
-    page, summary = report(**LATE, tolerance={"position_m": position, "rotation_rad": math.radians(30.0)})
+@pytest.mark.parametrize(("run", "word"), [("late", "Passed"), ("troubled", "Failed")])
+def test_a_tolerance_is_judged_and_compared(request: Any, run: str, word: str) -> None:
+    page, summary = request.getfixturevalue(run)
     judgement = page.text("judgement")
     assert judgement.startswith(word)
+    assert tolerance_check(summary)[1].replace("\u00a0", " ") in judgement
     rms = summary["tracking_error"]["position_m"]["rms"] * 1e3
-    assert numbers(judgement)[:2] == pytest.approx([rms, position * 1e3], rel=5e-3)
+    assert numbers(judgement)[:2] == pytest.approx([rms, summary["tolerance"]["position_m"] * 1e3], rel=5e-3)
     assert "is within 30°" in judgement
     assert page.has(word.lower())
 
 
-def test_a_run_that_ended_early_has_not_passed(report: Any) -> None:
-    page, summary = report(outcome="interrupted", tolerance={"position_m": 1.0, "rotation_rad": 1.0})
-    assert summary["passed"]
-    assert page.text("judgement").startswith("Incomplete")
-    assert not page.has("passed")
-
-
-def test_a_curve_that_is_nowhere_on_the_axes_is_accounted_for(report: Any) -> None:
-    page, _ = report(solution_offset=1e-9, plant_offset=0.5)
-    legend = page.text("time")
-    assert "sampling (zero)" in legend and "limiter (zero)" in legend
-    assert "solver (too small to show)" in legend
-    assert "plant (" not in legend
+def test_a_curve_that_is_nowhere_on_the_axes_is_accounted_for(measured: Any) -> None:
+    with drawing_style():
+        entries, _ = errors_over_time(*measured(solution_offset=1e-9, plant_offset=0.5))
+    names = [entry.name for entry in entries]
+    assert {"sampling (zero)", "limiter (zero)", "solver (too small to show)", "plant"} <= set(names)
 
 
 def test_a_completed_run_has_no_notice(busy: Any) -> None:
@@ -176,46 +201,45 @@ def test_a_completed_run_has_no_notice(busy: Any) -> None:
     assert not page.has("notice")
 
 
-def test_a_run_that_ended_early_says_why_before_anything_else(report: Any) -> None:
-    page, _ = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False)
+def test_a_run_that_ended_early_says_why_before_anything_else_and_has_not_passed(report: Any) -> None:
+    tolerance = {"position_m": 1.0, "rotation_rad": 1.0}
+    page, summary = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False, tolerance=tolerance)
     assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text("failure")
     assert page.source.index("GuardStop") < page.source.index("RMS (")
     assert "had until then tracked" in page.text("headline")
+    assert summary["passed"]
+    assert page.text("judgement").startswith("Incomplete")
+    assert not page.has("passed")
 
 
-def test_a_log_that_was_cut_off_is_reported(report: Any) -> None:
-    page, _ = report(complete=False)
-    assert "The log was not closed" in page.text("failure")
+def test_a_log_that_was_cut_off_is_reported(measured: Any) -> None:
+    (notice,) = notices(*measured(complete=False))
+    assert notice.kind == "failure" and "The log was not closed" in notice.text
 
 
-def test_limited_setpoints_are_counted_and_timed(report: Any) -> None:
-    limited = np.zeros(200, dtype=bool)
-    limited[50:75] = limited[100:101] = True
-    page, _ = report(limited=limited)
+def test_limited_setpoints_are_counted_and_timed(troubled: Any) -> None:
+    page, _ = troubled
     caution = page.text("caution")
     assert "The limiter changed 26 of 200 setpoints (13 %), from 0.40 to 0.59 s and at 0.80 s" in caution
     assert "setpoints limited" in page.text("time")
 
 
-def test_saturated_torques_are_counted_by_joint(report: Any) -> None:
-    effort = np.zeros((200, 3))
-    effort[20:23, 1] = -100.0
-    effort[22, 2] = 100.0
-    page, summary = report(effort=effort)
+def test_saturated_torques_are_counted_by_joint(troubled: Any) -> None:
+    page, summary = troubled
     assert summary["saturated_samples"] == 3
     expected = "at its limit in 3 of 200 samples (joint_2 in 3 and joint_3 in 1), from 0.16 to 0.18 s"
     assert expected in page.text("caution")
 
 
-def test_a_controller_that_slowed_down_is_reported(report: Any) -> None:
-    page, _ = report(speed_scaling=0.5)
+def test_a_controller_that_slowed_down_is_reported(troubled: Any) -> None:
+    page, _ = troubled
     assert "speed scaling 0.50 on average" in page.text("caution")
 
 
-def test_the_control_loop_is_shown_where_it_was_measured(report: Any) -> None:
-    loop = {"period_mean_s": 0.008, "period_max_s": 0.0123, "missed_deadlines": 3, "missed_states": 0}
-    page, _ = report(summary={"loop": loop})
+def test_the_control_loop_is_shown_where_it_was_measured(troubled: Any, busy: Any) -> None:
+    page, _ = troubled
     assert "Period, mean 8.00 ms Period, longest 12.3 ms Missed deadlines 3 Missed states 0" in page.text("loop")
+    assert not busy[0].has("loop")
 
 
 def test_the_joints_are_compared_with_their_limits(report: Any) -> None:
@@ -290,23 +314,23 @@ def test_names_are_shown_as_they_are_and_never_run(report: Any) -> None:
     assert f"{hostile}: {hostile} {hostile}" in page.text("settings")
 
 
-def test_all_settings_are_on_the_page(report: Any) -> None:
-    page, _ = report(settings={"backend": {"unmodelled_payload": 2.5}, "robot": {"tcp": [0, 0, 0.1, 0, 0, math.pi]}})
-    text = page.text("settings")
-    assert "kp [50, 50, 50, 50, 50, 50]" in text
-    assert "2.5 kg unmodelled" in text
-    assert "(0, 0, 100) mm, rotation vector (0, 0, 180)°" in text
+def test_all_settings_are_on_the_page(busy: Any) -> None:
+    page, _ = busy
+    assert "kp [50, 50, 50, 50, 50, 50]" in page.text("settings")
     assert "max_velocity_jump 1" in page.text("details")
 
 
-def test_the_same_run_gives_the_same_page(report: Any) -> None:
-    assert report(**LATE)[0].source == report(**LATE)[0].source
+def test_payload_and_tcp_are_in_kg_mm_and_degrees(measured: Any) -> None:
+    changes = {"backend": {"unmodelled_payload": 2.5}, "robot": {"tcp": [0, 0, 0.1, 0, 0, math.pi]}}
+    evaluation, _ = measured(settings=changes)
+    rows = {name: text.replace("\u00a0", " ") for name, text in important_settings(evaluation.settings, 200)}
+    assert "2.5 kg unmodelled" in rows["Payload"]
+    assert rows["TCP in tool0"] == "(0, 0, 100) mm, rotation vector (0, 0, 180)°"
 
 
-def test_the_readers_own_matplotlib_settings_do_not_change_the_page(report: Any) -> None:
-    expected = report(**LATE)[0].source
+def test_the_same_run_gives_the_same_page_whatever_the_users_matplotlib_settings(report: Any, busy: Any) -> None:
     with matplotlib.rc_context({"font.size": 30.0, "text.usetex": True, "axes.grid": False, "svg.fonttype": "path"}):
-        assert report(**LATE)[0].source == expected
+        assert report(**BUSY)[0].source == busy[0].source
 
 
 def test_a_page_of_2000_samples_is_small(report: Any) -> None:
@@ -319,11 +343,12 @@ def test_a_page_of_a_noisy_minute_of_six_joints_at_500_hz_is_below_3_mb(report: 
     assert len(page.source.encode()) < 3_000_000
 
 
-def test_a_peak_of_a_single_sample_is_drawn_however_long_the_run(report: Any) -> None:
+def test_a_peak_of_a_single_sample_is_drawn_however_long_the_run(measured: Any) -> None:
     effort = np.zeros((30_000, 3))
     effort[12_345, 2] = 70.0
-    page, _ = report(samples=30_000, period=0.002, effort=effort)
-    figure = page.source.split("joint_3: position")[1].split("</svg>")[0]
+    evaluation, _ = measured(samples=30_000, period=0.002, effort=effort)
+    with drawing_style():
+        figure = joint_chart(joints(evaluation)[2], evaluation.log.stamp, 2).split("joint_3: position")[1]
     # The axes reach up to the limit at 100; a curve without its peak would be a straight line.
     curve = re.findall(r'<path d="([^"]*)" clip-path[^>]*#d55e00', figure)[-1]
     heights = {y for _, y in re.findall(r"([\d.]+) ([\d.]+)", curve)}

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,38 +24,62 @@ def turned(angle: float) -> list[float]:
 
 HARDLY_TURNED = {"kinematics": {"placements": [turned(0.5 * math.pi), turned(0.01), turned(0.0)]}}
 
+UNLIMITED = {
+    "position_min": [-math.inf] * 3,
+    "position_max": [math.inf] * 3,
+    "max_velocity": [math.inf] * 3,
+    "max_effort": [math.inf] * 3,
+}
+
 EDGES: dict[str, dict[str, Any]] = {
-    "one sample": {"samples": 1, "plant_offset": 1e-3},
-    "two samples": {"samples": 2, "plant_offset": 1e-3},
+    "one sample": {"samples": 1, "joints": 1, "plant_offset": 1e-3},
+    "two samples": {"samples": 2, "joints": 1, "plant_offset": 1e-3},
     "five samples": {"samples": 5, "plant_offset": 1e-3},
-    "one sample without an error": {"samples": 1},
+    "one sample without an error": {"samples": 1, "joints": 1},
     "one joint": {"joints": 1, "plant_offset": 1e-3},
     "twelve joints": {"joints": 12, "plant_offset": 1e-3},
-    "no error": {},
-    "an error of rounding": {"plant_offset": 1e-16},
+    "no error": {"joints": 1},
+    "an error of rounding": {"joints": 1, "plant_offset": 1e-16},
     "no motion": {"swing": 0.0, "plant_offset": 1e-3},
     "no motion and no error": {"swing": 0.0},
-    "a motion of a micrometre": {"swing": 1e-6, "plant_offset": 1e-9},
-    "an arm that is stuck half a turn away": {"plant_offset": math.pi},
-    "all setpoints limited": {"limited": np.ones(200, dtype=bool), "setpoint_offset": 1e-3},
-    "every other setpoint limited": {"limited": np.arange(200) % 2 == 0, "setpoint_offset": 1e-3},
-    "torques unknown": {"effort": math.nan},
-    "torques at times unknown": {"effort": np.where(np.arange(200) % 7 < 3, math.nan, 5.0)[:, None]},
-    "torques infinite": {"effort": math.inf},
+    "a motion of a micrometre": {"joints": 2, "swing": 1e-6, "plant_offset": 1e-9},
+    "an arm that is stuck half a turn away": {"joints": 1, "plant_offset": math.pi},
+    "all setpoints limited": {"joints": 1, "limited": np.ones(200, dtype=bool), "setpoint_offset": 1e-3},
+    "every other setpoint limited": {"joints": 1, "limited": np.arange(200) % 2 == 0, "setpoint_offset": 1e-3},
+    "torques unknown": {"joints": 1, "effort": math.nan},
+    "torques at times unknown": {"joints": 1, "effort": np.where(np.arange(200) % 7 < 3, math.nan, 5.0)[:, None]},
+    "torques infinite": {"joints": 1, "effort": math.inf},
+    "a gap in the torques": {"joints": 1, "effort": np.where(np.arange(200) // 40 == 2, math.nan, 5.0)[:, None]},
+    "a path that is nearly flat": {"joints": 2, "plant_offset": 1e-3, "settings": HARDLY_TURNED},
+    "continuous joints": {"settings": {"robot": UNLIMITED}},
+    "prismatic joints": {"settings": {"kinematics": {"prismatic": [True, False, True]}}},
+    "currents instead of torques": {"effort": 200.0, "settings": {"backend": {"effort_unit": "A"}}},
 }
 
 
-@pytest.mark.parametrize("run", EDGES.values(), ids=EDGES.keys())
-def test_every_run_has_a_page(report: Any, run: dict[str, Any]) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "Compiling")
-        page, summary = report(**run)
+@pytest.fixture(scope="module")
+def edge(report: Any) -> Any:
+    """The page and the summary of one of EDGES, made once; a warning while it is made is an error."""
+
+    @cache
+    def made(name: str) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "Compiling")
+            return report(**EDGES[name])
+
+    return made
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_every_run_has_a_page(edge: Any, name: str) -> None:
+    page, summary = edge(name)
+    joints = EDGES[name].get("joints", 3)
     assert page.text("headline")
     assert "nan" not in page.source.lower().replace("nano", "")
     figures = sum(tag == "svg" for tag, _ in page.elements)
-    assert figures == 8 + run.get("joints", 3)
-    assert len(summary["peak_joint_velocity"]) == run.get("joints", 3)
+    assert figures == 8 + joints
+    assert len(summary["peak_joint_velocity"]) == joints
 
 
 def test_a_run_without_samples_says_so(report: Any) -> None:
@@ -64,56 +89,51 @@ def test_a_run_without_samples_says_so(report: Any) -> None:
     assert page.has("settings") and not page.has("path")
 
 
-def test_without_a_delay_the_page_says_that_there_is_none(report: Any) -> None:
-    page, summary = report(swing=0.0, plant_offset=1e-3)
+def test_without_a_delay_the_page_says_that_there_is_none(edge: Any) -> None:
+    page, summary = edge("no motion")
     assert summary["delay_s"] is None
     assert "The delay of the position could not be measured." in page.text("verdict")
     assert "Total – – reference to attained" in page.text("budget")
     assert "Delay removed" not in page.text("budget")
 
 
-def test_a_path_that_does_not_move_says_so(report: Any) -> None:
-    page, _ = report(swing=0.0)
+def test_a_path_that_does_not_move_says_so(edge: Any) -> None:
+    page, _ = edge("no motion and no error")
     assert page.text("path").count("It does not move.") == 3
 
 
-def test_a_flat_view_is_magnified_and_says_so(report: Any) -> None:
+def test_a_flat_view_is_magnified_and_says_so(edge: Any) -> None:
     # The first joint moves the tool in the xz plane, the second one a little out of it.
-    page, _ = report(joints=2, plant_offset=1e-3, settings=HARDLY_TURNED)
-    path = page.text("path")
+    path = edge("a path that is nearly flat")[0].text("path")
     assert len(re.findall(r"Flat in this view: y varies by 0\.\d+ mm and is magnified \d+ times\.", path)) == 2
     assert "Δy is relative to y =" in path
 
 
-def test_a_view_in_which_a_path_is_a_line_says_so(report: Any) -> None:
-    page, _ = report(joints=1, plant_offset=1e-3)
+def test_a_view_in_which_a_path_is_a_line_says_so(edge: Any) -> None:
+    page, _ = edge("one joint")
     assert page.text("path").count("Flat in this view: y does not change.") == 2
 
 
-def test_continuous_joints_have_no_limit(report: Any) -> None:
-    limits = {"position_min": [-math.inf] * 3, "position_max": [math.inf] * 3}
-    free = {"max_velocity": [math.inf] * 3, "max_effort": [math.inf] * 3}
-    page, _ = report(settings={"robot": limits | free})
+def test_continuous_joints_have_no_limit(edge: Any) -> None:
+    page, _ = edge("continuous joints")
     assert page.text("joints").count("no limit") == 3 * 3 + 3
 
 
-def test_prismatic_joints_are_in_mm_and_newtons(report: Any) -> None:
-    page, _ = report(settings={"kinematics": {"prismatic": [True, False, True]}})
+def test_prismatic_joints_are_in_mm_and_newtons(edge: Any) -> None:
+    page, _ = edge("prismatic joints")
     assert page.source.count(">Position (mm)<") == 2 and page.source.count(">Position (°)<") == 1
     assert page.source.count(">Force (N)<") == 2 and page.source.count(">Torque (N m)<") == 1
 
 
-def test_currents_are_not_compared_with_torque_limits(report: Any) -> None:
-    page, _ = report(effort=200.0, settings={"backend": {"effort_unit": "A"}})
+def test_currents_are_not_compared_with_torque_limits(edge: Any) -> None:
+    page, _ = edge("currents instead of torques")
     assert "200 A no limit" in page.text("joints")
     assert page.source.count(">Current (A)<") == 3
     assert not page.has("notice")
 
 
-def test_a_gap_in_the_torques_stays_a_gap(report: Any) -> None:
-    effort = np.full((200, 3), 5.0)
-    effort[80:120] = math.nan
-    page, _ = report(effort=effort)
+def test_a_gap_in_the_torques_stays_a_gap(edge: Any) -> None:
+    page, _ = edge("a gap in the torques")
     figure = page.source.split("joint_1: position")[1].split("</svg>")[0]
     curve = figure.split("#d55e00")[2].rsplit('<path d="', 1)[1].split('"')[0]
     assert curve.count("M") == 2

@@ -26,26 +26,17 @@ def run(line_run: Path, tmp_path: Path) -> Path:
     return copy
 
 
-def test_both_pages_are_written_and_named_and_nothing_else_is_printed(cli: Any, run: Path) -> None:
+def test_both_pages_are_written_with_the_numbers_of_the_run_and_nothing_else_is_printed(
+    cli: Any, run: Path, line_run: Path
+) -> None:
     answer = cli("report", run)
     assert answer.status == 0
     assert answer.out.split() == [str(run / "report.html"), str(run / "replay.html")]
     assert answer.err == ""
-
-
-def test_the_numbers_are_those_of_the_run(cli: Any, run: Path, line_run: Path) -> None:
-    cli("report", run)
     written, first = (Page((path / "report.html").read_text(encoding="utf-8")) for path in (run, line_run))
     for section in ("headline", "budget", "time", "contour", "joint-contributions", "joints", "motion"):
         assert written.text(section) == first.text(section)
     assert written.has("replay") and not first.has("replay")
-
-
-def test_the_log_alone_is_enough(cli: Any, run: Path) -> None:
-    (run / "summary.json").unlink()
-    assert cli("report", run).status == 0
-    page = Page((run / "report.html").read_text(encoding="utf-8"))
-    assert "mm RMS" in page.text("headline") and not page.has("failure")
 
 
 def killed(run: Path) -> None:
@@ -53,15 +44,6 @@ def killed(run: Path) -> None:
     (run / "summary.json").unlink()
     log = (run / "log.mcap").read_bytes()
     (run / "log.mcap").write_bytes(log[: len(log) * 2 // 3])
-
-
-def test_a_killed_run_has_pages_that_say_so_and_is_no_success(cli: Any, run: Path) -> None:
-    killed(run)
-    answer = cli("report", run)
-    assert answer.status == 2
-    assert answer.message == ("The run did not complete: the log was not closed: the run was killed, or still goes on.")
-    page = Page((run / "report.html").read_text(encoding="utf-8"))
-    assert "the log was not closed" in page.text("failure")
 
 
 def test_a_run_that_ended_early_and_has_no_summary_is_no_success(cli: Any, line_run: Path, tmp_path: Path) -> None:
@@ -108,21 +90,28 @@ def test_the_tolerance_is_judged_from_what_was_written_before_the_run_began(
     assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Failed")
 
 
-def test_a_killed_run_is_judged_and_has_failed(cli: Any, judged: Path, tmp_path: Path) -> None:
+def test_a_killed_run_has_pages_that_say_so_is_no_success_and_has_failed_its_tolerance(
+    cli: Any, judged: Path, tmp_path: Path
+) -> None:
     run = shutil.copytree(judged, tmp_path / "run")
     killed(run)
     answer = cli("report", run, "--json")
     printed = json.loads(answer.out)
     assert answer.status == 2 and printed["passed"] is False and printed["outcome"] != "completed"
+    assert answer.message == "The run did not complete: the log was not closed: the run was killed, or still goes on."
+    page = Page((run / "report.html").read_text(encoding="utf-8"))
+    assert "the log was not closed" in page.text("failure")
 
 
-def test_a_kept_tolerance_shows_on_the_page_and_in_the_status(cli: Any, line: Path, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    cli("run", line, "--tolerance", "5", "5", "--out", run)
+def test_the_log_alone_is_enough_and_a_kept_tolerance_shows_on_the_page_and_in_the_status(cli: Any, run: Path) -> None:
     (run / "summary.json").unlink()
+    with (run / "settings.toml").open("a") as settings:
+        settings.write("\n[tolerance]\nposition_m = 0.005\nrotation_rad = 0.1\n")
     answer = cli("report", run, "--json")
     assert answer.status == 0 and answer.err == "" and json.loads(answer.out)["passed"] is True
-    assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Passed")
+    page = Page((run / "report.html").read_text(encoding="utf-8"))
+    assert page.text("judgement").startswith("Passed")
+    assert "mm RMS" in page.text("headline") and not page.has("failure")
 
 
 def test_a_directory_without_a_run_is_refused(cli: Any, tmp_path: Path) -> None:

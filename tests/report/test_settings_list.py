@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +21,19 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
     options = Options(
         unmodelled_payload=1.5, payload=0.5, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), period=0.01, floor="none"
     )
-    return run("square_tracking", out=out, options=options)
+    return run("step", out=out, options=options)
 
 
 def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_same(
-    original: Run, tmp_path: Path
+    original: Run, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = (original.directory / "report.html").read_text(encoding="utf-8")
     command = repeat_command(original.evaluation().settings, original.directory)
     assert command is not None and command.replace("'", "&#39;") in page
     again = original.directory.with_name("again")
-    words = [sys.executable, "-m", "simbridge", *shlex.split(command)[1:], "--out", str(again)]
     # From another directory.
-    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    assert cli(*shlex.split(command)[1:], "--out", again).status == 0
     plans = [np.load(directory / "plan.npz")["setpoints"] for directory in (original.directory, again)]
     assert np.array_equal(*plans)
     repeated = Run(again, {}).evaluation()
