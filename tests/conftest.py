@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from simbridge.cli.command_line import main
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
+from tests.controllers import calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -1,6 +1,6 @@
-"""A scenario on a controller: what went over the wire, what came back, and what the run directory says of it.
+"""A scenario on a controller: what was sent, what was received, and what the run directory records.
 
-The controller is emulated, in a process of its own, and keeps a record of its own.
+The controller is emulated, in its own process, and keeps its own record.
 """
 
 from __future__ import annotations
@@ -14,58 +14,79 @@ import numpy as np
 import pytest
 
 import simbridge
-from simbridge.emulator.handle import Emulator, Recorded
+from simbridge.emulator.handle import Recorded
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.preparation import prepare
-from tests.backends.fault_trial import line
+from tests.backends.trial import line
+from tests.controllers import REALTIME_FLAGS, realtime, realtime_options
 
-SETUPS = {"5.12": ("ur10e", "127.0.0.46"), "3.15": ("ur10", "127.0.0.47")}
 SERVOJ = 11
+SMALL_SQUARE = """
+from simbridge import Robot, Scenario
+from simbridge.trajectory import square
+
+def scenario(robot: Robot) -> Scenario:
+    return Scenario(square(side=0.1, speed=0.2, laps=2))
+"""
 
 
 @dataclass
-class Ran:
-    """A run, and what the controller recorded meanwhile."""
+class Recording:
+    """A run, and the controller's record of it."""
 
     robot: str
+    scenario: str
     directory: Path
     record: Recorded
 
     def received(self, count: int) -> np.ndarray:
-        """The last servoj setpoints (count, n) that arrived, but for repetitions of the very last."""
+        """The last servoj setpoints (count, n) that arrived, without repetitions of the very last."""
         setpoints = []
         for names, values in self.record.inputs:
-            told = dict(zip(names, values, strict=True))
-            command = next((value for name, value in told.items() if name.startswith("input_int_register")), None)
+            registers = dict(zip(names, values, strict=True))
+            command = next((value for name, value in registers.items() if name.startswith("input_int_register")), None)
             if command == SERVOJ:
-                numbers = [value for name, value in told.items() if name.startswith("input_double_register")]
+                numbers = [value for name, value in registers.items() if name.startswith("input_double_register")]
                 setpoints.append(numbers[:6])
         array = np.array(setpoints)
         moving = np.flatnonzero((np.diff(array, axis=0) != 0.0).any(axis=1))
         return array[: moving[-1] + 2][-count:]
 
 
-@pytest.fixture(scope="module", params=SETUPS)
-def ran(request, tmp_path_factory):
-    robot, host = SETUPS[request.param]
-    out = tmp_path_factory.mktemp("square") / "run"
-    command = ["run", "square_tracking", "--backend", "ursim", "--robot", robot, "--host", host, "--out", str(out)]
-    with Emulator(robot, polyscope=request.param, host=host) as controller:
-        ended = subprocess.run([sys.executable, "-m", "simbridge", *command], capture_output=True, text=True)
-        assert ended.returncode == 0, ended.stderr
-        return Ran(robot, out, controller.record())
+@pytest.fixture(
+    scope="module",
+    params=[
+        ("e-Series", "small square"),
+        ("CB3", "small square"),
+        pytest.param(("e-Series", "square_tracking"), marks=pytest.mark.soak),
+        pytest.param(("CB3", "square_tracking"), marks=pytest.mark.soak),
+    ],
+    ids=" ".join,
+)
+def recording(request, controllers, tmp_path_factory):
+    kind, scenario = request.param
+    directory = tmp_path_factory.mktemp("square")
+    if scenario == "small square":
+        scenario = str(directory / "small_square.py")
+        Path(scenario).write_text(SMALL_SQUARE)
+    robot, out = {"e-Series": "ur10e", "CB3": "ur10"}[kind], directory / "run"
+    controller = controllers.ready(kind)
+    flags = ["--backend", "ursim", "--robot", robot, "--host", controller.host, *REALTIME_FLAGS, "--out", str(out)]
+    ended = subprocess.run([sys.executable, "-m", "simbridge", "run", scenario, *flags], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return Recording(robot, scenario, out, controller.record())
 
 
 def positions(log, period):
     return log.plan_time / period
 
 
-def test_the_square_is_completed_and_the_controllers_time_only_goes_forward(ran):
-    summary = RunDirectory.open(ran.directory).summary()
-    log = RunDirectory.open(ran.directory).log()
+def test_the_square_is_completed_and_the_controllers_time_only_goes_forward(recording):
+    summary = RunDirectory.open(recording.directory).summary()
+    log = RunDirectory.open(recording.directory).log()
     assert summary["outcome"] == "completed" and summary["backend"] == "ursim"
     assert log.complete and (np.diff(log.stamp) > 0.0).all() and (np.diff(log.host_monotonic) >= 0.0).all()
     loop = summary["loop"]
@@ -76,15 +97,15 @@ def test_the_square_is_completed_and_the_controllers_time_only_goes_forward(ran)
     assert 0.0 < loop["state_age_mean_s"] < 0.1
 
 
-def test_every_setpoint_of_the_plan_arrives_in_order_and_is_the_one_that_was_planned_for_pybullet(ran):
-    here = prepare("square_tracking", robot=ran.robot, backend="pybullet").plan
-    plan = RunDirectory.open(ran.directory).plan(Plan.from_arrays)
+def test_every_setpoint_arrives_in_order_and_the_plan_is_the_same_as_in_simulation(recording):
+    here = prepare(recording.scenario, robot=recording.robot, backend="pybullet").plan
+    plan = RunDirectory.open(recording.directory).plan(Plan.from_arrays)
     assert np.array_equal(plan.setpoints, here.setpoints) and plan.period == here.period
-    log = RunDirectory.open(ran.directory).log()
+    log = RunDirectory.open(recording.directory).log()
     sent = log.index[-1] + 1
-    received = ran.received(sent)
+    received = recording.received(sent)
     assert np.array_equal(received[log.index], log.setpoint)
-    # Where the machine itself held the controller up for more than 8 ms the plan waited, and goes on between samples.
+    # Where this computer delayed the controller by more than 8 ms, the plan waited, and continues between samples.
     position = positions(log, here.period)
     whole = np.abs(position - np.round(position)) < 1e-6
     assert np.array_equal(log.setpoint[whole], plan.setpoints[np.round(position[whole]).astype(int)])
@@ -94,65 +115,57 @@ def test_every_setpoint_of_the_plan_arrives_in_order_and_is_the_one_that_was_pla
     assert not undisturbed or np.array_equal(received, plan.setpoints)
 
 
-def test_the_states_are_those_of_the_controllers_own_record_and_so_is_the_error(ran):
-    log = RunDirectory.open(ran.directory).log()
-    run = Evaluation.of(RunDirectory.open(ran.directory))
+def test_the_states_and_the_error_are_those_of_the_controllers_own_record(recording):
+    log = RunDirectory.open(recording.directory).log()
+    run = Evaluation.of(RunDirectory.open(recording.directory))
     ticks = np.round(log.stamp / run.plan.period).astype(int)
-    own = ran.record.actual_q
+    own = recording.record.actual_q
     found = [
         begin
         for begin in np.flatnonzero((own == log.position[0]).all(axis=1))
         if begin + ticks[-1] < len(own) and np.array_equal(own[begin + ticks], log.position)
     ]
     assert len(found) >= 1
-    attained = tool_path(simbridge.load_robot(ran.robot), own[found[0] + ticks])
+    attained = tool_path(simbridge.load_robot(recording.robot), own[found[0] + ticks])
     error = np.linalg.norm(run.reference[:, :3] - attained[:, :3], axis=1)
-    told = RunDirectory.open(ran.directory).summary()["tracking_error"]["position_m"]
-    assert told["rms"] == pytest.approx(np.sqrt(np.mean(error**2)), abs=1e-12)
-    assert told["max"] == pytest.approx(error.max(), abs=1e-12)
-    # servoj trails by its lookahead, which is most of the error.
-    assert 0.2 * 0.025 < told["rms"] < 0.2 * 0.05
+    reported = RunDirectory.open(recording.directory).summary()["tracking_error"]["position_m"]
+    assert reported["rms"] == pytest.approx(np.sqrt(np.mean(error**2)), abs=1e-12)
+    assert reported["max"] == pytest.approx(error.max(), abs=1e-12)
+    # servoj lags by its lookahead, which is most of the error.
+    assert 0.2 * 0.025 < reported["rms"] < 0.2 * 0.05
 
 
-def test_the_run_says_which_controller_it_was_and_how_servoj_was_used(ran):
-    settings = RunDirectory.open(ran.directory).settings()
+def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
+    settings = RunDirectory.open(recording.directory).settings()
     controller = settings["controller"]
-    assert controller["model"].lower() == ran.robot and controller["ursim"]
-    assert controller["polyscope"].startswith({"ur10e": "5.12", "ur10": "3.15"}[ran.robot])
+    assert controller["model"].lower() == recording.robot and controller["ursim"]
+    assert controller["polyscope"].startswith({"ur10e": "5.12", "ur10": "3.15"}[recording.robot])
     assert settings["backend"]["servo_gain"] == 2000.0 and settings["backend"]["servo_lookahead"] == 0.03
 
 
-def test_the_tool_and_the_load_are_set_on_the_controller(tmp_path):
-    host = "127.0.0.48"
+def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path):
     given = ["--tcp", "0.01", "0", "0.15", "0", "0", "0.3", "--payload", "1.25"]
-    command = ["run", line(tmp_path, 0.5), "--backend", "ursim", "--robot", "ur10e", "--host", host, *given]
-    with Emulator("ur10e", polyscope="5.12", host=host) as controller:
-        ended = subprocess.run(
-            [sys.executable, "-m", "simbridge", *map(str, command), "--out", str(tmp_path / "run")],
-            capture_output=True,
-            text=True,
-        )
-        assert ended.returncode == 0, ended.stderr
-        state = controller.state()
+    flags = ["--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS, *given]
+    answer = cli("run", line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")
+    assert answer.status == 0, answer.err
+    state = e_series.state()
     assert state["payload"] == 1.25
     assert state["tcp_offset"] == pytest.approx([0.01, 0.0, 0.15, 0.0, 0.0, 0.3], abs=1e-12)
     assert RunDirectory.open(tmp_path / "run").settings()["robot"]["payload"] == 1.25
 
 
-def test_a_live_arm_follows_targets_and_keeps_the_controllers_time():
-    host = "127.0.0.49"
-    with Emulator("ur10e", polyscope="5.12", host=host) as controller:
-        robot = simbridge.load_robot("ur10e")
-        with simbridge.connect("ursim", robot=robot, host=host) as arm:
-            states = [arm.read()]
-            target = tool_path(robot, states[0].q[None])[0]
-            for _ in range(500):
-                target[2] -= 0.05 * arm.period
-                states.append(arm.servo(target))
-            begin = tool_path(robot, states[0].q[None])[0]
-            end = tool_path(robot, states[-1].q[None])[0]
-        record = controller.record()
-    # Half a metre a minute downwards, less what the servo trails.
+def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
+    robot = simbridge.load_robot("ur10e")
+    with simbridge.connect("ursim", robot=robot, host=e_series.host, **realtime_options()) as arm, realtime():
+        states = [arm.read()]
+        target = tool_path(robot, states[0].q[None])[0]
+        for _ in range(500):
+            target[2] -= 0.05 * arm.period
+            states.append(arm.servo(target))
+        begin = tool_path(robot, states[0].q[None])[0]
+        end = tool_path(robot, states[-1].q[None])[0]
+    record = e_series.record()
+    # 0.05 m/s downwards for a second, less the servo's lag.
     assert begin[2] - end[2] == pytest.approx(0.05, abs=0.005)
     assert np.allclose(begin[:2], end[:2], atol=1e-4)
     timestamps = [state.timestamp for state in states]

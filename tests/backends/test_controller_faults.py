@@ -1,7 +1,7 @@
-"""What goes wrong while an arm is servoed: `simbridge run` in one process, the controller in another.
+"""Faults while an arm is servoed, and what a run makes of them; the controller is emulated, in its own process.
 
-Whatever happens: one clear paragraph, the log readable up to its last half second, no process and no ring file left,
-and the arm at rest within half a second of the controller's own time.
+In every case: one clear paragraph, a log that is readable up to its last half second, no process and no shared file
+left, and the arm at rest within half a second of the controller's own time.
 """
 
 from __future__ import annotations
@@ -14,34 +14,25 @@ import time
 import numpy as np
 import pytest
 
+import simbridge
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
-from tests.backends.fault_trial import HOME, Bench, Trial, gone, line, move
+from simbridge.robot.cell import Cell
+from simbridge.robot.kinematics import tool_path
+from tests.backends.trial import ProcessTrial, Trial, gone, line
+from tests.controllers import HOME, move
 
-E_SERIES, CB3 = "127.0.0.41", "127.0.0.42"
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 ON_CB3 = ("--robot", "ur10", "--backend", "ursim")
 
 
-@pytest.fixture(scope="module")
-def e_series():
-    with Bench("ur10e", "5.12", E_SERIES) as bench:
-        yield bench
-
-
-@pytest.fixture(scope="module")
-def cb3():
-    with Bench("ur10", "3.15", CB3) as bench:
-        yield bench
-
-
 def do(command, **arguments):
-    """A fault of the controller's."""
+    """A fault of the controller."""
     return lambda trial: trial.controller.do(command, **arguments)
 
 
 @pytest.mark.parametrize(
-    ("fault", "ends_in", "told"),
+    ("fault", "outcome", "message_part"),
     [
         pytest.param(do("drop", port=30004, client=0), "ConnectionLost", "30004", id="connection for states dropped"),
         pytest.param(do("drop", port=30004, client=1), "ConnectionLost", "30004", id="connection for commands dropped"),
@@ -54,22 +45,21 @@ def do(command, **arguments):
                      id="servo process killed"),
     ],
 )  # fmt: skip
-def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, ends_in, told, e_series, tmp_path):
-    controller = e_series.ready()
-    with Trial(controller, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
+def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outcome, message_part, e_series, tmp_path):
+    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         fault(trial)
         tick = trial.tick()
         status, message = trial.end()
         assert status == 2
-        assert controller.host in message and told in message and str(trial.out) in message
+        assert e_series.host in message and message_part in message and str(trial.out) in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
-        assert trial.summary()["outcome"].startswith(f"{ends_in}: ")
+        assert trial.summary()["outcome"].startswith(f"{outcome}: ")
 
 
-def test_a_controller_frozen_for_long_is_given_up_at_once_and_resumes_nothing(e_series, tmp_path):
-    with Trial(e_series.ready(), tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
+def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_it(e_series, tmp_path):
+    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         tick = trial.tick()
         trial.controller.do("freeze", seconds=5.0)
@@ -82,8 +72,8 @@ def test_a_controller_frozen_for_long_is_given_up_at_once_and_resumes_nothing(e_
         trial.check_rest(tick)
 
 
-def test_a_killed_controller_is_told_and_what_it_sent_until_then_is_kept(e_series, tmp_path):
-    with Trial(e_series.ready(), tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
+def test_when_the_controller_is_killed_the_log_keeps_what_it_had_sent(e_series, tmp_path):
+    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         killed = time.monotonic()
         trial.controller.kill()
@@ -95,7 +85,7 @@ def test_a_killed_controller_is_told_and_what_it_sent_until_then_is_kept(e_serie
 
 
 def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_series, tmp_path):
-    with Trial(e_series.ready(), tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
+    with ProcessTrial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         trial.signal(signal.SIGKILL)
         tick = trial.tick()
@@ -107,10 +97,9 @@ def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_se
 
 @pytest.mark.parametrize("moment", ["connecting", "approaching", "streaming", "stopping"])
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
-    controller = cb3.ready()
     if moment == "approaching":
-        move(controller, HOME + np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0]))
-    with Trial(controller, tmp_path, line(tmp_path), *ON_CB3) as trial:
+        move(cb3, HOME + np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
         {"connecting": trial.connecting, "approaching": trial.moving}.get(moment, trial.streaming)()
         trial.signal(signal.SIGINT)
         if moment == "stopping":
@@ -121,14 +110,14 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
         assert status == 130 and "nterrupted" in message
         trial.check_nothing_is_left()
         if moment == "connecting":
-            assert np.array_equal(controller.state()["actual_q"], HOME)
+            assert np.array_equal(cb3.state()["actual_q"], HOME)
         else:
             trial.check_rest(tick, logged=moment != "approaching")
         assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"
 
 
-def test_ctrl_z_stops_the_arm_as_ctrl_c_does_for_a_halted_run_would_watch_nothing(cb3, tmp_path):
-    with Trial(cb3.ready(), tmp_path, line(tmp_path), *ON_CB3) as trial:
+def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(cb3, tmp_path):
+    with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
         trial.streaming()
         trial.signal(signal.SIGTSTP)
         tick = trial.tick()
@@ -141,8 +130,8 @@ def test_ctrl_z_stops_the_arm_as_ctrl_c_does_for_a_halted_run_would_watch_nothin
 # The speed slider
 
 
-def test_the_plan_follows_the_speed_slider_down_and_up_again_and_the_arm_trails_it_as_before(e_series, tmp_path):
-    with Trial(e_series.ready(), tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
+def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e_series, tmp_path):
+    with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         for fraction in (0.3, 0.0, 1.0):
             trial.controller.do("slider", fraction=fraction)
@@ -155,16 +144,16 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_and_the_arm_trails_
     assert log.plan_time[-1] == pytest.approx(2.0) and (np.diff(log.plan_time) >= 0.0).all()
     run = Evaluation.of(RunDirectory.open(trial.out))
     error = np.linalg.norm(run.attained[:, :3] - run.reference[:, :3], axis=1)
-    # Against the plan's time the error is speed times delay, at any speed. The delay is the servo's, and in either half
-    # there may be one period more on the way.
+    # At any speed, the error at the plan's time is speed times delay. The delay is the servo's; in either part of the
+    # run, transport may add one period.
     steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
     full, slow = (np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s) for s in (1.0, 0.3))
     assert slow == pytest.approx(full, abs=1.2 * 0.002)
     assert error[steady].max() < 0.1 * (full + 0.005)
 
 
-def test_a_run_that_must_not_be_slowed_down_is_stopped_by_the_speed_slider(cb3, tmp_path):
-    with Trial(cb3.ready(), tmp_path, line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
+def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_path):
+    with Trial(cb3, tmp_path, line(tmp_path), *ON_CB3, "--on-scaling", "stop") as trial:
         trial.streaming()
         trial.controller.do("slider", fraction=0.3)
         tick = trial.tick()
@@ -177,32 +166,26 @@ def test_a_run_that_must_not_be_slowed_down_is_stopped_by_the_speed_slider(cb3, 
 
 # A live arm
 
-LIVE = """
-import sys
-import simbridge
-from simbridge.robot.kinematics import tool_path
 
-cell = simbridge.load_cell(sys.argv[1])
-try:
-    with simbridge.connect("ursim", cell=cell) as arm:
-        target = tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0]
-        while True:
-            target[2] -= 0.1 * arm.period
-            arm.servo(target)
-except simbridge.SimbridgeError as error:
-    sys.exit(f"{type(error).__name__}: {error}")
-"""
+def follow_live_targets(host):
+    """Move the tool down for ever; the error that ends it is printed."""
+    try:
+        with simbridge.connect("ursim", cell=Cell(host=host, robot="ur10e")) as arm:
+            target = tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0]
+            while True:
+                target[2] -= 0.1 * arm.period
+                arm.servo(target)
+    except simbridge.SimbridgeError as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
 
 
-def test_a_live_arm_whose_source_stands_still_comes_to_rest_and_the_servo_process_ends(e_series, tmp_path):
-    cell = tmp_path / "cell.toml"
-    cell.write_text(f'host = "{E_SERIES}"\nrobot = "ur10e"\n')
-    (tmp_path / "live.py").write_text(LIVE)
-    with Trial(e_series.ready(), tmp_path, command=[sys.executable, str(tmp_path / "live.py"), str(cell)]) as trial:
+def test_when_a_live_source_stops_the_arm_comes_to_rest_and_the_servo_process_ends(e_series, tmp_path):
+    with ProcessTrial(e_series, tmp_path, program=follow_live_targets) as trial:
         trial.streaming()
         trial.signal(signal.SIGSTOP)
         tick = trial.tick()
-        # While the parent stands there and can do nothing.
+        # While the parent is suspended and cannot do anything.
         assert gone(trial.servo)
         trial.check_rest(tick, logged=False)
         trial.signal(signal.SIGCONT)

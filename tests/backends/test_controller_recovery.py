@@ -1,4 +1,4 @@
-"""After a stop nothing moves until `recover()`, and then by a new approach from where the arm stands."""
+"""After a stop nothing moves until `recover()`, and then by a new approach from the arm's position."""
 
 from __future__ import annotations
 
@@ -9,16 +9,10 @@ from simbridge.planning.options import Options
 from simbridge.running.preparation import prepare
 from simbridge.running.runner import open_backend
 from simbridge.ur.errors import ConnectionLost, EmergencyStop, ProtectiveStop, SafeguardStop
-from tests.backends.fault_trial import Bench, line, never_moved
+from tests.backends.trial import line
+from tests.controllers import never_moved, realtime_options
 
-HOST = "127.0.0.42"
 PERIOD = 0.008
-
-
-@pytest.fixture(scope="module")
-def bench():
-    with Bench("ur10", "3.15", HOST) as bench:
-        yield bench
 
 
 @pytest.mark.parametrize(
@@ -27,13 +21,13 @@ def bench():
         ({"command": "safeguard_stop"}, SafeguardStop, "release_safety"),
         ({"command": "emergency_stop"}, EmergencyStop, "release_safety"),
         ({"command": "drop", "port": 30004}, ConnectionLost, None),
-        # The last, for URSim unlocks itself from here, and no sooner than after five seconds.
+        # URSim is unlocked from here, but not before five seconds have passed.
         ({"command": "protective_stop"}, ProtectiveStop, None),
     ],
 )
-def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fault, kind, release, bench, tmp_path):
-    controller = bench.ready()
-    ready = prepare(line(tmp_path), robot="ur10", options=Options(host=HOST), backend="ursim")
+def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fault, kind, release, cb3, tmp_path):
+    controller = cb3
+    ready = prepare(line(tmp_path), robot="ur10", options=Options(host=cb3.host, **realtime_options()), backend="ursim")
     plan = ready.plan.setpoints
     with open_backend(ready) as arm:
         arm.move_to(plan[0])
@@ -42,7 +36,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
                 if state.sequence == 100:
                     controller.do(**fault)
         controller.wait_for("moving", False)
-        stood = controller.state()
+        stopped = controller.state()
         for attempt in (lambda: arm.move_to(plan[0]), lambda: next(arm.stream(plan))):
             with pytest.raises(kind):
                 attempt()
@@ -53,11 +47,11 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
             with pytest.raises(kind):
                 arm.move_to(plan[0])
         arm.recover()
-        assert never_moved(controller, stood["tick"])
+        assert never_moved(controller, stopped["tick"])
         arm.move_to(plan[0])
         states = list(arm.stream(plan[:60]))
     assert np.array_equal(states[-1].setpoint, plan[59])
     record = controller.record()
-    after = record.actual_q[record.tick >= stood["tick"]]
-    assert after[0].tolist() == stood["actual_q"]
+    after = record.actual_q[record.tick >= stopped["tick"]]
+    assert after[0].tolist() == stopped["actual_q"]
     assert np.abs(np.diff(after, axis=0)).max() <= 1.05 * 1.0 * PERIOD

@@ -1,4 +1,4 @@
-"""The servo process's own promises: its priority, its watchdog."""
+"""What the servo process guarantees: its priority, its watchdog, and a stop that Ctrl-C does not interrupt."""
 
 from __future__ import annotations
 
@@ -10,42 +10,29 @@ import pytest
 
 from simbridge.backends.servo_process import RtdeLink
 from simbridge.ur.errors import ConnectionLost
-from tests.backends.fault_trial import Bench, Trial, line
+from tests.backends.trial import ProcessTrial, line
+from tests.controllers import REALTIME, SERVO_PRIORITY
 
-HOST = "127.0.0.46"
-PRIORITY = 20
-
-
-def real_time_is_refused():
-    """Whether this system grants no real-time priority here."""
-    if (child := os.fork()) == 0:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY + 1))
-        except OSError:
-            os._exit(1)
-        os._exit(0)
-    return os.waitpid(child, 0)[1] != 0
+HOST = "192.0.2.7"
 
 
-@pytest.mark.skipif(real_time_is_refused(), reason="this system grants no real-time priority (docs/hardware.md)")
-def test_on_one_core_at_real_time_priority_ur_rtdes_threads_come_before_the_loop_that_waits_for_them(tmp_path):
+@pytest.mark.skipif(not REALTIME, reason="this system refuses real-time priorities (docs/hardware.md)")
+def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over_the_loop(cb3, tmp_path):
     core = max(os.sched_getaffinity(0))
-    with Bench("ur10", "3.15", HOST) as bench:
-        controller = bench.ready()
-        run = ("--robot", "ur10", "--backend", "ursim", "--realtime-priority", str(PRIORITY))
-        with Trial(controller, tmp_path, line(tmp_path), *run) as trial:
-            os.sched_setaffinity(trial.process.pid, {core})
-            trial.streaming()
-            policies = {
-                int(thread): (os.sched_getscheduler(int(thread)), os.sched_getparam(int(thread)).sched_priority)
-                for thread in os.listdir(f"/proc/{trial.servo}/task")
-            }
-            assert os.sched_getaffinity(trial.servo) == {core}
-            status, message = trial.end()
+    run = ("--robot", "ur10", "--backend", "ursim")
+    with ProcessTrial(cb3, tmp_path, line(tmp_path), *run) as trial:
+        os.sched_setaffinity(trial.pid, {core})
+        trial.streaming()
+        policies = {
+            int(thread): (os.sched_getscheduler(int(thread)), os.sched_getparam(int(thread)).sched_priority)
+            for thread in os.listdir(f"/proc/{trial.servo}/task")
+        }
+        assert os.sched_getaffinity(trial.servo) == {core}
+        status, message = trial.end()
     assert status == 0, message
     assert trial.summary()["outcome"] == "completed"
-    assert policies.pop(trial.servo) == (os.SCHED_FIFO, PRIORITY)
-    assert policies and set(policies.values()) == {(os.SCHED_FIFO, PRIORITY + 1)}
+    assert policies.pop(trial.servo) == (os.SCHED_FIFO, SERVO_PRIORITY)
+    assert policies and set(policies.values()) == {(os.SCHED_FIFO, SERVO_PRIORITY + 1)}
 
 
 def test_without_its_watchdog_nothing_is_streamed():
@@ -57,11 +44,8 @@ def test_without_its_watchdog_nothing_is_streamed():
     assert raised.value.host == HOST
 
 
-def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(tmp_path):
-    with (
-        Bench("ur10", "3.15", HOST) as bench,
-        Trial(bench.ready(), tmp_path, line(tmp_path), "--robot", "ur10", "--backend", "ursim") as trial,
-    ):
+def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3, tmp_path):
+    with ProcessTrial(cb3, tmp_path, line(tmp_path), "--robot", "ur10", "--backend", "ursim") as trial:
         trial.streaming()
         for _ in range(4):
             trial.signal(signal.SIGINT)

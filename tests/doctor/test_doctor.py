@@ -1,4 +1,4 @@
-"""The command as its user sees it: against an emulated controller with a calibrated arm, and without any."""
+"""The command as its user sees it: with an emulated controller with a calibrated arm, and without any."""
 
 from __future__ import annotations
 
@@ -16,26 +16,24 @@ from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
 from simbridge.doctor.findings import failed, passed, show, warned
-from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.cell_file import load_cell
+from tests.controllers import CALIBRATION, loopback, tick
 from tests.ur.registers import take
 
-HOST, NOBODY = "127.0.0.88", "127.0.0.89"
+NOBODY = loopback(89)
 MANUAL = Path(__file__).parents[2] / "docs" / "hardware.md"
-CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 
 
-@pytest.fixture(scope="module")
-def controller():
-    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION) as controller:
-        yield controller
+@pytest.fixture
+def controller(calibrated):
+    return calibrated
 
 
 @pytest.fixture(autouse=True)
 def short_measurement(monkeypatch):
-    """What the network does is no part of these tests; a tenth of a second of it is enough."""
+    """The network is not tested here; a tenth of a second of measurement is enough."""
     monkeypatch.setattr("simbridge.doctor.controller.SECONDS", 0.1)
 
 
@@ -44,7 +42,7 @@ def statuses(answer):
 
 
 def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
-    answer = cli("doctor", "--backend", "real", "--host", HOST, "--robot", "ur10e", "--json")
+    answer = cli("doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json")
     assert answer.status == 0
     assert json.loads(answer.out)["passed"]
     found = statuses(answer)
@@ -53,23 +51,23 @@ def test_an_arm_that_is_ready_passes_with_status_0(cli, controller):
     assert "fail" not in found.values()
 
 
-def test_what_is_wrong_fails_with_status_2_and_says_how_to_mend_it(cli, controller):
+def test_a_failed_check_gives_status_2_and_says_how_to_fix_it(cli, controller):
     controller.do("remote_control", on=False)
     try:
-        answer = cli("doctor", "--host", HOST)
+        answer = cli("doctor", "--host", controller.host)
     finally:
         controller.do("remote_control", on=True)
     assert answer.status == 2
-    told = " ".join(answer.out.split())
-    assert "use --robot ur10e" in told
-    assert "Settings > System > Remote Control" in told
-    assert "3 checks failed" in told  # the calibration is not a UR10's either
+    text = " ".join(answer.out.split())
+    assert "use --robot ur10e" in text
+    assert "Settings > System > Remote Control" in text
+    assert "3 checks failed" in text  # the calibration is not a UR10's either
 
 
-def test_a_silent_port_hides_nothing_of_what_the_others_say(cli, controller):
+def test_a_silent_port_affects_only_the_checks_that_need_it(cli, controller):
     controller.do("mute", port=29999)
     try:
-        answer = cli("doctor", "--backend", "real", "--host", HOST, "--robot", "ur10e", "--json")
+        answer = cli("doctor", "--backend", "real", "--host", controller.host, "--robot", "ur10e", "--json")
     finally:
         controller.do("mute", port=29999, muted=False)
     assert answer.status == 2
@@ -82,25 +80,27 @@ def test_a_silent_port_hides_nothing_of_what_the_others_say(cli, controller):
 def test_registers_of_another_client_fail(cli, controller):
     take(controller, "input_int_register_0")
     try:
-        answer = cli("doctor", "--host", HOST, "--robot", "ur10e", "--json")
+        answer = cli("doctor", "--host", controller.host, "--robot", "ur10e", "--json")
     finally:
         controller.do("release_registers")
     assert [check for check, status in statuses(answer).items() if status == "fail"] == ["registers"]
 
 
 def test_it_writes_no_input_runs_no_script_and_moves_nothing(cli, controller):
-    cli("doctor", "--host", HOST, "--robot", "ur10e")
+    begin = tick(controller)
+    cli("doctor", "--host", controller.host, "--robot", "ur10e")
     record = controller.record()
-    assert record.inputs == []
-    assert (record.actual_q == record.actual_q[0]).all()
-    assert np.isnan(record.setpoint).all()
+    assert not (record.input_tick >= begin).any()
+    since = record.tick >= begin
+    assert (record.actual_q[since] == record.actual_q[since][0]).all()
+    assert np.isnan(record.setpoint[since]).all()
     assert controller.state()["runtime_state"] == "STOPPED"
 
 
 def test_it_loads_neither_ur_rtdes_control_interface_nor_the_emulator(controller):
     program = (
         "import sys; from simbridge.doctor import doctor; "
-        f"doctor('real', host={HOST!r}, json=True); "
+        f"doctor('real', host={controller.host!r}, json=True); "
         "print([name for name in sys.modules if name.startswith(('rtde_', 'simbridge.emulator'))])"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -110,8 +110,8 @@ def test_it_loads_neither_ur_rtdes_control_interface_nor_the_emulator(controller
 def test_without_ursim_the_command_that_starts_it_is_offered(cli):
     answer = cli("doctor", "--backend", "ursim", "--host", NOBODY)
     assert answer.status == 2
-    told = " ".join(answer.out.split())
-    assert "docker run" in told and "universalrobots/ursim_cb3" in told
+    text = " ".join(answer.out.split())
+    assert "docker run" in text and "universalrobots/ursim_cb3" in text
 
 
 @pytest.mark.parametrize("robot", ["ur10", "ur10e"])
@@ -130,11 +130,11 @@ def test_a_real_arm_needs_an_address(cli):
     assert (answer.status, "--host" in answer.err) == (2, True)
 
 
-def test_a_cell_file_is_started_read_back_and_then_matches(cli, controller, tmp_path):
+def test_a_started_cell_file_can_be_read_and_matches(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
-    assert cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", file).status == 0
+    assert cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file).status == 0
     cell = load_cell(file)
-    assert (cell.host, cell.robot, cell.tcp, cell.payload) == (HOST, "ur10e", (0.0,) * 6, 0.0)
+    assert (cell.host, cell.robot, cell.tcp, cell.payload) == (controller.host, "ur10e", (0.0,) * 6, 0.0)
     assert cell.mounting is None
     assert read_calibration(cell.calibration) == read_calibration(CALIBRATION)
     answer = cli("doctor", "--backend", "real", "--cell", file, "--json")
@@ -144,29 +144,32 @@ def test_a_cell_file_is_started_read_back_and_then_matches(cli, controller, tmp_
     assert "is the controller's" in found["calibration file"]
 
 
-def test_a_cell_file_that_says_something_else_fails(cli, controller, tmp_path):
+def test_a_cell_file_that_differs_from_the_controller_fails(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text(
-        f'host = "{HOST}"\nrobot = "ur10e"\nserial_number = "1"\ntcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n'
+        f'host = "{controller.host}"\nrobot = "ur10e"\nserial_number = "1"\ntcp = [0, 0, 0.2, 0, 0, 0]\npayload = 3.0\n'
     )
     answer = cli("doctor", "--cell", file, "--json")
     assert answer.status == 2
     assert [c for c, status in statuses(answer).items() if status == "fail"] == ["serial number", "TCP", "payload"]
 
 
-def test_a_cell_file_that_is_there_is_not_overwritten(cli, controller, tmp_path):
+def test_an_existing_cell_file_is_not_overwritten(cli, controller, tmp_path):
     file = tmp_path / "lab.toml"
     file.write_text("# mine\n")
-    answer = cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", file)
+    answer = cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", file)
     assert (answer.status, file.read_text(), list(tmp_path.iterdir())) == (2, "# mine\n", [file])
     assert str(file) in answer.message.replace("\n", "")
     other = tmp_path / "other.calibration.toml"
     other.write_text("# mine too\n")
-    assert cli("doctor", "--host", HOST, "--robot", "ur10e", "--write-cell", tmp_path / "other.toml").status == 2
+    assert (
+        cli("doctor", "--host", controller.host, "--robot", "ur10e", "--write-cell", tmp_path / "other.toml").status
+        == 2
+    )
     assert sorted(tmp_path.iterdir()) == [file, other]
 
 
-def test_a_cell_file_needs_a_controller_that_tells(cli, tmp_path):
+def test_a_cell_file_needs_a_controller_that_answers(cli, tmp_path):
     answer = cli("doctor", "--host", NOBODY, "--write-cell", tmp_path / "lab.toml")
     assert answer.status == 2
     assert "port 30004" in answer.message
@@ -174,10 +177,10 @@ def test_a_cell_file_needs_a_controller_that_tells(cli, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-TABLE = (("off the nominal", "mm", "deg"), ("shoulder_lift_joint", "0.123", "0.0456"))
+TABLE = (("deviation from nominal", "mm", "deg"), ("shoulder_lift_joint", "0.123", "0.0456"))
 FINDINGS = [
     passed("port 29999", "dashboard answers"),
-    passed("calibration", "this arm's own; at home the tool is 3.37 mm and 0.101 deg off the nominal", TABLE),
+    passed("calibration", "calibrated; at home the tool deviates from nominal by 3.37 mm and 0.101 deg", TABLE),
     warned("kernel", "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time", "sudo pro enable realtime-kernel"),
     failed("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
     failed("program", "not known while port 30004 does not answer", "Fix the ports first."),
@@ -197,7 +200,7 @@ def test_the_checklist_fits_any_terminal_and_loses_no_word(width):
     assert all(cell in text for row in TABLE for cell in row)
 
 
-def test_a_remedy_that_several_checks_share_is_told_once():
+def test_a_fix_that_consecutive_checks_share_is_printed_once():
     out = io.StringIO()
     show("title", FINDINGS, Console(file=out, width=80))
     assert out.getvalue().count("Fix the ports first.") == 1

@@ -12,7 +12,6 @@ from rich.console import Console
 
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.cli.repeats_table import show_iso
-from simbridge.emulator.handle import Emulator
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
@@ -20,10 +19,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.running.preparation import prepare
 from simbridge.running.repeating import repeat
 from simbridge.trajectory import write_tum
-from tests.backends.fault_trial import move
-
-HOST = "127.0.0.56"
-CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
+from tests.controllers import REALTIME_FLAGS, move, realtime_options
 
 
 def runs_in(directory):
@@ -238,12 +234,10 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
     assert any("it has no length" in sentence for sentence in iso["missing"])
 
 
-def test_repeats_on_a_controller_come_back_to_the_start_each_time(cli, line, tmp_path):
+def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_series, tmp_path):
     out = tmp_path / "out"
-    with Emulator("ur10e", polyscope="5.12", host=HOST):
-        answer = cli(
-            "run", line, "--repeat", 2, "--out", out, "--backend", "ursim", "--robot", "ur10e", "--host", HOST, "--json"
-        )
+    flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
+    answer = cli("run", line, "--repeat", 2, "--out", out, *flags, "--json")
     assert answer.status == 0, answer.err
     for run in runs_in(out):
         log, summary = run.log(), run.summary()
@@ -252,18 +246,18 @@ def test_repeats_on_a_controller_come_back_to_the_start_each_time(cli, line, tmp
     assert RunDirectory(out).summary()["completed"] == 2
 
 
-def test_on_a_real_arm_a_person_is_asked_once_and_told_of_the_way_back(line, tmp_path):
-    asked = []
+def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(line, calibrated, tmp_path):
+    confirmed = []
 
-    def person(shown, question):
-        asked.append(dict(shown))
+    def operator(shown, question):
+        confirmed.append(dict(shown))
         return True
 
-    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION) as controller:
-        prepared = prepare(line, robot="ur10e", options=Options(host=HOST), backend="real")
-        # Far approaches are asked for on their own.
-        move(controller, prepared.plan.setpoints[0])
-        finished = repeat(prepared, 2, out=tmp_path / "out", ask=person)
+    options = Options(host=calibrated.host, **realtime_options())
+    prepared = prepare(line, robot="ur10e", options=options, backend="real")
+    # A long approach needs another confirmation.
+    move(calibrated, prepared.plan.setpoints[0])
+    finished = repeat(prepared, 2, out=tmp_path / "out", ask=operator)
     assert finished.summary["completed"] == 2
-    (shown,) = asked
+    (shown,) = confirmed
     assert shown["runs"] == "2" and shown["between them"].startswith("straight back to the start, once")

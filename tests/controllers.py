@@ -1,0 +1,171 @@
+"""Emulated controllers for tests: started once for many tests, each of which begins with the same state.
+
+Where the system grants real-time priorities, controllers and what controls them in tests have them: then other
+processes do not keep them from their deadlines.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from simbridge.emulator.errors import EmulatorError
+from simbridge.emulator.handle import Emulator
+from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
+
+CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
+HOME = load_robot("ur10e").home
+_PORTS = (29999, 30001, 30002, 30003, 30004)
+_KINDS = {
+    "e-Series": {"robot": "ur10e", "polyscope": "5.12"},
+    "CB3": {"robot": "ur10", "polyscope": "3.15"},
+    "calibrated": {"robot": "ur10e", "polyscope": "5.12", "calibration": CALIBRATION},
+}
+
+
+def _realtime_is_granted() -> bool:
+    if (child := os.fork()) == 0:
+        try:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(SERVO_PRIORITY + 1))
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0
+
+
+SERVO_PRIORITY = 20
+REALTIME = _realtime_is_granted()
+"""Whether this system grants real-time priorities."""
+
+
+def realtime_options() -> dict[str, int]:
+    """Fields of `Options` with which the servo process has a real-time priority, where that is granted."""
+    return {"realtime_priority": SERVO_PRIORITY} if REALTIME else {}
+
+
+REALTIME_FLAGS = ("--realtime-priority", str(SERVO_PRIORITY)) if REALTIME else ()
+
+
+@contextlib.contextmanager
+def realtime() -> Iterator[None]:
+    """This thread has a real-time priority within the block, where that is granted."""
+    if not REALTIME:
+        yield
+        return
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(SERVO_PRIORITY - 1))
+    try:
+        yield
+    finally:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def loopback(number: int) -> str:
+    """A loopback address that no other worker of pytest-xdist uses."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
+    return f"127.0.{int(worker)}.{number}"
+
+
+class Controllers:
+    """Emulated controllers by kind, of which one runs at a time: an idle one takes a part of a core."""
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._running: Emulator | None = None
+
+    def ready(self, kind: str) -> Emulator:
+        """A controller of that kind without faults and without tool, with the arm at home."""
+        if kind != self._kind or not self._is_usable():
+            self.close()
+            host = loopback(60 + list(_KINDS).index(kind))
+            self._kind, self._running = (
+                kind,
+                Emulator(
+                    host=host, realtime_priority=SERVO_PRIORITY + 10 if REALTIME else 0, **_KINDS[kind]
+                ).__enter__(),
+            )
+        controller = self._running
+        assert controller is not None
+        for port in _PORTS:
+            controller.do("mute", port=port, muted=False)
+        for command in ("stop_program", "release_registers", "release_safety"):
+            controller.do(command)
+        controller.do("slider", fraction=1.0)
+        controller.do("remote_control", on=True)
+        if controller.state()["robot_mode"] != "RUNNING":
+            controller.do("power_on_and_release")
+            controller.wait_for("robot_mode", "RUNNING")
+        controller.wait_for("speed_scaling", 1.0)
+        move(controller, HOME)
+        return controller
+
+    def _is_usable(self) -> bool:
+        """Whether the running controller can be reset faster than a new one starts."""
+        try:
+            state = {} if self._running is None else self._running.state()
+        except EmulatorError:
+            return False
+        return bool(
+            state
+            # It can be unlocked only after five seconds.
+            and state["safety_mode"] != "PROTECTIVE_STOP"
+            and state["payload"] == 0.0
+            and not any(state["tcp_offset"])
+        )
+
+    def close(self) -> None:
+        """End the running controller."""
+        controller, self._running = self._running, None
+        if controller is not None:
+            controller.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def controllers():
+    """The emulated controllers of this worker."""
+    shared = Controllers()
+    yield shared
+    shared.close()
+
+
+@pytest.fixture
+def e_series(controllers):
+    """An e-Series controller (500 Hz) with a UR10e."""
+    return controllers.ready("e-Series")
+
+
+@pytest.fixture
+def cb3(controllers):
+    """A CB3 controller (125 Hz) with a UR10."""
+    return controllers.ready("CB3")
+
+
+@pytest.fixture
+def calibrated(controllers):
+    """An e-Series controller with a calibrated UR10e, which is therefore taken for a real arm."""
+    return controllers.ready("calibrated")
+
+
+def move(controller: Emulator, q: Array) -> None:
+    """Move the arm to q with a program on the controller, as an operator does."""
+    if controller.state()["target_q"] != q.tolist():
+        controller.do("run_script", source=f"def f():\nmovej({q.tolist()}, a=8, v=2)\nend\n")
+        controller.wait_for("target_q", q.tolist())
+    controller.wait_for("runtime_state", "STOPPED")
+    controller.wait_for("moving", False)
+
+
+def tick(controller: Emulator) -> int:
+    """The controller's current tick."""
+    return int(controller.state()["tick"])
+
+
+def never_moved(controller: Emulator, since: int) -> bool:
+    """Whether the joints have not moved since a tick."""
+    record = controller.record()
+    q = record.actual_q[record.tick >= since]
+    return bool((q == q[0]).all())
