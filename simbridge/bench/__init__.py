@@ -17,8 +17,8 @@ PARTS: Mapping[Part, str] = {
     "solvers": "simbridge.bench.solvers:measure",
     "run": "simbridge.bench.run:measure_run",
     "startup": "simbridge.bench.run:measure_startup",
-    "servo": "simbridge.bench.servo:measure",
-    "emulator": "simbridge.emulator.benchmark:measure",
+    "servo": "simbridge.bench.real_time:measure_servo",
+    "emulator": "simbridge.bench.real_time:measure_emulator",
     "recording": "simbridge.bench.recording:measure",
 }
 """The parts, and the function that measures each."""

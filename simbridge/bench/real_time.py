@@ -1,0 +1,273 @@
+"""Timing at 500 Hz: of the servo loop, compared with ur_rtde's own pacing, and of the emulated controller's ticks.
+
+`python -m simbridge.bench.real_time CLIENT ...` runs a client in a separate process. "ur_rtde" streams servoJ as in
+ur_rtde's examples. "count" takes every tick of a controller; it is the client under hostile load, where any program
+that is sent replaces the running one. "timer" is a bare timer, at real-time priority where that is granted, that runs
+in parallel with our loop: it shows how often the computer itself was late.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+
+from simbridge.backends.controller import UrsimBackend
+from simbridge.backends.servo_channel import ControllerSettings
+from simbridge.bench import Row
+from simbridge.emulator.handle import Emulator
+from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
+from simbridge.scheduling import ask_for_priority
+from simbridge.ur.rtde import RtdeReader
+from simbridge.ur.tables import BRIDGE_PORTS, SECONDARY
+
+HOST = "127.0.0.42"
+SECONDS, HOSTILE_SECONDS, IDLE_SECONDS = 60.0, 20.0, 5.0
+PERIOD = 0.002
+# As `--realtime-priority` takes it.
+PRIORITY = 20
+CONTROLLER_PRIORITY = 30
+TIMER_PRIORITY = 40
+# A setpoint sent later than this after its deadline misses its tick.
+SLACK = 0.0016
+
+_PORTS = (*BRIDGE_PORTS, SECONDARY)
+_ATTACKS = (
+    b"",  # random bytes in its place
+    b"\x00\x16O",
+    b"\xff\xffO" + bytes(65532),
+    b"x" * 100_000,
+    b"def f():\n  while True:\n  end\nend\n",
+    b"def f(n=0):\n  f(n + 1)\nend\nf()\n",
+    b"def f():\n" + b"f()" * 30_000 + b"\nend\n",
+)
+
+
+def measure_servo(seconds: float = SECONDS) -> list[Row]:
+    """The servo loop for a minute, at real-time priority, and while the parent process computes."""
+    rows = []
+    for title, busy, priority in (
+        ("ordinary priority", False, 0),
+        ("real-time priority", False, PRIORITY),
+        ("parent computing", True, 0),
+    ):
+        # A real controller is a separate real-time computer: the emulated one must not wait for our loop.
+        with Emulator("ur10e", polyscope="5.12", host=HOST, realtime_priority=CONTROLLER_PRIORITY) as controller:
+            with _client("timer", seconds) as timer:
+                ours, refused = _ours(seconds, busy, priority)
+                if refused:
+                    rows.append((f"setpoints, {title}", "refused by the system", "how to fix it", "simbridge doctor"))
+                    continue
+                late, longest = json.loads(timer.communicate()[0])
+            theirs = _theirs(controller.host, min(seconds, 20.0)) if not busy and not priority else None
+        rows += _rows(title, seconds, ours, theirs, required=not busy)
+        lateness = f"{late} times over {1e3 * SLACK:g} ms, at most {1e3 * longest:.1f} ms"
+        missed = f"{ours['missed_deadlines']} deadlines, {ours['missed_states']} states"
+        title = f"setpoints, {title}: missed of {round(seconds / PERIOD)}"
+        rows.append((title, missed, "a bare timer was late", lateness))
+    return rows
+
+
+def _ours(seconds: float, busy: bool, priority: int) -> tuple[dict[str, float | int], bool]:
+    """The figures of our loop, and whether the system refused the priority."""
+    robot = load_robot("ur10e")
+    backend = UrsimBackend(robot, HOST, settings=ControllerSettings(priority=priority))
+    ended = threading.Event()
+    with warnings.catch_warnings(record=True) as notes, backend as arm:
+        begin = arm.read().q
+        arm.move_to(begin)
+        times = np.arange(0.0, seconds, PERIOD)
+        plan = begin + 0.1 * (1.0 - np.cos(times))[:, None] * np.ones(robot.n)
+        worker = threading.Thread(target=_compute, args=(ended,)) if busy else None
+        if worker is not None:
+            worker.start()
+        try:
+            for _ in arm.stream(plan):
+                pass
+        finally:
+            ended.set()
+    assert backend.loop is not None
+    return backend.loop, any("real-time priority" in str(note.message) for note in notes)
+
+
+def _compute(ended: threading.Event) -> None:
+    """Keep one core busy, and with it Python's global interpreter lock."""
+    total = 0
+    while not ended.is_set():
+        total += sum(range(1000))
+
+
+def _theirs(host: str, seconds: float) -> dict[str, float]:
+    """The same figures for ur_rtde's own pacing."""
+    with _client("ur_rtde", host, seconds) as client:
+        periods = np.array(json.loads(client.communicate()[0].splitlines()[-1]))
+    return {
+        "period_mean_s": float(periods.mean()),
+        "period_std_s": float(periods.std()),
+        "period_p999_s": float(np.quantile(periods, 0.999)),
+        "period_max_s": float(periods.max()),
+    }
+
+
+@contextlib.contextmanager
+def _client(kind: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
+    """A client in a separate process, for the duration of one measurement."""
+    command = [sys.executable, "-m", "simbridge.bench.real_time", kind, *map(str, arguments)]
+    client = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield client
+    finally:
+        client.kill()
+        client.wait()
+
+
+def _rows(
+    title: str, seconds: float, ours: dict[str, float | int], theirs: dict[str, float] | None, required: bool
+) -> list[Row]:
+    limits = {"rate": "500.0 +- 0.1 Hz", "std": "0.150 ms", "p99.9": "3.00 ms"} if required else {}
+    figures = {
+        "rate": (lambda found: f"{1.0 / found['period_mean_s']:.2f} Hz"),
+        "std": (lambda found: f"{1e3 * found['period_std_s']:.3f} ms"),
+        "p99.9": (lambda found: f"{1e3 * found['period_p999_s']:.2f} ms"),
+        "longest": (lambda found: f"{1e3 * found['period_max_s']:.2f} ms"),
+    }
+    rows = []
+    for name, shown in figures.items():
+        if name in limits:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "required", limits[name]))
+        if theirs is not None:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "ur_rtde's waitPeriod", shown(theirs)))
+        elif name not in limits:
+            rows.append((f"setpoints, {title}: {name}", shown(ours), "the period", "2 ms"))
+    rows.append((f"states, {title}: age", f"{1e3 * ours['state_age_mean_s']:.2f} ms", "the period", "2 ms"))
+    return rows
+
+
+def measure_emulator(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_SECONDS) -> list[Row]:
+    """The emulator's ticks while ur_rtde streams servoJ, and under hostile load."""
+    idle = 1e3 * _idle_periods(IDLE_SECONDS)
+    rows = [
+        ("an empty loop here: period std", f"{idle.std():.3f} ms", "required of ticks", "0.2 ms"),
+        ("an empty loop here: longest", f"{idle.max():.2f} ms", "the period", "2 ms"),
+    ]
+    for title, duration, kind in (("servoJ", seconds, "ur_rtde"), ("hostile load", hostile_seconds, "count")):
+        with (
+            Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
+            _client(kind, HOST, duration) as client,
+        ):
+            before = len(controller.do("timing")["work"])
+            if kind == "count":
+                _attack(duration)
+            output, _ = client.communicate(timeout=duration + 30.0)
+            timing = controller.do("timing")
+        period, work = (1e3 * np.array(timing[name][before:]) for name in ("period", "work"))
+        rows += [
+            (f"ticks, {title}: rate", f"{1e3 / period.mean():.2f} Hz", "e-Series", "500.0 Hz"),
+            (f"ticks, {title}: period std", f"{period.std():.3f} ms", "required, at most", "0.2 ms"),
+            (f"ticks, {title}: period p99.9", f"{np.percentile(period, 99.9):.2f} ms", "the period", "2 ms"),
+            (f"ticks, {title}: longest", f"{period.max():.2f} ms", "the period", "2 ms"),
+            (f"ticks, {title}: work, mean", f"{work.mean():.3f} ms", "required, at most", "0.5 ms"),
+            (f"ticks, {title}: work, p99", f"{np.percentile(work, 99):.3f} ms", "the period", "2 ms"),
+        ]
+    received, missing = output.split()
+    rows.append(("another client, hostile load: ticks missing", missing, "ticks received", received))
+    return rows
+
+
+def _idle_periods(seconds: float) -> Array:
+    """Periods (K,), s, of a loop that only sleeps to its deadlines: what this computer allows."""
+    deadline = time.monotonic()
+    woken = []
+    for _ in range(round(seconds / PERIOD)):
+        deadline += PERIOD
+        time.sleep(max(0.0, deadline - time.monotonic()))
+        woken.append(time.monotonic())
+    return np.diff(woken)
+
+
+def _attack(seconds: float) -> None:
+    """Random, truncated and oversized frames, excessive programs, and many half-open connections, on every port."""
+    rng = np.random.default_rng(0)
+    connections: list[socket.socket] = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        for port in _PORTS:
+            with contextlib.suppress(OSError):
+                connection = socket.create_connection((HOST, port), timeout=1.0)
+                connection.settimeout(0.1)
+                connections.append(connection)
+                connection.sendall(_ATTACKS[int(rng.integers(len(_ATTACKS)))] or rng.bytes(int(rng.integers(1, 2000))))
+        while len(connections) > 100:
+            connections.pop(0).close()
+        time.sleep(0.02)
+    for connection in connections:
+        connection.close()
+
+
+def _wait(seconds: float) -> None:
+    """Wake up every period and do nothing else, at a high priority where the system allows it."""
+    ask_for_priority(TIMER_PRIORITY)
+    late, longest = 0, 0.0
+    due = time.monotonic()
+    end = due + seconds
+    while due < end:
+        due += PERIOD
+        time.sleep(max(due - time.monotonic(), 0.0))
+        lateness = time.monotonic() - due
+        late += lateness > SLACK
+        longest = max(longest, lateness)
+        # Several missed periods count as one delay.
+        due = max(due, time.monotonic() - PERIOD)
+    print(json.dumps([late, longest]))
+
+
+def _stream(host: str, seconds: float) -> None:
+    """A slow sine as ur_rtde's examples send it: initPeriod, servoJ, waitPeriod."""
+    from rtde_control import RTDEControlInterface  # only in the rival's own process: it may crash
+    from rtde_receive import RTDEReceiveInterface  # likewise
+
+    receive = RTDEReceiveInterface(host)
+    control = RTDEControlInterface(host)
+    start = np.array(receive.getActualQ())
+    sent = []
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds:
+        period = control.initPeriod()
+        sent.append(time.monotonic())
+        q = start + 0.1 * (1.0 - np.cos(sent[-1] - begin))
+        control.servoJ(q.tolist(), 0.0, 0.0, PERIOD, 0.03, 2000.0)
+        control.waitPeriod(period)
+    control.servoStop()
+    control.stopScript()
+    print(json.dumps(np.diff(sent).tolist()))
+    # Skips its destructors, which take half a second.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _count(host: str, seconds: float) -> None:
+    """Take the timestamp of every tick; print how many were received, and how many were missing between them."""
+    ticks: list[int] = []
+    with RtdeReader(host, ["timestamp"], timeout=10.0) as reader:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            ticks += [round(state["timestamp"] / PERIOD) for state in reader.wait(1.0)]
+    print(len(ticks), ticks[-1] - ticks[0] + 1 - len(ticks))
+
+
+if __name__ == "__main__":
+    kind, *arguments = sys.argv[1:]
+    if kind == "timer":
+        _wait(float(arguments[0]))
+    else:
+        {"ur_rtde": _stream, "count": _count}[kind](arguments[0], float(arguments[1]))
