@@ -1,4 +1,4 @@
-"""How soon the system's scheduler lets threads run that have a deadline to keep."""
+"""Scheduling of threads with deadlines: short time slices and real-time priority."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import platform
 import struct
 import threading
 
-# The shortest slice that Linux takes.
+# The shortest slice that Linux accepts.
 _SLICE = 100_000  # ns
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _MCL_CURRENT, _MCL_FUTURE = 1, 2
 
 
 def threads() -> list[int]:
-    """The threads of this process as the scheduler knows them; where that is not told, the calling one, as 0."""
+    """The IDs of this process's threads; [0], the calling one, where the system does not list them."""
     try:
         return [int(name) for name in os.listdir("/proc/self/task")]
     except OSError:
@@ -24,11 +24,13 @@ def threads() -> list[int]:
 
 
 def ask_for_short_slices(thread: int = 0) -> bool:
-    """Have a thread run in slices of 0.1 ms, and so before others that may run longer, when it wakes.
+    """Request time slices of 0.1 ms for a thread, by default the calling one, so that it runs sooner when it wakes.
 
-    The calling thread, if none is named. Needs no privilege. On two busy cores it takes nine in ten of the delays over
-    2 ms away, which are other processes' slices. Whether the system understood: Linux since 6.12 (`sched_setattr(2)`:
-    sched_runtime of SCHED_OTHER).
+    Needs no privilege. On two busy cores this removes nine in ten of the delays over 2 ms, which are other processes'
+    slices.
+
+    Returns:
+        Whether the system supports it: Linux since 6.12 (`sched_setattr(2)`: sched_runtime of SCHED_OTHER).
     """
     number = _SCHED_SETATTR.get(platform.machine())
     if number is None or platform.system() != "Linux":
@@ -43,11 +45,11 @@ def ask_for_short_slices(thread: int = 0) -> bool:
 def ask_for_priority(priority: int) -> list[str]:
     """Run this process at a real-time priority (SCHED_FIFO, 1 to 99), its memory locked.
 
-    The calling thread gets the priority (98 at most), all others that there are by now the next higher one: ur_rtde
-    spins in the calling thread until its receiving thread has seen a state, which on one core would otherwise never be.
+    The calling thread gets this priority (at most 98), all other present threads the next higher one: ur_rtde spins in
+    the calling thread until its receiving thread has received a state, which on one core would otherwise never happen.
 
     Returns:
-        What the system refused, in sentences for a person.
+        What the system refused, as sentences.
     """
     notes = []
     calling = threading.get_native_id()
@@ -58,20 +60,20 @@ def ask_for_priority(priority: int) -> list[str]:
         for thread in threads():
             _prioritise(thread, 0)
         notes.append(
-            f"The system refused real-time priority {priority} ({error}); the loop runs at the ordinary priority. "
-            "docs/hardware.md says how it is allowed (rtprio in /etc/security/limits.conf)."
+            f"The system refused real-time priority {priority} ({error}); the loop runs at normal priority. "
+            "docs/hardware.md explains how to allow it (rtprio in /etc/security/limits.conf)."
         )
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.mlockall(_MCL_CURRENT | _MCL_FUTURE) != 0:
         notes.append(
             f"The system refused to lock the memory ({os.strerror(ctypes.get_errno())}); pages may be swapped. "
-            "docs/hardware.md says how it is allowed (memlock in /etc/security/limits.conf)."
+            "docs/hardware.md explains how to allow it (memlock in /etc/security/limits.conf)."
         )
     return notes
 
 
 def _prioritise(thread: int, priority: int) -> None:
-    """Give a thread a real-time priority, or with 0 the ordinary one."""
+    """Set a thread's real-time priority; 0 is normal priority."""
     # It may have ended since.
     with contextlib.suppress(ProcessLookupError):
         os.sched_setscheduler(thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))

@@ -21,7 +21,7 @@ _TOLERANCE = (1e-9, 1e-9)
 
 
 class Unreachable(SimbridgeError, ValueError):
-    """Joints cannot take the tool where it was asked to go."""
+    """No joint positions put the tool at its target."""
 
 
 def pose_of(frame: pin.SE3) -> Array:

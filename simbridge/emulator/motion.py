@@ -266,18 +266,16 @@ class ToolStop(ToolSpeed):
         return target
 
 
-class JointStop(Motion):
+class JointStop(JointSpeed):
     """stopj: ramp to rest."""
 
-    has_path = False
-
     def __init__(self, deceleration: float) -> None:
-        self._deceleration = deceleration
+        super().__init__(np.zeros(()), deceleration)
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        slower = _ramped(qd, np.zeros_like(qd), self._deceleration * dt)
-        self.done = not slower.any()
-        return q + dt * slower
+        target = super().step(q, qd, dt, scaling)
+        self.done = bool((target == q).all())
+        return target
 
 
 class Servo(Motion):

@@ -58,7 +58,7 @@ def test_forward_kinematics_are_pinocchios(call, q):
     assert same(call("get_forward_kin", q), flange(q))
 
 
-def test_forward_kinematics_take_a_tcp_of_their_own(controller, call):
+def test_forward_kinematics_accept_another_tcp(controller, call):
     q, tcp = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6], Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
     assert same(call("get_forward_kin", q, tcp), flange(q) * frame_of(np.array(tcp)))
     call("set_tcp", tcp)
@@ -68,7 +68,7 @@ def test_forward_kinematics_take_a_tcp_of_their_own(controller, call):
     call("set_tcp", Pose([0.0] * 6))
 
 
-def test_inverse_kinematics_near_joints_find_them_again(call):
+def test_inverse_kinematics_find_the_nearby_joints(call):
     q = np.array([0.1, -1.2, 1.3, -1.4, -1.5, 0.6])
     found = call("get_inverse_kin", Pose(pose_of(flange(q)).tolist()), (q + 0.05).tolist())
     assert found == pytest.approx(q, abs=1e-7)
@@ -91,7 +91,7 @@ def test_the_jacobian_is_pinocchios_in_the_pendants_base(call):
         assert found[3:, i] == pytest.approx(turned / (2 * step), abs=1e-6)
 
 
-def test_the_jacobian_takes_a_tcp_of_its_own(call):
+def test_the_jacobian_accepts_another_tcp(call):
     q, tcp = [0.1, -1.2, 1.3, -1.4, -1.5, 0.6], Pose([0.01, 0.02, 0.1, 0.3, -0.2, 0.1])
     bare, found = np.array(call("get_jacobian", q)), np.array(call("get_jacobian", q, tcp))
     arm = flange(q).rotation @ np.array(tcp[:3])
@@ -113,7 +113,7 @@ def test_pose_sub_undoes_pose_add(call, a, b):
 
 
 @given(a=poses, b=poses, alpha=st.floats(0.0, 1.0))
-def test_an_interpolated_pose_divides_way_and_turn_alike(call, a, b, alpha):
+def test_an_interpolated_pose_divides_translation_and_rotation_evenly(call, a, b, alpha):
     start, end = frame_of(np.array(a)), frame_of(np.array(b))
     here = frame_of(np.array(call("interpolate_pose", a, b, alpha)))
     assert here.translation == pytest.approx(start.translation + alpha * (end.translation - start.translation))
@@ -141,12 +141,12 @@ def test_an_output_integer_register_is_32_bits_wide(controller, call):
 
 
 @pytest.mark.parametrize("index", [-1, 48, 1.5, "0"])
-def test_a_register_that_is_not_there_is_refused(call, index):
+def test_a_missing_register_is_refused(call, index):
     with pytest.raises(InvalidParameter, match="register"):
         call("read_input_integer_register", index)
 
 
-def test_payload_and_outputs_are_told_back(controller, call):
+def test_payload_and_outputs_can_be_read_back(controller, call):
     call("set_payload", 2.5, [0.0, 0.01, 0.05])
     assert call("get_target_payload") == 2.5
     assert call("get_target_payload_cog") == [0.0, 0.01, 0.05]
@@ -181,7 +181,7 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
         ("movel(p[9, 9, 9, 0, 0, 0], v=0)", "v"),
     ],
 )
-def test_a_call_that_cannot_be_done_stops_the_program_and_is_named_with_its_line(call_text, named):
+def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_text, named):
     controller, messages = fault_of(f"def f():\n  sync()\n  {call_text}\n  sleep(100)\nend\n")
     assert controller.state.runtime_state == RuntimeState.STOPPED
     [(kind, text, line)] = messages

@@ -56,7 +56,7 @@ class Bench:
             if self.state.runtime_state == RuntimeState.STOPPED:
                 return
             self.tick()
-        raise AssertionError(f"the program goes on after {most} s; it said {self.messages}")
+        raise AssertionError(f"the program is still running after {most} s; messages: {self.messages}")
 
     def speeds(self) -> np.ndarray:
         return np.diff(np.array(self.q), axis=0) / DT
@@ -94,7 +94,7 @@ def test_it_starts_powered_off_and_goes_through_booting_to_idle():
     assert bench.state.robot_mode == RobotMode.IDLE
 
 
-def test_a_brake_release_during_booting_is_kept_and_the_arm_runs_within_a_second():
+def test_a_brake_release_during_booting_takes_effect_within_a_second():
     bench = Bench()
     bench.controller.power_on()
     bench.tick(0.1)
@@ -141,7 +141,7 @@ def test_power_off_ends_the_program_and_a_program_is_not_started_without_power(b
 
 
 @pytest.mark.parametrize(("a", "v"), [(1.4, 1.05), (2.0, 0.5), (1.0, 2.0)])
-def test_movej_is_a_trapezoid_of_the_asked_speed_and_acceleration(bench, a, v):
+def test_movej_is_a_trapezoid_with_the_given_speed_and_acceleration(bench, a, v):
     bench.load(f"movej({AHEAD}, a={a}, v={v})")
     bench.finish()
     peak = min(v, np.sqrt(a * 1.0))
@@ -169,14 +169,14 @@ def test_movej_with_a_time_takes_that_time(bench):
 
 
 @pytest.mark.parametrize("arguments", ["t=-1.0", "a=0", "v=-1.0"])
-def test_a_move_with_a_senseless_parameter_ends_the_program_at_rest(bench, arguments):
+def test_a_move_with_an_invalid_parameter_ends_the_program_at_rest(bench, arguments):
     bench.load(f"movej({AHEAD}, {arguments})")
     bench.finish()
     assert arguments[0] in bench.texts("error")
     assert (bench.state.target_q == ROBOT.home).all()
 
 
-def test_a_trapezoid_never_goes_back_and_needs_no_more_than_its_acceleration():
+def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
     shape = Trapezoid(0.7, 2.0, 0.6)
     times = np.linspace(-0.1, shape.duration + 0.1, 5000)
     way = np.array([shape.at(t) for t in times])
@@ -188,7 +188,7 @@ def test_a_trapezoid_never_goes_back_and_needs_no_more_than_its_acceleration():
 
 
 @pytest.mark.parametrize("pace", ["a=20.0, v=10.0", "t=0.2"])
-def test_a_movej_that_asks_for_too_much_is_slowed_to_the_joints_limits(bench, pace):
+def test_a_movej_that_is_too_fast_is_slowed_to_the_joint_limits(bench, pace):
     bench.load(f"movej([q[0] + 1.5, q[1] + 1.0, q[2] - 0.5, q[3], q[4], q[5]], {pace})")
     bench.finish()
     used = np.abs(bench.speeds()).max(axis=0) / ROBOT.max_velocity
@@ -198,28 +198,28 @@ def test_a_movej_that_asks_for_too_much_is_slowed_to_the_joints_limits(bench, pa
 
 
 @pytest.mark.parametrize("move", [f"movej({AHEAD})", "movel(p0)"])
-def test_a_move_that_begins_in_motion_brakes_first(bench, move):
+def test_a_move_that_starts_in_motion_brakes_first(bench, move):
     bench.load("p0 = get_target_tcp_pose()", "speedj([-0.8, 0.2, 0, 0, 0, 0.4], 5.0, 0.5)", move)
     bench.finish()
     change = np.abs(np.diff(bench.speeds(), axis=0)).max() / DT
     assert change == pytest.approx(BRAKING, rel=1e-6)
 
 
-def test_two_threads_that_move_the_arm_at_once_end_the_program(bench):
+def test_two_threads_that_move_the_arm_at_the_same_time_end_the_program(bench):
     bench.load("thread t():", "while True:", f"servoj({AHEAD}, gain=100)", "end", "end", "h = run t()", "sleep(0.02)",
                "movej(q)")  # fmt: skip
     bench.finish()
     assert "Another thread is already controlling the robot" in bench.texts("error")
 
 
-def test_a_thread_that_was_killed_leaves_the_arm_to_others(bench):
+def test_after_a_thread_was_killed_others_can_move_the_arm(bench):
     bench.load("thread t():", f"movej({AHEAD})", "end", "h = run t()", "sleep(0.5)", "kill h", "movej(q)")
     bench.finish()
     assert not bench.texts("error")
     assert bench.q[-1] == pytest.approx(ROBOT.home)
 
 
-def test_a_new_tcp_does_not_disturb_a_tool_move_under_way(bench):
+def test_a_new_tcp_does_not_affect_a_running_tool_move(bench):
     start = bench.controller.arm.tool(ROBOT.home)
     bench.load("p0 = get_target_tcp_pose()", "thread t():", "sleep(0.3)", "set_tcp(p[0, 0, 0.2, 0, 0, 0])", "end",
                "h = run t()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")  # fmt: skip
@@ -231,7 +231,7 @@ def test_a_new_tcp_does_not_disturb_a_tool_move_under_way(bench):
     assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
 
 
-def test_stopl_slows_the_tool_straight_on(bench):
+def test_stopl_slows_the_tool_along_its_line(bench):
     bench.load("speedl([0.1, -0.1, 0.05, 0, 0, 0], 1.0, 0.5)", "stopl(0.5)")
     bench.finish()
     points = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
@@ -244,7 +244,7 @@ def test_stopl_slows_the_tool_straight_on(bench):
     assert np.linalg.norm(sideways, axis=1).max() < 1e-6
 
 
-def test_movel_is_straight_and_at_the_asked_tool_speed(bench):
+def test_movel_is_straight_and_has_the_given_tool_speed(bench):
     start = bench.controller.arm.tool(ROBOT.home)
     bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0.02, 0.05, -0.1, 0, 0, 0]), a=1.0, v=0.1)")
     bench.finish()
@@ -265,7 +265,7 @@ def test_actual_follows_target_one_tick_later(bench):
     assert (bench.state.actual_q == before).all()
 
 
-def test_a_program_that_stops_leaves_an_arm_that_slows_and_rests(bench):
+def test_when_a_program_stops_the_arm_slows_down_and_rests(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.7)
     before = bench.state.target_qd[0]
@@ -279,7 +279,7 @@ def test_a_program_that_stops_leaves_an_arm_that_slows_and_rests(bench):
     assert 0.0 < slowing[1] < before
 
 
-def test_stopj_slows_by_what_it_is_asked(bench):
+def test_stopj_has_the_given_deceleration(bench):
     bench.load("speedj([0.5, 0, 0, 0, 0, 0], 5.0, 0.5)", "stopj(1.0)")
     bench.finish()
     speeds = bench.speeds()[:, 0]
@@ -319,7 +319,7 @@ def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_sl
     assert len(bench.q) == pytest.approx(ticks / 0.4, rel=0.02)
 
 
-def test_a_pause_rests_on_the_path_and_resuming_goes_on_to_the_goal(bench):
+def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
     bench.load(MOVE)
     bench.finish()
     whole, goal = path(bench), bench.state.target_q
@@ -341,7 +341,7 @@ def test_a_pause_rests_on_the_path_and_resuming_goes_on_to_the_goal(bench):
 
 
 @pytest.mark.parametrize("motion", ["speedj([0.5, 0, 0, 0, 0, 0], 0.1, 60)", "speedl([0, 0, 0.05, 0, 0, 0], 0.05, 60)"])
-def test_a_pause_brings_a_speed_without_a_path_to_rest_and_resuming_ramps_it_again(bench, motion):
+def test_a_pause_stops_a_motion_without_a_path_and_resuming_ramps_it_up_again(bench, motion):
     bench.load(motion)
     bench.tick(2.0)
     fastest = np.abs(bench.speeds()).max()
@@ -365,7 +365,7 @@ def test_only_a_playing_program_pauses_and_only_a_paused_one_resumes(bench):
 # Safety
 
 
-def test_a_servoj_jump_faster_than_a_joint_can_is_a_protective_stop(bench):
+def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(bench):
     bench.load("while True:", f"servoj({AHEAD}, t=0.002, lookahead_time=0.03, gain=2000)", "end")
     bench.tick(1.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
@@ -388,7 +388,7 @@ def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setp
     assert bench.state.target_q[0] == pytest.approx(ROBOT.home[0] + 0.5, abs=1e-6)
 
 
-def test_an_unlock_is_refused_for_five_seconds_and_resuming_goes_on(bench):
+def test_an_unlock_is_refused_for_five_seconds_and_resuming_continues_the_motion(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.protective_stop("a test")
@@ -406,7 +406,7 @@ def test_an_unlock_is_refused_for_five_seconds_and_resuming_goes_on(bench):
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
-def test_an_emergency_stop_takes_the_power_and_nothing_moves_until_it_is_released(bench):
+def test_an_emergency_stop_cuts_the_power_and_nothing_moves_until_it_is_released(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.emergency_stop()
@@ -429,7 +429,7 @@ def test_an_emergency_stop_takes_the_power_and_nothing_moves_until_it_is_release
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
-def test_a_safeguard_stop_pauses_until_it_is_closed_and_somebody_resumes(bench):
+def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(bench):
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.safeguard_stop()
@@ -480,7 +480,7 @@ def test_a_program_is_not_started_in_a_protective_stop(bench):
 
 
 @pytest.mark.parametrize(("action", "state"), [("stop", RuntimeState.STOPPED), ("pause", RuntimeState.PAUSED)])
-def test_the_watchdog_acts_when_inputs_stop_and_not_before(bench, action, state):
+def test_the_watchdog_acts_only_when_inputs_stop(bench, action, state):
     bench.load(f'rtde_set_watchdog("input_int_register_0", 10, "{action}")', "speedj([0.2, 0, 0, 0, 0, 0], 1.0, 60)")
     for _ in range(20):
         bench.tick(0.08)
@@ -493,7 +493,7 @@ def test_the_watchdog_acts_when_inputs_stop_and_not_before(bench, action, state)
     assert bench.at_rest
 
 
-def test_the_record_tells_setpoints_joints_and_inputs_by_tick(bench):
+def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
     bench.load("i = 0", "while i < 10:", "i = i + 1", f"servoj({AHEAD}, t=0.002, lookahead_time=0.2, gain=100)", "end")
     bench.tick()
     bench.controller.record_input(("input_int_register_0",), (7,))
@@ -516,14 +516,14 @@ def test_the_record_is_bounded():
     assert record.ticks[0][0] == 10
 
 
-def test_a_tool_that_is_asked_out_of_reach_is_a_protective_stop(bench):
+def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):
     bench.load("p0 = get_target_tcp_pose()", "movel(pose_add(p0, p[0, 0, 3, 0, 0, 0]), a=2.0, v=1.0)")
     bench.tick(4.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.at_rest
 
 
-def test_a_motion_between_no_points_refuses_a_line_for_a_circle(bench):
+def test_movec_refuses_points_on_a_line(bench):
     bench.load("p0 = get_target_tcp_pose()", "movec(p0, p0)")
     bench.finish()
     assert "movec" in bench.texts("error")

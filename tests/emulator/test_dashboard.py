@@ -74,7 +74,7 @@ def test_commands_have_their_documented_answers(line: str, answer: str) -> None:
         ("get robot model", {"3.15", "5.12", "5.25"}),
     ],
 )
-def test_a_command_is_understood_by_the_software_that_has_it(line: str, known: set[str]) -> None:
+def test_a_command_is_understood_from_its_first_version_on(line: str, known: set[str]) -> None:
     understood = {name for name in PROFILES if "could not understand" not in ask(line, FakeController(name))}
     assert understood == known
 
@@ -152,7 +152,7 @@ def test_in_local_control_an_e_series_answers_questions_only() -> None:
     assert ask("robotmode", controller) == "Robotmode: RUNNING"
 
 
-def test_cb3_knows_no_local_control() -> None:
+def test_cb3_has_no_local_control() -> None:
     controller = FakeController("3.15")
     controller.remote_control = False
     assert ask("power on", controller) == "Powering on"
@@ -165,7 +165,7 @@ def test_the_user_role_is_kept_and_checked() -> None:
     assert dashboard.answer("getUserRole") == "OPERATOR"
 
 
-def test_the_operational_mode_can_be_given_back() -> None:
+def test_the_operational_mode_can_be_cleared() -> None:
     dashboard = Dashboard(FakeController("5.12"))
     dashboard.answer("set operational mode automatic")
     assert dashboard.answer("get operational mode") == "AUTOMATIC"
@@ -213,7 +213,7 @@ def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8))
-def test_any_bytes_get_one_line_for_each_line_that_says_something(chunks: list[bytes]) -> None:
+def test_any_bytes_get_one_answer_for_each_line_that_is_not_empty(chunks: list[bytes]) -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
     answers = b"".join(connection.receive(chunk) for chunk in chunks)
     lines = [line for line in b"".join(chunks).split(b"\n")[:-1] if line.decode(errors="replace").strip()]

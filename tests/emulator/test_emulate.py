@@ -15,7 +15,7 @@ UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
 
 
 @pytest.mark.parametrize("name", UR_ARMS)
-def test_every_ur_arm_is_recognised_by_what_its_controller_says(name):
+def test_every_ur_arm_is_recognised_by_its_robot_type(name):
     robot = load_robot(name)
     software = profile("3.15" if robot.series == "CB3" else "5.12")
     controller = Controller(robot, software, ScriptProgram)

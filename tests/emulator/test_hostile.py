@@ -33,7 +33,7 @@ def connect(port: int) -> socket.socket:
 
 
 class Stream:
-    """A well-behaved RTDE client that takes every tick's timestamp, in a thread of its own."""
+    """A well-behaved RTDE client that takes every tick's timestamp, in a thread."""
 
     def __init__(self) -> None:
         self.ticks: list[int] = []

@@ -393,7 +393,7 @@ def test_of_programs_that_arrive_together_the_last_one_runs_and_so_do_secondary_
         )
 
 
-def test_half_open_connections_cost_nothing() -> None:
+def test_half_open_connections_are_cleaned_up() -> None:
     with stand() as served, rtde(served) as stream:
         half = Plug(served, RTDE)
         half.sock.sendall(PREAMBLE[:3])
@@ -440,7 +440,7 @@ def test_a_bug_in_the_emulator_disconnects_the_client_and_is_raised_at_the_end()
         served.stop()
 
 
-# The real client, in a process of its own: it has been seen to take its process down.
+# The real client, in a separate process, which it has been seen to crash.
 
 
 def run(code: str) -> list[str]:
@@ -474,7 +474,7 @@ def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
         assert (advanced, mode, new) == ("True", "7", "6")
 
 
-def test_ur_rtde_receives_a_recipe_of_its_own() -> None:
+def test_ur_rtde_receives_a_custom_recipe() -> None:
     with stand("5.12", "127.0.2.44", {}, run=True) as served:
         served.controller.state.output_double[12] = 0.125
         assert run("""
@@ -501,7 +501,7 @@ def test_ur_rtde_writes_inputs() -> None:
 )
 def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
     with stand(polyscope, host, {}) as served:
-        said = run(f"""
+        output = run(f"""
             from dashboard_client import DashboardClient
             d = DashboardClient("{host}")
             d.connect()
@@ -520,7 +520,7 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
             d.quit()
         """)
         version = ".".join(str(part) for part in served.controller.profile.version)
-        assert said[:7] == [
+        assert output[:7] == [
             version,
             "Robotmode: RUNNING",
             "STOPPED <unnamed>",
@@ -529,8 +529,8 @@ def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
             "Safetymode: NORMAL",
             "False",
         ]
-        assert said[8] == str(polyscope != "3.15")
-        assert said[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (polyscope != "3.15")
+        assert output[8] == str(polyscope != "3.15")
+        assert output[9:] == ["Loaded program: /programs/weld.urp"] + ["20261234567"] * (polyscope != "3.15")
         names = "play_program pause_program stop_program power_off power_on brake_release unlock_protective_stop"
         assert [call[0] for call in served.controller.calls] == [
             *names.split(),

@@ -37,7 +37,7 @@ def test_sub_packages_have_their_documented_sizes(polyscope: str, masterboard: i
     assert sizes == {0: 47, 1: 251, 2: 37, 3: masterboard, 4: 101, 5: 225, 6: configuration}
 
 
-def test_the_robot_mode_tells_power_stops_program_and_speed() -> None:
+def test_the_robot_mode_holds_power_stops_program_and_speed() -> None:
     controller = FakeController("5.12")
     s = controller.state
     s.timestamp, s.speed_slider, s.speed_scaling = 2.5, 0.5, 0.25
@@ -49,7 +49,7 @@ def test_the_robot_mode_tells_power_stops_program_and_speed() -> None:
     assert flags == [False, True, True, False, True, False, True]
 
 
-def test_an_arm_without_power_says_so() -> None:
+def test_an_arm_without_power_is_reported() -> None:
     controller = FakeController("5.12")
     controller.state.robot_mode = RobotMode.POWER_OFF
     found = parts(robot_state(controller))
@@ -74,7 +74,7 @@ def test_the_cartesian_info_holds_pose_and_tcp() -> None:
 
 
 @pytest.mark.parametrize(("checksum", "status"), [((0xFFFFFFFF,) * 6, 1), ((1, 2, 3, 4, 5, 6), 0)])
-def test_the_kinematics_info_holds_the_arms_own_table(checksum: tuple[int, ...], status: int) -> None:
+def test_the_kinematics_info_holds_the_table_of_the_arm(checksum: tuple[int, ...], status: int) -> None:
     controller = FakeController("5.12")
     controller.kinematics_checksum = checksum
     values = struct.unpack(">6I24dI", parts(robot_state(controller))[5])
@@ -82,7 +82,7 @@ def test_the_kinematics_info_holds_the_arms_own_table(checksum: tuple[int, ...],
     assert (values[12:18], values[18:24], values[30]) == (UR10_A, UR10_D, status)
 
 
-def test_the_configuration_tells_limits_table_and_robot_type() -> None:
+def test_the_configuration_holds_limits_table_and_robot_type() -> None:
     values = struct.unpack(">53d4i", parts(robot_state(FakeController("5.12")))[6])
     robot = FakeController.robot
     assert values[0:12:2] == tuple(robot.position_min)
@@ -102,17 +102,17 @@ def message(data: bytes) -> tuple[int, int, bytes]:
 @pytest.mark.parametrize("polyscope", PROFILES)
 def test_the_version_message_names_the_software(polyscope: str) -> None:
     controller = FakeController(polyscope)
-    _, kind, said = message(primary.version_message(controller))
-    major, minor, bugfix, build = struct.unpack_from(">2B2i", said, 10)
-    assert (kind, said[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", controller.profile.version)
-    assert said[20:].decode() == controller.profile.date
+    _, kind, output = message(primary.version_message(controller))
+    major, minor, bugfix, build = struct.unpack_from(">2B2i", output, 10)
+    assert (kind, output[:10], (major, minor, bugfix, build)) == (3, b"\x09URControl", controller.profile.version)
+    assert output[20:].decode() == controller.profile.date
 
 
-def test_a_runtime_exception_says_where_and_what() -> None:
+def test_a_runtime_exception_has_line_column_and_text() -> None:
     controller = FakeController("5.12")
     controller.state.timestamp = 1.5
-    time, kind, said = message(primary.runtime_exception(controller, 12, 3, "name 'x' is not defined"))
-    assert (time, kind, struct.unpack_from(">2i", said), said[8:]) == (
+    time, kind, output = message(primary.runtime_exception(controller, 12, 3, "name 'x' is not defined"))
+    assert (time, kind, struct.unpack_from(">2i", output), output[8:]) == (
         1_500_000,
         10,
         (12, 3),
@@ -120,7 +120,7 @@ def test_a_runtime_exception_says_where_and_what() -> None:
     )
 
 
-def test_text_key_and_popup_messages_carry_their_texts() -> None:
+def test_text_key_and_popup_messages_contain_their_texts() -> None:
     controller = FakeController("5.12")
     assert message(primary.text_message(controller, "höllo"))[1:] == (0, "höllo".encode())
     key = primary.key_message(controller, "PROGRAM_XXX_STARTED", "servo", code=1)
@@ -181,7 +181,7 @@ end
 """
 
 
-def test_a_program_is_complete_with_its_own_end() -> None:
+def test_a_program_is_complete_with_its_end() -> None:
     assert ScriptBuffer().receive(SCRIPT.encode()) == [SCRIPT]
 
 
@@ -226,7 +226,7 @@ def test_a_program_that_never_ends_is_a_violation(line: bytes) -> None:
 @given(
     st.lists(st.one_of(st.binary(max_size=50), st.sampled_from([b"def a():\n", b"end\n", b"if x:", b'"'])), max_size=9)
 )
-def test_no_byte_of_a_program_is_lost_or_doubled(chunks: list[bytes]) -> None:
+def test_no_byte_of_a_program_is_lost_or_duplicated(chunks: list[bytes]) -> None:
     buffer = ScriptBuffer()
     programs = "".join(program for chunk in chunks for program in buffer.receive(chunk))
     sent = b"".join(chunks).decode(errors="replace")

@@ -85,14 +85,14 @@ def test_versions_one_and_two_are_accepted_and_others_refused(controller: FakeCo
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
-def test_the_controller_tells_its_version(polyscope: str) -> None:
+def test_the_controller_reports_its_version(polyscope: str) -> None:
     controller = FakeController(polyscope)
     reply = RtdeConnection(controller, Registry(controller)).receive(frame(RtdePackage.CONTROLLER_VERSION))
     assert reply == b"\x00\x13v" + struct.pack(">4I", *controller.profile.version)
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
-def test_every_version_knows_what_ur_rtde_always_asks_for(polyscope: str) -> None:
+def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope: str) -> None:
     controller = FakeController(polyscope)
     recipe, types = Client(controller, Registry(controller)).outputs(",".join(UR_RTDE_RECEIVE) + ",")
     assert (recipe, types.split(",")) == (1, list(UR_RTDE_RECEIVE.values()))
@@ -110,7 +110,7 @@ def test_every_version_knows_what_ur_rtde_always_asks_for(polyscope: str) -> Non
         ("output_int_register_48", "", set()),
     ],
 )
-def test_a_variable_is_found_by_the_software_that_has_it(variable: str, kind: str, known: set[str]) -> None:
+def test_a_variable_is_found_from_its_first_version_on(variable: str, kind: str, known: set[str]) -> None:
     for polyscope in PROFILES:
         controller = FakeController(polyscope)
         recipe, types = Client(controller, Registry(controller)).outputs(f"timestamp,{variable}")
@@ -133,7 +133,7 @@ def test_a_client_that_only_writes_can_start(client: Client) -> None:
     assert client.connection.output(0) == b""
 
 
-def test_the_package_holds_the_state_in_the_order_asked_for(client: Client, controller: FakeController) -> None:
+def test_the_package_holds_the_state_in_the_requested_order(client: Client, controller: FakeController) -> None:
     controller.state.output_bit[3] = controller.state.output_bit[31] = controller.state.output_bit[64] = True
     controller.state.safety_mode = SafetyMode.PROTECTIVE_STOP
     controller.state.runtime_state = RuntimeState.PAUSED
@@ -152,7 +152,7 @@ def test_the_package_holds_the_state_in_the_order_asked_for(client: Client, cont
 
 
 @pytest.mark.parametrize("polyscope", PROFILES)
-def test_every_variable_packs_as_its_type_says_and_all_of_them_fit_a_package(polyscope: str) -> None:
+def test_every_variable_packs_as_its_type_and_all_of_them_fit_a_package(polyscope: str) -> None:
     controller = FakeController(polyscope)
     known = output_variables(controller.profile)
     client = Client(controller, Registry(controller))
@@ -202,7 +202,7 @@ def test_the_frequency_divides_the_controllers(polyscope: str, frequency: float,
     assert sum(bool(client.connection.output(tick)) for tick in range(a_second)) == packages
 
 
-def test_clients_with_one_recipe_get_the_same_bytes_and_others_their_own(controller: FakeController) -> None:
+def test_clients_with_the_same_recipe_get_the_same_bytes(controller: FakeController) -> None:
     registry = Registry(controller)
     one, two, three = (Client(controller, registry) for _ in range(3))
     for client, names in ((one, "timestamp,actual_q"), (two, "timestamp,actual_q"), (three, "actual_q")):
@@ -279,7 +279,7 @@ def test_the_speed_slider_needs_its_mask(client: Client, controller: FakeControl
     assert controller.calls == [("set_speed_slider", 0.5), ("set_speed_slider", 1.0)]
 
 
-def test_digital_outputs_change_where_the_mask_says(client: Client, controller: FakeController) -> None:
+def test_digital_outputs_change_only_where_masked(client: Client, controller: FakeController) -> None:
     controller.state.digital_outputs = 0b1111
     client.inputs("standard_digital_output,standard_digital_output_mask")
     client.inputs("configurable_digital_output_mask,configurable_digital_output")
@@ -359,7 +359,7 @@ _FRAMES = st.one_of(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(_FRAMES, max_size=8))
-def test_whatever_arrives_is_answered_or_a_violation_and_never_grows(chunks: list[bytes]) -> None:
+def test_any_bytes_are_answered_or_a_violation_and_do_not_accumulate(chunks: list[bytes]) -> None:
     controller = FakeController("5.25")
     connection = RtdeConnection(controller, Registry(controller))
     try:

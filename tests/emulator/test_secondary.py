@@ -1,4 +1,4 @@
-"""Secondary programs run beside the arm's program: the arm moves on, and they neither move it nor wait."""
+"""Secondary programs run alongside the main program; they can neither move the arm nor wait."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def bench() -> Bench:
     return Bench()
 
 
-def test_the_program_and_its_motion_go_on_beside_it(bench: Bench) -> None:
+def test_the_main_program_and_its_motion_continue(bench: Bench) -> None:
     other = Bench()
     for one in (bench, other):
         one.move()
@@ -104,7 +104,9 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
         'socket_open("127.0.0.1", 1)',
     ],
 )
-def test_what_takes_time_is_a_fault_that_names_it_and_its_line_and_the_program_goes_on(bench: Bench, call: str) -> None:
+def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_continues(
+    bench: Bench, call: str
+) -> None:
     other = Bench()
     for one in (bench, other):
         one.move()
@@ -119,7 +121,7 @@ def test_what_takes_time_is_a_fault_that_names_it_and_its_line_and_the_program_g
     assert np.array_equal(bench.q, other.q)
 
 
-def test_a_popup_that_nobody_needs_to_close_is_shown(bench: Bench) -> None:
+def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
     bench.controller.load_script('sec s():\n  popup("hello")\nend\n')
     bench.tick(5)
     assert bench.controller.popup_text == "hello"
@@ -135,7 +137,7 @@ def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> Non
     assert bench.state.output_int[0] == 1
 
 
-def test_one_that_is_no_urscript_is_told_with_its_line(bench: Bench) -> None:
+def test_a_syntax_error_is_reported_with_its_line(bench: Bench) -> None:
     bench.move()
     bench.controller.load_script("sec s():\n  x = = 1\nend\n")
     bench.tick(10)

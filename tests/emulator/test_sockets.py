@@ -1,4 +1,4 @@
-"""A program that dials out, as UR's own external control does: lines, strings, numbers, timeouts, nobody there."""
+"""A program that connects to a server, as UR's External Control does: lines, strings, numbers, timeouts, no server."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_peer_that_hangs_up_ends_the_waiting(peer):
     assert finished(sockets.do_socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
 
 
-def test_nobody_there_is_false_and_an_unknown_socket_reads_nothing():
+def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     sockets = SocketFunctions(PERIOD)

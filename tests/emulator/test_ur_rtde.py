@@ -156,7 +156,7 @@ def test_an_asynchronous_move_reports_its_progress_and_ends_at_its_goal(seen):
     moved = seen["asynchronous"]
     before, during, after = moved["progress"]
     assert before < 0 and during == 0 and after < 0
-    assert after != before, "ur_rtde tells the end of an operation by another negative number"
+    assert after != before, "ur_rtde reports the end of an operation by another negative number"
     assert not np.allclose(moved["during"], moved["goal"], atol=1e-3)
     assert np.allclose(moved["q"], moved["goal"], atol=1e-9)
 
@@ -268,7 +268,7 @@ def moves_again(went_on):
     assert np.allclose(went_on["q"], session.WAYPOINTS[0], atol=1e-9)
 
 
-def test_a_servoj_that_was_left_in_the_registers_is_carried_out_by_the_next_script(seen):
+def test_a_servoj_left_in_the_registers_is_executed_by_the_next_script(seen):
     left = seen["left behind"]
     ticks = servoed_ticks(seen, "left behind")
     assert len(ticks) and (seen.record.setpoint[np.isin(seen.record.tick, ticks)] == left["setpoint"]).all()

@@ -1,6 +1,6 @@
-"""A session of the unmodified ur_rtde with a controller: what it was told, and what came of it, as JSON.
+"""A session of the unmodified ur_rtde with a controller; writes its observations as JSON.
 
-`python ur_rtde_session.py HOST POLYSCOPE FILE`. A program of its own: ur_rtde holds Python's lock while it waits, and a
+`python ur_rtde_session.py HOST POLYSCOPE FILE`. A separate process: ur_rtde holds Python's lock while it waits, and a
 fault in it ends its process. Times are the controller's own, so that a busy machine changes only the wall-clock time.
 """
 
@@ -252,7 +252,7 @@ class Session:
         setpoint = self.stream(0.2)
         self.dashboard.stop()
         self.ended()
-        # Meanwhile somebody else takes the arm back.
+        # Meanwhile another client moves the arm back.
         with socket.create_connection((self.host, 30002)) as secondary:
             secondary.sendall(f"movej({START}, a=10, v=3)\n".encode())
             self.until(lambda: near(self.receive.getActualQ(), START), "the way back")

@@ -13,4 +13,4 @@ def take(controller: Emulator, *names: str) -> None:
         if not controller.do("take_registers", names=list(names)):
             return
         time.sleep(0.01)
-    raise AssertionError(f"{names} are held by somebody")
+    raise AssertionError(f"{names} are claimed by another client")

@@ -76,7 +76,7 @@ def test_the_slider_and_local_control_are_seen(e_series):
         e_series.do("remote_control", on=True)
 
 
-def test_a_running_program_is_seen_and_goes_on(e_series):
+def test_a_running_program_is_seen_and_continues(e_series):
     e_series.do("run_script", source=FOREVER)
     e_series.wait_for("runtime_state", "PLAYING")
     try:
@@ -97,7 +97,7 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
     assert cb3.state()["runtime_state"] == "STOPPED"
 
 
-def test_registers_that_another_client_holds_are_named(e_series):
+def test_registers_that_another_client_has_claimed_are_named(e_series):
     assert registers_taken(E_SERIES_HOST) == ()
     take(e_series, "input_double_register_3", "input_double_register_20")
     try:
@@ -107,7 +107,7 @@ def test_registers_that_another_client_holds_are_named(e_series):
     assert registers_taken(E_SERIES_HOST) == ()
 
 
-def test_registers_of_a_client_that_has_just_left_are_not_taken(e_series):
+def test_registers_of_a_client_that_has_just_left_are_free(e_series):
     take(e_series, "input_double_register_3")
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
@@ -117,7 +117,7 @@ def test_registers_of_a_client_that_has_just_left_are_not_taken(e_series):
         leaving.join()
 
 
-def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):
+def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
     known = set(input_variables(profile("5.12")))
     command = [sys.executable, "-c", CLIENT, E_SERIES_HOST]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
@@ -133,7 +133,7 @@ def test_the_registers_asked_for_are_those_that_ur_rtde_writes(e_series):
 
 
 @pytest.mark.parametrize("port", BRIDGE_PORTS)
-def test_a_silent_port_is_named_and_the_others_are_read_all_the_same(cb3, port):
+def test_a_silent_port_is_named_and_the_others_are_still_read(cb3, port):
     cb3.do("mute", port=port)
     try:
         read = survey(CB3_HOST, timeout=0.3)
@@ -157,13 +157,13 @@ def test_a_port_where_nothing_listens_is_named(cb3, port):
         cb3.do("refuse", port=port, refused=False)
 
 
-def test_where_there_is_no_controller_at_all_rtde_is_named():
+def test_without_any_controller_rtde_is_named():
     assert sorted(survey(FAKE).lost) == sorted(BRIDGE_PORTS)
     with pytest.raises(ConnectionLost, match="port 30004"):
         read_controller(FAKE)
 
 
-def test_a_name_that_cannot_be_one_is_no_connection():
+def test_an_invalid_host_name_is_a_lost_connection():
     with pytest.raises(ConnectionLost):
         read_controller("192.168..10")
 
@@ -175,14 +175,14 @@ def test_polyscope_x_is_refused_although_its_dashboard_is_missing():
     assert refused.value.version == "10.7.0"
 
 
-def test_software_whose_rtde_lacks_a_variable_is_refused_with_its_name():
+def test_a_version_whose_rtde_lacks_a_variable_is_refused_with_its_name():
     known = {name: value for name, value in VARIABLES.items() if name != "target_speed_fraction"}
     server = listening(FAKE, 30004, rtde((3, 0, 1, 0), known))
     with server, pytest.raises(UnsupportedController, match="target_speed_fraction"):
         read_controller(FAKE)
 
 
-def test_what_the_software_does_not_tell_of_the_payload_is_none():
+def test_a_payload_that_the_version_does_not_report_is_none():
     with listening(FAKE, 30004, rtde((3, 5, 1, 0), VARIABLES)):
         state = survey(FAKE, timeout=0.5).state
     assert (state.version, state.payload, state.payload_cog) == ((3, 5, 1), None, None)
@@ -193,5 +193,5 @@ def test_what_the_software_does_not_tell_of_the_payload_is_none():
     [(2, 3, "UR10"), (2, 5, "UR10e"), (1, 3, "UR5"), (3, 5, "UR3e"), (4, 5, "UR16e"), (7, 5, "UR20"), (8, 5, "UR30"),
      (77, 5, None), (None, 5, None)],
 )  # fmt: skip
-def test_the_version_tells_models_of_one_type_apart(robot_type, major, name):
+def test_models_with_the_same_type_are_distinguished_by_version(robot_type, major, name):
     assert model_name(robot_type, major) == name

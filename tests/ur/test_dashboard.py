@@ -50,7 +50,7 @@ def test_it_reads_the_same_as_ur_rtdes_client(controller, client):
         theirs.disconnect()
 
 
-def test_local_control_is_seen_and_its_refusal_has_a_type(controller, client):
+def test_local_control_is_seen_and_raises_its_own_error(controller, client):
     controller.do("remote_control", on=False)
     try:
         assert client.is_in_remote_control() is False

@@ -24,7 +24,7 @@ def test_every_safety_mode_has_the_stop_of_its_name(mode):
     ("bits", "kind"), [(0b1, None), (0b10, None), (1 << 2, ProtectiveStop), (1 << 4, SafeguardStop),
                        (1 << 5, EmergencyStop), (1 << 6, EmergencyStop), (1 << 7, EmergencyStop)]
 )  # fmt: skip
-def test_the_safety_bits_name_a_stop_that_the_mode_does_not_show_yet(bits, kind):
+def test_the_safety_bits_show_a_stop_before_the_mode_does(bits, kind):
     assert safety_stop(1, bits) is kind
 
 

@@ -95,7 +95,7 @@ def test_newer_software_that_appends_to_sub_packages_is_understood() -> None:
     assert (arm.robot_type, arm.robot_sub_type, arm.kinematics.alpha) == (2, 9, ALPHA)
 
 
-def test_older_software_that_tells_no_type_has_none() -> None:
+def test_an_older_version_without_a_robot_type_has_none() -> None:
     arm = described(VERSION + state(ROBOT_MODE, CARTESIAN, KINEMATICS, packed(6, CONFIGURATION[5:-8])))
     assert arm.limits is not None
     assert (arm.robot_type, arm.robot_sub_type) == (None, None)
@@ -247,8 +247,8 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
     joints = e_series.state()["actual_q"]
     pose = pin.XYZQUATToSE3(tool_path(calibrated(robot, arm.kinematics), [joints])[0])
     # The pendant's base is base_link turned by half a turn about z.
-    told = pin.SE3(pin.exp3(np.array(arm.tcp_pose[3:])), np.array(arm.tcp_pose[:3]))
-    assert np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ told.homogeneous).max() < 1e-9
+    reported = pin.SE3(pin.exp3(np.array(arm.tcp_pose[3:])), np.array(arm.tcp_pose[:3]))
+    assert np.abs(pose.homogeneous - np.diag([-1.0, -1.0, 1.0, 1.0]) @ reported.homogeneous).max() < 1e-9
     assert np.linalg.norm(tool_path(robot, [joints])[0, :3] - pose.translation) > 5e-4
 
 

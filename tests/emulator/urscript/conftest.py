@@ -24,23 +24,23 @@ VERSIONS = {"3.15": (3, 15, 8, 106339), "5.12": (5, 12, 6, 1102099), "5.25": (5,
 
 
 class Script:
-    """A program with what it said. `say(...)` in it collects arguments, `wait(n)` blocks for n ticks."""
+    """A program and its output. `say(...)` in it collects arguments, `wait(n)` blocks for n ticks."""
 
     def __init__(self, source: str, budget: int = 10_000, **builtins: Callable[..., Any]) -> None:
-        self.said: list[Any] = []
+        self.output: list[Any] = []
         self.faults: list[RuntimeFault] = []
         functions = {"say": self._say, "wait": _wait, **builtins}
         code = compile_script(source, describe(functions))
         self.interpreter = Interpreter(code, functions, self.faults.append, budget=budget)
 
     def _say(self, _thread: Any, *values: Any) -> None:
-        self.said.append(values[0] if len(values) == 1 else values)
+        self.output.append(values[0] if len(values) == 1 else values)
 
     def run(self, ticks: int = 1) -> list[Any]:
-        """All that was said until then."""
+        """All output so far."""
         for _ in range(ticks):
             self.interpreter.tick()
-        return self.said
+        return self.output
 
     @property
     def fault(self) -> RuntimeFault:
@@ -69,8 +69,8 @@ def evaluate() -> Callable[[str], Any]:
         program.run()
         if program.faults:
             raise program.faults[0]
-        assert len(program.said) == 1
-        return program.said[0]
+        assert len(program.output) == 1
+        return program.output[0]
 
     return value
 
@@ -82,7 +82,7 @@ def control_scripts() -> dict[str, str]:
 
 
 def _catch_script(version: tuple[int, int, int, int]) -> str:
-    """Be just enough of a controller for ur_rtde, in a process of its own that is killed, to upload its script."""
+    """A minimal controller, to which ur_rtde, in a separate process that is then killed, uploads its script."""
     received, complete = bytearray(), threading.Event()
 
     def script_port(connection: socket.socket) -> None:

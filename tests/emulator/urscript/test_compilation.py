@@ -21,8 +21,8 @@ class Bench:
 
     def __init__(self) -> None:
         self.compiler = Compiler(seconds=1, memory=1 << 28)
-        self.said: list[Any] = []
-        self.functions = {"say": lambda _thread, value: self.said.append(value)}
+        self.output: list[Any] = []
+        self.functions = {"say": lambda _thread, value: self.output.append(value)}
         self.builtins = describe(self.functions)
         self.codes: list[Code] = []
         self.errors: list[ScriptSyntaxError] = []
@@ -40,7 +40,7 @@ class Bench:
         """What a script says in its first tick."""
         self.begin(source).join()
         Interpreter(self.codes[-1], self.functions, lambda fault: None).tick()
-        return self.said
+        return self.output
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def shared() -> Bench:
 
 @pytest.fixture
 def bench(shared: Bench) -> Iterator[Bench]:
-    for found in (shared.said, shared.codes, shared.errors):
+    for found in (shared.output, shared.codes, shared.errors):
         found.clear()
     yield shared
 
@@ -60,19 +60,19 @@ def test_a_script_runs_as_it_would_without_another_process(bench: Bench) -> None
     assert bench.codes[0].line_of(len(bench.codes[0].lines) - 1) == 4
 
 
-def test_what_is_wrong_keeps_its_line_column_and_reason(bench: Bench) -> None:
+def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
     bench.begin("x = 1\ny = = 2").join()
     [error] = bench.errors
     assert (error.line, error.column) == (2, 5)
     assert error.reason == "'=' cannot stand here"
 
 
-def test_functions_that_are_not_the_last_scripts_are_known(bench: Bench) -> None:
+def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:
     bench.run("say(1)")
     other = Bench()
-    other.compiler, other.functions = bench.compiler, {"tell": lambda _thread, value: other.said.append(value)}
+    other.compiler, other.functions = bench.compiler, {"report": lambda _thread, value: other.output.append(value)}
     other.builtins = describe(other.functions)
-    assert other.run("tell(2)") == [2]
+    assert other.run("report(2)") == [2]
     assert bench.run("say(3)") == [1, 3]
 
 
@@ -81,14 +81,14 @@ def test_functions_that_are_not_the_last_scripts_are_known(bench: Bench) -> None
     [HEAVY, "def f():\n" + "x = 1 " * 150_000 + "end\n", "x = " + "(" * 990_000],
     ids=["calls", "x", "brackets"],
 )
-def test_a_script_that_takes_too_much_is_refused_and_the_next_one_is_compiled(bench: Bench, source: str) -> None:
+def test_a_script_that_is_too_expensive_is_refused_and_the_next_one_is_compiled(bench: Bench, source: str) -> None:
     bench.begin(source).join()
     [error] = bench.errors
     assert "split it" in error.reason
     assert bench.run("say(1)") == [1]
 
 
-def test_a_script_that_nobody_waits_for_does_not_hold_up_the_next(bench: Bench) -> None:
+def test_a_cancelled_script_does_not_delay_the_next(bench: Bench) -> None:
     heavy = [bench.begin(HEAVY) for _ in range(20)]
     for compilation in heavy:
         compilation.cancel()
@@ -97,7 +97,7 @@ def test_a_script_that_nobody_waits_for_does_not_hold_up_the_next(bench: Bench) 
     assert len(bench.codes) == 1
 
 
-def test_an_error_of_the_emulators_own_is_kept_and_the_next_script_is_compiled(bench: Bench) -> None:
+def test_a_bug_in_the_emulator_is_kept_and_the_next_script_is_compiled(bench: Bench) -> None:
     def breaks(code: Code | None, error: ScriptSyntaxError | None) -> None:
         raise KeyError("a mistake")
 

@@ -60,16 +60,16 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("source", "said"), EXAMPLES.values(), ids=EXAMPLES)
-def test_a_construct_does_what_it_should(script: Any, source: str, said: list[Any]) -> None:
+@pytest.mark.parametrize(("source", "output"), EXAMPLES.values(), ids=EXAMPLES)
+def test_a_construct_works(script: Any, source: str, output: list[Any]) -> None:
     program = script(source)
     program.run(5)
     assert not program.faults
-    assert program.said == said
-    assert [type(value) for value in program.said] == [type(value) for value in said]
+    assert program.output == output
+    assert [type(value) for value in program.output] == [type(value) for value in output]
 
 
-def test_no_construct_of_the_grammar_is_without_an_example() -> None:
+def test_every_construct_of_the_grammar_has_an_example() -> None:
     grammar = Path(parser.__file__).with_name("grammar.lark").read_text(encoding="utf-8")
     lark = Lark(grammar, start="program", parser="lalr", lexer="basic", maybe_placeholders=True, keep_all_tokens=True)
     rules, terminals = set(), set()

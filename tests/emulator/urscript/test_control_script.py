@@ -97,7 +97,7 @@ def test_the_script_leaves_more_than_nine_tenths_of_the_budget(source: str) -> N
     assert program.budget_left[0] > 0.9 * program.budget / program.threads
 
 
-def test_servoj_is_called_once_a_tick_with_what_the_registers_hold(source: str) -> None:
+def test_servoj_is_called_once_per_tick_with_the_values_of_the_registers(source: str) -> None:
     registers = Registers()
     program = registers.start(source)
     program.tick()
@@ -121,7 +121,7 @@ def test_the_stop_command_ends_the_script(source: str) -> None:
     assert registers.faults == []
 
 
-def test_a_command_whose_function_is_not_there_ends_the_script_and_names_it(source: str) -> None:
+def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source: str) -> None:
     registers = Registers()
     program = registers.start(source)
     program.tick()

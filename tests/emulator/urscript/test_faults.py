@@ -58,10 +58,10 @@ from simbridge.errors import InvalidParameter
         ("x = [[[[1]]]]", "nest"),
     ],
 )
-def test_a_fault_names_what_was_wrong_and_its_line(script: Any, statement: str, words: str) -> None:
+def test_a_fault_has_a_reason_and_a_line(script: Any, statement: str, words: str) -> None:
     program = script(f"say(1)\n\n{statement}\nsay(2)")
     program.run(3)
-    assert program.said == [1]
+    assert program.output == [1]
     assert words in program.fault.reason
     assert program.fault.line == 3 + statement.count("\n", 0, statement.rstrip("\nend").rfind("\n") + 1)
     assert f"line {program.fault.line}" in str(program.fault)
@@ -73,7 +73,7 @@ def test_a_fault_in_a_function_names_the_line_in_the_function(script: Any) -> No
     assert program.fault.line == 3
 
 
-def test_a_function_of_the_program_that_is_called_wrongly_is_named(script: Any) -> None:
+def test_a_wrongly_called_function_of_the_program_is_named(script: Any) -> None:
     for call in ("f()", "f(1, 2, 3)", "f(1, z=2)", "run f()"):
         program = script(f"def f(a, b=1):\nend\n\n{call}")
         program.run()
@@ -82,7 +82,7 @@ def test_a_function_of_the_program_that_is_called_wrongly_is_named(script: Any) 
         assert program.fault.line == 4
 
 
-def test_a_missing_function_that_is_never_called_harms_nobody(script: Any) -> None:
+def test_a_missing_function_that_is_never_called_is_harmless(script: Any) -> None:
     program = script("def f():\n no_such_function()\nend\nsay(1)")
     assert program.run() == [1]
     assert not program.faults
@@ -112,7 +112,7 @@ def test_recursion_may_be_as_deep_as_the_limit(script: Any) -> None:
     assert program.run(50) == [MAX_DEPTH - 1]
 
 
-def test_a_long_chain_of_functions_ends_well_or_in_a_fault(script: Any) -> None:
+def test_a_long_chain_of_functions_succeeds_or_ends_in_a_fault(script: Any) -> None:
     functions = "".join(f"def f{i}():\n return f{i + 1}() + 1\nend\n" for i in range(5000))
     program = script(f"{functions}def f5000():\n return 0\nend\nsay(f0())")
     program.run(500)
@@ -184,7 +184,7 @@ def test_a_blocking_function_that_raises_later_ends_the_program(script: Any) -> 
 def test_after_a_fault_ticks_do_nothing(script: Any) -> None:
     program = script("say(1)\nx = 1 / 0")
     program.run(5)
-    assert program.said == [1]
+    assert program.output == [1]
     assert program.interpreter.fault is program.fault
 
 
@@ -208,7 +208,7 @@ def test_no_program_raises_anything_into_its_host(parts: list[tuple[str, str, st
     interpreter.stop()
 
 
-def test_what_the_parser_lets_nest_can_be_run(script: Any) -> None:
+def test_whatever_nesting_the_parser_accepts_can_be_run(script: Any) -> None:
     blocks = "if f(0):\n" * 24 + "while f(0):\n" * 15
     expression = "f(" * 24 + "-x" + ")" * 24
     branches = "if x == 1:\n" + "elif f(x):\n" * 499 + "say(2)\nend\n"

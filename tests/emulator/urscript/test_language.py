@@ -59,7 +59,7 @@ def test_expressions_have_their_value(evaluate: Evaluate, expression: str, value
     assert type(result) is type(value)
 
 
-def test_or_and_and_do_not_look_further_than_they_must(script: Any) -> None:
+def test_or_and_and_short_circuit(script: Any) -> None:
     program = script("x = True or missing()\ny = False and missing()\nsay(x, y)")
     assert program.run() == [(True, False)]
 
@@ -77,9 +77,9 @@ def arithmetic(draw: st.DrawFn, depth: int = 4) -> str:
 
 @given(arithmetic())
 def test_arithmetic_agrees_with_pythons(expression: str) -> None:
-    said: list[Any] = []
+    output: list[Any] = []
     faults: list[RuntimeFault] = []
-    functions = {"say": lambda _thread, value: said.append(value)}
+    functions = {"say": lambda _thread, value: output.append(value)}
     Interpreter(compile_script(f"say({expression})", describe(functions)), functions, faults.append).tick()
     try:
         expected = eval(expression)
@@ -88,7 +88,7 @@ def test_arithmetic_agrees_with_pythons(expression: str) -> None:
         return
     if abs(expected) < 2**31:
         # Beyond it intermediate integers may have wrapped; these expressions stay below 1e8 * 100.
-        assert said == [expected] or any(abs(eval(part)) >= 2**31 for part in _parts(expression))
+        assert output == [expected] or any(abs(eval(part)) >= 2**31 for part in _parts(expression))
 
 
 def _parts(expression: str) -> list[str]:
@@ -129,11 +129,11 @@ def _parts(expression: str) -> list[str]:
         ("[5, 6, 7][4 / 2]", 7),
     ],
 )
-def test_lists_count_as_the_manual_says(evaluate: Evaluate, expression: str, value: object) -> None:
+def test_list_arithmetic_follows_the_manual(evaluate: Evaluate, expression: str, value: object) -> None:
     assert evaluate(expression) == value
 
 
-def test_poses_are_made_of_real_numbers_and_count_element_by_element(evaluate: Evaluate) -> None:
+def test_poses_hold_real_numbers_and_arithmetic_is_element_by_element(evaluate: Evaluate) -> None:
     pose = evaluate("p[1, 2, 3, 0.1, 0.2, 0.3]")
     assert isinstance(pose, Pose)
     assert all(type(number) is float for number in pose)
@@ -171,13 +171,13 @@ def test_an_element_of_a_matrix_can_be_assigned(script: Any) -> None:
 # Variables and functions
 
 
-def test_pythons_words_and_built_in_names_are_names_like_others(script: Any) -> None:
+def test_pythons_keywords_and_built_in_names_are_ordinary_names(script: Any) -> None:
     program = script("async = 1\ndir = 2\nsum = 3\ntype = 4\ntime = 5\np = 6\nlambda = 7\nNone = 8\n_t = 9\n_b = 10\n"
                      "say(async + dir + sum + type + time + p + lambda + None + _t + _b)")  # fmt: skip
     assert program.run() == [55]
 
 
-def test_pythons_words_are_names_of_parameters_and_functions_too(script: Any) -> None:
+def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script: Any) -> None:
     program = script(
         "def lambda(async, class=2):\n return async - class\nend\nsay(lambda(5))\nsay(lambda(class=1, async=3))"
     )
@@ -229,7 +229,7 @@ def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: 
     assert not program.faults
 
 
-def test_a_function_without_return_gives_nothing(script: Any) -> None:
+def test_a_function_without_return_returns_nothing(script: Any) -> None:
     program = script("def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1")
     assert program.run() == [True]
     assert "nothing" in program.fault.reason
@@ -254,13 +254,13 @@ def test_the_functions_of_a_program_come_before_built_in_ones(script: Any) -> No
     assert script("def sin(x):\n return 99\nend\nsay(sin(0))").run() == [99]
 
 
-def test_what_a_built_in_function_returns_becomes_a_value_of_the_language(script: Any) -> None:
+def test_the_result_of_a_built_in_function_becomes_a_value_of_the_language(script: Any) -> None:
     import numpy as np
 
     program = script("a = [0] + f()\nm = g()\nsay(a)\nsay(m[1, 0])\nsay(h())", f=lambda _t: np.array([1.5]),
                      g=lambda _t: [[1, 2], [3, 4]], h=lambda _t: np.float64(2.5))  # fmt: skip
     assert program.run() == [(1.5,), 3, 2.5]
-    assert type(program.said[2]) is float
+    assert type(program.output[2]) is float
 
 
 # Control flow

@@ -58,7 +58,7 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
     assert isinstance(error, ValueError)
 
 
-def test_a_syntax_error_says_what_was_expected_when_that_is_little() -> None:
+def test_a_syntax_error_says_what_was_expected_if_the_list_is_short() -> None:
     assert refusal("if a:\n b = 1\nelse\nend").reason == "'end' cannot stand here; expected ':'"
     assert refusal("def (a): end").reason == "'(' cannot stand here; expected a name"
 
@@ -80,11 +80,11 @@ def test_a_newline_is_whitespace() -> None:
     )
 
 
-def test_comments_program_labels_and_semicolons_mean_nothing() -> None:
+def test_comments_program_labels_and_semicolons_are_ignored() -> None:
     assert parse('$ 1 "Robot Program"\nx = 1; y = 2 # z = 3\n') == parse("\nx = 1  y = 2")
 
 
-def test_a_hash_or_a_dollar_in_a_string_begins_no_comment() -> None:
+def test_a_hash_or_a_dollar_in_a_string_does_not_start_a_comment() -> None:
     call = only('textmsg("# $")')
     assert isinstance(call, syntax.Call)
     assert call.arguments == (syntax.Literal(1, 9, "# $"),)
@@ -135,7 +135,7 @@ def test_a_script_of_more_than_a_million_characters_is_refused() -> None:
     assert parse("#" * MAX_CHARACTERS).body == ()
 
 
-def test_blocks_nest_only_so_deep() -> None:
+def test_the_nesting_of_blocks_is_limited() -> None:
     def nested(depth: int) -> str:
         return "if True:\n" * depth + "x = 1\n" + "end\n" * depth
 
@@ -144,7 +144,7 @@ def test_blocks_nest_only_so_deep() -> None:
     assert "blocks" in refusal(nested(20_000)).reason
 
 
-def test_loops_nest_only_so_deep() -> None:
+def test_the_nesting_of_loops_is_limited() -> None:
     def nested(depth: int) -> str:
         return "while True:\n" * depth + "sync()\n" + "end\n" * depth
 
@@ -155,11 +155,11 @@ def test_loops_nest_only_so_deep() -> None:
 @pytest.mark.parametrize(
     "text", ["[" * 9999 + "]" * 9999, "1" + "+1" * 9999, "-" * 9999 + "x", "f(" * 9999 + ")" * 9999]
 )
-def test_expressions_nest_only_so_deep(text: str) -> None:
+def test_the_nesting_of_expressions_is_limited(text: str) -> None:
     assert f"more than {MAX_EXPRESSION} deep" in refusal(f"x = {text}").reason
 
 
-def test_parentheses_alone_nest_as_deep_as_one_likes() -> None:
+def test_the_nesting_of_plain_parentheses_is_not_limited() -> None:
     assert isinstance(only("x = " + "(" * 9999 + "1" + ")" * 9999), syntax.Assignment)
 
 
@@ -167,7 +167,7 @@ def test_a_chain_of_conditions_may_be_long() -> None:
     assert isinstance(only("x = a == 1" + " or a == 2" * 500), syntax.Assignment)
 
 
-def test_an_if_has_only_so_many_branches() -> None:
+def test_the_branches_of_an_if_are_limited() -> None:
     assert "branches" in refusal("if a == 0:\n" + "elif a == 1:\n" * 501 + "end").reason
 
 

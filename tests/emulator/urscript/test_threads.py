@@ -13,7 +13,7 @@ def test_sync_ends_a_threads_turn_in_the_tick(script: Any) -> None:
     assert program.run(3) == [1, 2, 3]
 
 
-def test_a_blocking_function_holds_its_thread_and_gives_its_value(script: Any) -> None:
+def test_a_blocking_function_blocks_its_thread_and_returns_its_value(script: Any) -> None:
     program = script("say(1)\nsay(wait(3))")
     assert program.run(3) == [1]
     assert program.run() == [1, 3]
@@ -135,14 +135,14 @@ def test_the_line_is_where_the_main_program_blocks(script: Any) -> None:
 # Budget
 
 
-def test_an_endless_loop_cannot_hold_the_tick(script: Any) -> None:
+def test_an_endless_loop_cannot_block_the_tick(script: Any) -> None:
     program = script("global n = 0\nwhile True:\n n = n + 1\nend", budget=1000)
     program.run()
     assert program.interpreter.running
     assert program.interpreter.line in (2, 3)
 
 
-def test_an_endless_loop_goes_on_in_the_next_tick(script: Any) -> None:
+def test_an_endless_loop_continues_in_the_next_tick(script: Any) -> None:
     program = script("n = 0\nwhile n < 1000:\n n = n + 1\nend\nsay(n)", budget=1000)
     assert program.run() == []
     assert program.run(10) == [1000]
@@ -167,7 +167,7 @@ def test_an_endless_loop_does_not_starve_the_other_threads(script: Any) -> None:
     assert program.run(5) == [0, 1, 2, 3, 4]
 
 
-def test_recursion_that_branches_cannot_hold_the_tick(script: Any) -> None:
+def test_branching_recursion_cannot_block_the_tick(script: Any) -> None:
     program = script(
         "def f(n):\n if n == 0:\n return 1\n end\n return f(n - 1) + f(n - 1)\nend\nx = f(100)", budget=500
     )
@@ -175,14 +175,14 @@ def test_recursion_that_branches_cannot_hold_the_tick(script: Any) -> None:
     assert program.interpreter.running
 
 
-def test_functions_that_call_each_other_twice_cannot_hold_the_tick(script: Any) -> None:
+def test_functions_that_call_each_other_twice_cannot_block_the_tick(script: Any) -> None:
     functions = "".join(f"def f{i}():\n f{i + 1}()\n f{i + 1}()\nend\n" for i in range(60))
     program = script(f"{functions}def f60():\nend\nf0()", budget=500)
     program.run(20)
     assert program.interpreter.running
 
 
-def test_threads_that_start_threads_cannot_hold_the_tick(script: Any) -> None:
+def test_threads_that_start_threads_cannot_block_the_tick(script: Any) -> None:
     program = script("thread t():\n run t()\nend\nrun t()\nwhile True:\n sync()\nend")
     program.run(20)
     assert program.interpreter.running
@@ -195,7 +195,7 @@ def test_a_long_program_without_loops_is_spread_over_ticks(script: Any) -> None:
     assert program.run(10) == [2000]
 
 
-def test_what_a_built_in_function_charges_counts(script: Any) -> None:
+def test_the_cost_of_built_in_functions_counts(script: Any) -> None:
     program = script("while True:\n say(1)\n dear()\nend", dear=lambda thread: thread.charge(1000), budget=2500)
     assert len(program.run()) == 3
 
@@ -221,7 +221,7 @@ def test_a_thread_that_blocks_in_a_critical_section_keeps_the_others_out_of_thei
     assert program.run() == ["main in", "main out", "t in"]
 
 
-def test_a_thread_out_of_a_critical_section_goes_on_while_another_blocks_in_one(script: Any) -> None:
+def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in_one(script: Any) -> None:
     program = script('thread t():\n say("t")\nend\nenter_critical\nrun t()\nwait(1)\nexit_critical\nsay("m")')
     assert program.run(2) == ["t", "m"]
 
@@ -244,8 +244,8 @@ def test_no_other_thread_runs_while_one_computes_in_a_critical_section(script: A
         exit_critical
         sync()""", budget=1000)  # fmt: skip
     program.run(40)
-    assert program.said[0] == 0
-    assert set(program.said) == {0, 3000}
+    assert program.output[0] == 0
+    assert set(program.output) == {0, 3000}
 
 
 def test_a_thread_that_leaves_and_enters_again_does_not_keep_the_others_out(script: Any) -> None:
@@ -303,7 +303,7 @@ def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
     assert program.run(2) == [1]
 
 
-def test_a_thread_killed_while_it_waits_does_not_get_in_anymore(script: Any) -> None:
+def test_a_thread_killed_while_waiting_never_enters(script: Any) -> None:
     program = script("""
         thread t():
           enter_critical
