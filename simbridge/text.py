@@ -6,6 +6,8 @@ import math
 
 # Smaller values, in the unit that is shown, are rounding errors of doubles.
 ROUNDING = 1e-9
+# A smaller value, in the unit that is shown, is written as "<0.0001": no quantity is known better.
+SMALLEST = 1e-4
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
@@ -16,19 +18,25 @@ def significant(value: float | None, digits: int = 3, decimals: int = 6) -> str:
     Args:
         value: The number; None, and a number that is not finite, is a dash.
         digits: Significant digits.
-        decimals: Digits after the point at most. A smaller positive number is written as "<0.000001".
+        decimals: Digits after the point at most. A smaller number, or one below SMALLEST, is written as "<0.0001".
     """
     if value is None or not math.isfinite(value):
         return "–"
     if abs(value) < ROUNDING:
         return "0"
+    if abs(value) < SMALLEST:
+        return _below(SMALLEST if decimals >= 4 else 10.0**-decimals, value)
     places = _places(value, digits, decimals)
     # 0.9996 is written as 1.00: rounding may add a digit before the point.
     places = _places(round(value, places) or value, digits, decimals)
     text = f"{abs(value):.{places}f}"
     if float(text) == 0.0:
-        return f"<{10.0**-decimals:.{decimals}f}" if value > 0.0 else "0"
+        return _below(10.0**-decimals, value)
     return (MINUS if value < 0.0 else "") + text
+
+
+def _below(limit: float, value: float) -> str:
+    return f"<{limit:.10f}".rstrip("0") if value > 0.0 else "0"
 
 
 def _places(value: float, digits: int, decimals: int) -> int:
@@ -48,6 +56,17 @@ def degrees(radians: float | None) -> str:
 def milliseconds(seconds: float | None) -> str:
     """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
     return significant(None if seconds is None else seconds * 1e3, decimals=2)
+
+
+def displayed(value: float | None, unit: str) -> tuple[str, str]:
+    """A value in SI units as the terminal and the pages show it: the number, and its unit (mm for m, mm/s for m/s)."""
+    scale, shown = {"m": (1e3, "mm"), "m/s": (1e3, "mm/s")}.get(unit, (1.0, unit))
+    return significant(None if value is None else scale * value), shown
+
+
+def fixed(value: float, decimals: int) -> str:
+    """A number with this many decimals, and never a negative zero."""
+    return f"{round(value, decimals) + 0.0:.{decimals}f}".replace("-", MINUS)
 
 
 def plain(value: float) -> str:

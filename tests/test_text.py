@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.text import degrees, listed, millimetres, milliseconds, significant
+from simbridge.text import degrees, displayed, fixed, listed, millimetres, milliseconds, significant
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
@@ -39,8 +39,9 @@ def test_a_negative_number_is_the_positive_one_with_a_minus(value: float) -> Non
         (0.9996, "1.00"),
         (99.96, "100"),
         (1234.5, "1234"),
-        (0.0000309, "0.000031"),
-        (4e-7, "<0.000001"),
+        (0.000125, "0.000125"),
+        (0.0000309, "<0.0001"),
+        (4e-7, "<0.0001"),
         (3e-17, "0"),
         (None, "–"),
         (math.nan, "–"),
@@ -62,3 +63,14 @@ def test_units_are_those_of_people() -> None:
 def test_lists_read_as_sentences() -> None:
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
+
+
+def test_lengths_and_speeds_are_displayed_in_millimetres_and_other_units_as_they_are() -> None:
+    assert displayed(0.00332, "m/s") == ("3.32", "mm/s")
+    assert displayed(0.00332, "m") == ("3.32", "mm")
+    assert displayed(0.0186, "%") == ("0.0186", "%")
+    assert displayed(None, "m") == ("–", "mm")
+
+
+def test_a_fixed_number_of_decimals_has_no_negative_zero() -> None:
+    assert (fixed(-1e-9, 4), fixed(-0.5, 2)) == ("0.0000", "\u22120.50")

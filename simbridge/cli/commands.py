@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from simbridge.backends.registry import SIMULATION
-from simbridge.cli import prompts
+from simbridge.cli import plan_tables, prompts
 from simbridge.cli.flags import typed_fields
-from simbridge.errors import SimbridgeError, UnknownName
+from simbridge.errors import UnknownName
+from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
-from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.load import load_robot
 from simbridge.running.preparation import Prepared, prepare
 from simbridge.running.run_setup import chosen_solver
@@ -81,10 +81,10 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
         The exit status: 0, or 1 when the run missed its tolerance.
     """
     prepared = _prepare(scenario, backend=backend, **flags)
-    from simbridge.cli import progress, repeats_table, terminal  # metrics: not for a run that is refused
+    from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
     from simbridge.running import repeating, runner  # likewise
 
-    with progress.live_line(prepared, quiet=as_json, repeats=repeat) as line:
+    with progress.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
         update = None if line is None else line.update
         ask = None if not sys.stdin.isatty() else prompts.ask if line is None else line.ask
         finished: runner.Run | repeating.Repeats
@@ -95,9 +95,9 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     if as_json:
         print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
     elif isinstance(finished, runner.Run):
-        terminal.show_run(finished)
+        run_tables.show_run(finished.summary, finished.directory)
     else:
-        repeats_table.show_repeats(finished)
+        run_tables.show_repeats(finished.summary, finished.directory)
     return 1 if finished.summary["passed"] is False else 0
 
 
@@ -110,19 +110,15 @@ def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
         flags: Robot, solver, home and link lengths (see `cli/flags.py`), and those of `Options`.
     """
     prepared = _prepare(scenario, **flags)
-    from simbridge.cli import terminal  # metrics: not for a plan that is refused
-
     if as_json:
-        print(json.dumps(terminal.check_facts(prepared), indent=2))
+        print(json.dumps(plan_tables.check_facts(prepared), indent=2))
     else:
-        terminal.show_check(prepared)
+        plan_tables.show_check(prepared)
     return 0
 
 
 def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: Any) -> int:
     """Measure a trajectory, show its figures, and draw it if asked; returns the exit status, 0."""
-    from simbridge.cli.inspection_table import show  # used by this command only
-    from simbridge.planning.inspection import inspect as measure  # likewise
     from simbridge.report.inspection_figure import draw  # matplotlib
 
     arm = load_robot(robot)
@@ -133,7 +129,7 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
-        show(facts)
+        plan_tables.show_inspection(facts)
     if out is not None:
         draw(out, scenario.trajectory, attained, title=scenario.name)
         print(f"Picture: {out}", file=sys.stderr if as_json else sys.stdout)
@@ -162,9 +158,7 @@ def export(run: str, *, to: str, as_json: bool) -> int:
 
     if to not in EXPORTERS:
         raise UnknownName("format", to, EXPORTERS)
-    evaluation = Evaluation.of(RunDirectory.open(Path(run)))
-    if len(evaluation.log.stamp) == 0:
-        raise SimbridgeError(f"{run} holds no sample: the run ended before the arm had reached the start of its plan.")
+    evaluation = Evaluation.read(Path(run))
     poses = {name: getattr(evaluation, name) for name in ("reference", "target", "solution", "setpoint", "attained")}
     errors = {part: (error.translation, error.rotation) for part, error in vars(evaluation.budget).items()}
     files = EXPORTERS[to](evaluation.directory.path, evaluation.log, poses, errors, evaluation.joint_origins)

@@ -10,15 +10,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from simbridge.cli.plan_tables import numbers_table
 from simbridge.errors import OutputError
 from simbridge.evaluation.comparison import Comparison, compared, cycles_of
 from simbridge.evaluation.metrics.pose_errors import statistics
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
 from simbridge.text import degrees, millimetres, milliseconds
-
-PARTS = ("sampling", "solver", "limiter", "plant")
-
 
 PAGE = "compare.html"
 
@@ -56,27 +55,19 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
 
 
 def show_comparison(comparison: Comparison, page: Path) -> None:
-    """How well each run tracked, where its error comes from, and how far it is from the first."""
+    """Show the tracking error of each run, its parts, and its separation from the first run."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(comparison.runs[0].summary['scenario'])}, {len(comparison.runs)} runs[/bold]\n")
     for warning in comparison.warnings:
         console.print(f"Note: {warning}", soft_wrap=True, markup=False)
     console.print(_errors(comparison))
-    console.print("\nThe error's parts, RMS in mm; and how far the tool is from that of the first run, mm:")
+    console.print("\nParts of the error, RMS in mm, and separation from the first run's tool, mm:")
     console.print(_parts(comparison))
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False)
-    table.add_column("run", max_width=18, overflow="fold")
-    for name in columns:
-        table.add_column(name, justify="left" if name == "backend" else "right", no_wrap=True)
-    return table
-
-
 def _errors(comparison: Comparison) -> Table:
-    table = _table("backend", "RMS mm", "max mm", "RMS deg", "delay ms", "off path")
+    table = numbers_table("run", "backend", "RMS mm", "max mm", "RMS deg", "delay ms", "contour mm", left=("backend",))
     for run in comparison.runs:
         error, summary = run.summary["tracking_error"], run.summary
         table.add_row(
@@ -92,10 +83,10 @@ def _errors(comparison: Comparison) -> Table:
 
 
 def _parts(comparison: Comparison) -> Table:
-    table = _table(*PARTS, "apart", "at most")
-    for run, apart in zip(comparison.runs, comparison.apart, strict=True):
-        parts = (millimetres(run.summary[f"{part}_error"]["position_m"]["rms"]) for part in PARTS)
-        away = None if apart is None else statistics(apart[1].distance)
-        cells = ("–", "–") if away is None else (millimetres(away["rms"]), millimetres(away["max"]))
+    table = numbers_table("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max")
+    for run, separation in zip(comparison.runs, comparison.separation, strict=True):
+        parts = (millimetres(run.summary[part.key]["position_m"]["rms"]) for part in ERROR_PARTS)
+        distances = None if separation is None else statistics(separation[1].distance)
+        cells = ("–", "–") if distances is None else (millimetres(distances["rms"]), millimetres(distances["max"]))
         table.add_row(escape(run.name), *parts, *cells)
     return table

@@ -205,7 +205,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "export": (Export, "simbridge.cli.commands:export"),
     "report": (Report, "simbridge.cli.report_command:report"),
     "compare": (Compare, "simbridge.cli.compare_command:compare"),
-    "evaluate": (Evaluate, "simbridge.evaluation.external_measurement:evaluate"),
+    "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
     "emulate": (Emulate, "simbridge.emulator.emulate:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),

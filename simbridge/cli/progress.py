@@ -1,4 +1,4 @@
-"""The line in the terminal while a plan runs: how far, how long, and how far the tool is off its target."""
+"""The progress line in the terminal while a plan runs: time on the trajectory, elapsed time, and the tracking error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from simbridge.cli import prompts
-from simbridge.cli.sparkline import BARS, PLAIN_BARS, sparkline
 from simbridge.robot.kinematics import tool_path
 from simbridge.text import millimetres
 
@@ -21,28 +20,48 @@ if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
     from simbridge.running.preparation import Prepared
 
-# How many of the last errors are shown, and how far apart they are at least, s.
-LATELY = 16
-APART = 0.1
+BARS = "▁▂▃▄▅▆▇█"
+ASCII_BARS = "_.-:=+*#"
+
+HISTORY = 16
+"""Number of recent errors that are shown as bars."""
+
+REFRESH = 0.1
+"""Shortest time between two updates, s."""
 
 
-class LiveLine:
-    """Made by `live_line`. It steps aside while a person is asked something."""
+def sparkline(values: Sequence[float], width: int, bars: str = BARS) -> str:
+    """The last `width` values as bars, right-justified: zero is the lowest bar, the largest value the highest.
+
+    Args:
+        values: Not negative.
+        width: Number of characters.
+        bars: Characters from low to high.
+    """
+    shown = values[-width:]
+    largest = max(shown, default=0.0)
+    steps = len(bars) - 1
+    drawn = (bars[0 if largest == 0.0 else round(steps * value / largest)] for value in shown)
+    return "".join(drawn).rjust(width)
+
+
+class ProgressLine:
+    """Made by `progress_line`. It is hidden while the operator is asked something."""
 
     def __init__(self, prepared: Prepared, console: Console, repeats: int = 1) -> None:
         self._robot, self._plan = prepared.robot, prepared.plan
-        self._bars = BARS if console.encoding.startswith("utf") else PLAIN_BARS
+        self._bars = BARS if console.encoding.startswith("utf") else ASCII_BARS
         columns = (
             TextColumn("{task.description}"),
             BarColumn(bar_width=12),
             TextColumn("{task.completed:.1f} of {task.total:.1f} s"),
-            TextColumn("{task.fields[lately]} {task.fields[off]} mm off"),
+            TextColumn("{task.fields[history]} error {task.fields[error]} mm"),
             TimeElapsedColumn(),
         )
         self.bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         total = max(self._plan.duration, self._plan.period)
-        self._task = self.bar.add_task("Approaching", total=total, off="0", lately=" " * LATELY)
-        self._errors: deque[float] = deque(maxlen=LATELY)
+        self._task = self.bar.add_task("Approaching", total=total, error="0", history=" " * HISTORY)
+        self._errors: deque[float] = deque(maxlen=HISTORY)
         self._shown = 0.0
         self._run, self._repeats, self._at = 1, repeats, 0.0
 
@@ -51,15 +70,15 @@ class LiveLine:
         return "Tracking" if self._repeats == 1 else f"Tracking {self._run}/{self._repeats}"
 
     def update(self, state: ArmState) -> None:
-        """Show a state, unless the last one was shown just now; one earlier in the plan is the next run's."""
+        """Show a state, but not more often than every REFRESH seconds; an earlier plan time begins the next run."""
         now = time.monotonic()
         if state.plan_time < self._at:
             self._run += 1
             self._shown = 0.0
             self._errors.clear()
-            self.bar.reset(self._task, description=self._tracking, off="0", lately=" " * LATELY)
+            self.bar.reset(self._task, description=self._tracking, error="0", history=" " * HISTORY)
         self._at = state.plan_time
-        if now - self._shown < APART and state.plan_time < self._plan.duration:
+        if now - self._shown < REFRESH and state.plan_time < self._plan.duration:
             return
         self._shown = now
         due = self._plan.targets[min(round(state.plan_time / self._plan.period), self._plan.samples - 1)]
@@ -68,14 +87,14 @@ class LiveLine:
         self.bar.update(
             self._task,
             completed=state.plan_time,
-            off=millimetres(self._errors[-1]),
-            lately=sparkline(list(self._errors), LATELY, self._bars),
+            error=millimetres(self._errors[-1]),
+            history=sparkline(list(self._errors), HISTORY, self._bars),
             description=self._tracking,
             refresh=True,
         )
 
     def ask(self, shown: Sequence[tuple[str, str]], question: str) -> bool:
-        """`prompts.ask`, with the line out of the way."""
+        """`prompts.ask`, with the line hidden."""
         self.bar.stop()
         try:
             return prompts.ask(shown, question)
@@ -85,13 +104,13 @@ class LiveLine:
 
 
 @contextmanager
-def live_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Iterator[LiveLine | None]:
-    """The line, until the last of the repeats ends; None where nobody would see it, or is to."""
+def progress_line(prepared: Prepared, *, quiet: bool, repeats: int = 1) -> Iterator[ProgressLine | None]:
+    """The line, until the last of the repeats ends; None if it is quiet or standard error is no terminal."""
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
-    line = LiveLine(prepared, console, repeats)
+    line = ProgressLine(prepared, console, repeats)
     with line.bar:
         line.bar.refresh()
         yield line

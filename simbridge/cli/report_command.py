@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
-from simbridge.errors import NotARun, SimbridgeError
-from simbridge.evaluation.evaluation import Evaluation, judged
-from simbridge.evaluation.repeats_summary import common_summary
+from simbridge.errors import NotARun
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import common_summary, summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
 from simbridge.report.repeats_page import write_repeats_page
@@ -67,15 +67,13 @@ def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
 def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     """Write the pages of one run; returns its facts for --json, the pages' paths and the exit status."""
     directory = RunDirectory.open(path)
-    evaluation = Evaluation.of(directory)
-    if len(evaluation.log.stamp) == 0:
-        raise SimbridgeError(f"{path} holds no sample: the run ended before the arm had reached the start of its plan.")
+    evaluation = Evaluation.read(path)
     try:
         earlier = directory.summary()
     except NotARun:
         earlier = {}
-    summary = evaluation.summary(evaluation.outcome, earlier.get("loop"))
-    summary |= judged(summary, evaluation.settings.get("tolerance"))
+    loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
+    summary = summarize(evaluation, evaluation.outcome, loop=loop, tolerance=tolerance)
     title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
     directory.write_replay(replay_page(evaluation, title))
     write_report(evaluation, summary, replay=directory.replay_file.name)

@@ -1,37 +1,37 @@
-"""Two or more runs of one scenario laid over each other: simulation and robot, one solver and another.
+"""Comparison of two or more runs of one scenario: simulation and robot, or one solver and another.
 
-Runs are compared by the time on their trajectory: it is the same for all of them, whatever their periods, and wherever
-a controller made one of them wait.
+Runs are compared at the same instants of their trajectory, whatever their periods, and wherever a controller paused one
+of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, SimbridgeError, UnusableSamples
+from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
-from simbridge.evaluation.metrics.pose_errors import PoseError, statistics
-from simbridge.recording.run_directory import RunDirectory
+from simbridge.evaluation.metrics.pose_errors import PoseError
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR
+from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.evaluation.summary import Summary, summarize
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres, plain
 
-if TYPE_CHECKING:
-    from simbridge.evaluation.repeats import IsoFigures
-
-# Paths, in m and as components of quaternions, that agree so well are one path.
 SAME = 1e-6
-# Of each summary, what is compared.
+"""Two paths whose positions (m) and orientations (rad) agree to this are one path."""
+
+# What is compared of each summary.
 _COMPARED = (
-    *(f"{part}_error" for part in ("tracking", "sampling", "solver", "limiter", "plant", "contour")),
-    *("delay_compensated", "delay_of", "delay_s", "solver_delay_s", "plant_delay_s"),
+    *(part.key for part in (TRACKING_ERROR, *ERROR_PARTS)),
+    *("contour_error", "delay_compensated", "delay_of", "delay_s", "solver_delay_s", "plant_delay_s"),
     *("rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"),
     *("along_path_lag", "near_singularity", "absolute_pose_error", "relative_pose_error"),
 )
@@ -42,18 +42,18 @@ class Compared:
     """One of the runs.
 
     Attributes:
-        name: As the reader is told it; no two runs have the same.
+        name: Unique among the compared runs.
         evaluation: The run.
         summary: Its numbers.
     """
 
     name: str
     evaluation: Evaluation
-    summary: dict[str, Any]
+    summary: Summary
 
     @cached_property
     def moving(self) -> tuple[Array, Array]:
-        """Times (K,) on the trajectory, strictly increasing, and the poses (K, 7) attained then."""
+        """Strictly increasing instants (K,) of the trajectory, s, and the poses (K, 7) attained at them."""
         times = self.evaluation.log.plan_time
         kept = np.concatenate([[True], times[1:] > np.maximum.accumulate(times)[:-1]])
         return times[kept], self.evaluation.attained[kept]
@@ -64,25 +64,25 @@ class Comparison:
     """Runs of one scenario.
 
     Attributes:
-        runs: In the order in which they were given.
-        warnings: In what they are not alike, as sentences.
+        runs: In the given order.
+        warnings: Sentences about differences that affect the comparison.
     """
 
     runs: tuple[Compared, ...]
     warnings: tuple[str, ...]
 
     @cached_property
-    def apart(self) -> list[tuple[Array, PoseError] | None]:
-        """How far each run's tool is from that of the first run, at one and the same time on the trajectory.
+    def separation(self) -> list[tuple[Array, PoseError] | None]:
+        """Separation of each run's tool from that of the first run, at the same instants of the trajectory.
 
-        Times (K,) of the run with the fewer samples, and the first run minus this one; None for the first run and for
-        one that has no time in common with it.
+        Instants (K,) of the run with fewer samples, s, and the first run minus this one; None for the first run and for
+        a run that has no instant in common with it.
         """
-        return [None, *(_apart(self.runs[0], run) for run in self.runs[1:])]
+        return [None, *(_separation(self.runs[0], run) for run in self.runs[1:])]
 
     @cached_property
-    def behind(self) -> list[float | None]:
-        """By how many seconds each run is behind the first one."""
+    def lag(self) -> list[float | None]:
+        """Lag of each run behind the first one, s; None for the first run and if it cannot be determined."""
         found: list[float | None] = [None]
         for run in self.runs[1:]:
             (times, poses), (t, attained) = self.runs[0].moving, run.moving
@@ -93,21 +93,18 @@ class Comparison:
     def as_dict(self) -> dict[str, Any]:
         """What `simbridge compare --json` prints (SI units)."""
         runs = []
-        for run, apart, behind in zip(self.runs, self.apart, self.behind, strict=True):
-            facts = {key: run.summary[key] for key in ("robot", "solver", "backend", "period_s", "samples", "outcome")}
-            facts |= {key: run.summary[key] for key in _COMPARED}
+        for run, separation, lag in zip(self.runs, self.separation, self.lag, strict=True):
+            numbers: Mapping[str, Any] = run.summary
+            facts = {key: numbers[key] for key in ("robot", "solver", "backend", "period_s", "samples", "outcome")}
+            facts |= {key: numbers[key] for key in _COMPARED}
             facts["from_the_first"] = None
-            if apart is not None:
-                facts["from_the_first"] = {
-                    "position_m": statistics(apart[1].distance),
-                    "rotation_rad": statistics(apart[1].angle),
-                    "delay_s": behind,
-                }
+            if separation is not None:
+                facts["from_the_first"] = {**separation[1].statistics(), "delay_s": lag}
             runs.append({"run": str(run.evaluation.directory.path), "name": run.name, **facts})
         return {"scenario": self.runs[0].summary["scenario"], "warnings": list(self.warnings), "runs": runs}
 
 
-def _apart(first: Compared, other: Compared) -> tuple[Array, PoseError] | None:
+def _separation(first: Compared, other: Compared) -> tuple[Array, PoseError] | None:
     (times, poses), (t, attained) = first.moving, other.moving
     fewer = times if len(times) <= len(t) else t
     fewer = fewer[(fewer >= max(times[0], t[0])) & (fewer <= min(times[-1], t[-1]))]
@@ -117,15 +114,15 @@ def _apart(first: Compared, other: Compared) -> tuple[Array, PoseError] | None:
 
 
 def compared(paths: Sequence[Path]) -> Comparison:
-    """Read runs that are to be compared.
+    """Read the runs to compare.
 
     Args:
-        paths: Run directories; one made by --repeat stands for its runs.
+        paths: Run directories; a directory made by --repeat stands for its runs.
 
     Raises:
-        InvalidParameter: Fewer than two runs, or runs of different scenarios.
-        NotARun, LogReadError: A part of one is missing or broken.
-        SimbridgeError: One has no sample.
+        InvalidParameter: There are fewer than two runs, or they are of different scenarios.
+        NotARun, LogReadError: A part of a run is missing or broken.
+        SimbridgeError: A run has no sample.
     """
     found = [run for path in paths for run in _runs_of(path)]
     if len(found) < 2:
@@ -149,14 +146,12 @@ def _runs_of(path: Path) -> list[Path]:
 
 
 def _read(name: str, path: Path) -> Compared:
-    evaluation = Evaluation.of(RunDirectory.open(path))
-    if len(evaluation.log.stamp) == 0:
-        raise SimbridgeError(f"{path} holds no sample: the run ended before the arm had reached the start of its plan.")
-    return Compared(name, evaluation, evaluation.summary(evaluation.outcome))
+    evaluation = Evaluation.read(path)
+    return Compared(name, evaluation, summarize(evaluation, evaluation.outcome))
 
 
 def _differences(first: Compared, other: Compared) -> list[str]:
-    """In what two runs are not alike, as sentences.
+    """Sentences about differences between two runs that affect the comparison.
 
     Raises:
         InvalidParameter: They are runs of different scenarios.
@@ -164,20 +159,20 @@ def _differences(first: Compared, other: Compared) -> list[str]:
     one, two = first.evaluation, other.evaluation
     names = (first.summary["scenario"], other.summary["scenario"])
     found = []
-    why = _other_path(one, two)
+    why = _path_difference(one, two)
     if why is not None and names[0] != names[1]:
         runs = f"{first.name} ({names[0]}) and {other.name} ({names[1]})"
         raise InvalidParameter("runs to compare", runs, f"of one scenario: {why}")
     if why is not None:
-        found.append(f"{first.name} and {other.name} have one scenario's name, but {why}.")
+        found.append(f"{first.name} and {other.name} have the same scenario name, but {why}.")
     for run in (first, other):
         if run.summary["outcome"] != "completed":
             found.append(f"{run.name} did not complete: {run.summary['outcome']}.")
     return found
 
 
-def _other_path(one: Evaluation, two: Evaluation) -> str | None:
-    """Why two trajectories are not the same; None when they are."""
+def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
+    """How two trajectories differ, as a clause; None if they are the same."""
     first, second = one.plan.trajectory, two.plan.trajectory
     if abs(first.duration - second.duration) > SAME:
         return f"one takes {plain(round(first.duration, 6))} s and the other {plain(round(second.duration, 6))} s"
@@ -192,17 +187,13 @@ def _other_path(one: Evaluation, two: Evaluation) -> str | None:
     return None
 
 
-def repeats_of_one(comparison: Comparison) -> bool:
-    """Whether the runs are cycles of one motion on one arm, so that ISO 9283-style figures mean something."""
-    kinds = {tuple(run.summary[key] for key in ("robot", "solver", "backend", "period_s")) for run in comparison.runs}
-    return len(kinds) == 1 and not comparison.warnings
-
-
 def cycles_of(comparison: Comparison) -> IsoFigures | None:
-    """ISO 9283-style figures when the runs are cycles of one motion on one arm; none otherwise."""
-    from simbridge.evaluation.repeats import iso_figures
-
-    if not repeats_of_one(comparison):
+    """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
+    settings = {
+        (run.summary["robot"], run.summary["solver"], run.summary["backend"], run.summary["period_s"])
+        for run in comparison.runs
+    }
+    if len(settings) > 1 or comparison.warnings:
         return None
     try:
         return iso_figures(run.evaluation for run in comparison.runs)

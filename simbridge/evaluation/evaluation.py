@@ -1,40 +1,38 @@
-"""From a run directory to numbers: what the log, the plan and the settings say about tracking."""
+"""A run read back from its directory as arrays: poses along the pipeline, error budget, contour error."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.errors import SimbridgeError
 from simbridge.evaluation.metrics.delays import sampled
-from simbridge.evaluation.metrics.dexterity import near_limits, near_singularity
-from simbridge.evaluation.metrics.effort import joint_effort
 from simbridge.evaluation.metrics.path import ContourError, contour_error
-from simbridge.evaluation.metrics.pose_errors import ErrorBudget, error_budget
-from simbridge.evaluation.metrics.summary import path_summary, pose_error_summary, smoothness_summary, tracking_summary
+from simbridge.evaluation.metrics.tracking import ErrorBudget, Tracking, error_budget, tracking_summary
 from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.robot.kinematics import joint_origins, movable_directions, task_jacobians, tool_poses
+from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A run, read back from its directory: nothing in it comes from the process that made the run.
+    """A run, read back from its directory alone: nothing in it comes from the process that made the run.
 
     All poses are (T, 7) from base_link to the TCP and belong to the stamps `log.stamp`.
 
     Attributes:
-        directory: Where it was read from.
-        settings: settings.toml.
-        plan: plan.npz.
-        log: log.mcap, as far as it was written.
+        directory: The run directory.
+        settings: Content of settings.toml.
+        plan: Content of plan.npz.
+        log: Content of log.mcap, as far as it was written.
     """
 
     directory: RunDirectory
@@ -51,61 +49,77 @@ class Evaluation:
         """
         return Evaluation(directory, directory.settings(), directory.plan(Plan.from_arrays), directory.log())
 
+    @staticmethod
+    def read(path: Path) -> Evaluation:
+        """Read a run that has at least one sample.
+
+        Raises:
+            NotARun, LogReadError: A part is missing or broken.
+            SimbridgeError: The run has no sample.
+        """
+        evaluation = Evaluation.of(RunDirectory.open(path))
+        if not evaluation.has_samples:
+            raise SimbridgeError(f"{path} holds no sample: the run ended before the arm reached the start of its plan.")
+        return evaluation
+
+    @property
+    def has_samples(self) -> bool:
+        """Whether anything was logged: a run may end before the arm reaches the start of its plan."""
+        return len(self.log.stamp) > 0
+
     @cached_property
-    def _chain(self) -> tuple[Array, NDArray[np.bool_]]:
+    def chain(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The kinematic chain: placements of the joints (n + 1, 4, 4), and which joints are prismatic (n,)."""
         chain = self.settings["kinematics"]
         placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
         return placements, np.array(chain["prismatic"], dtype=bool)
 
     def _tool(self, joints: Array) -> Array:
-        return tool_poses(*self._chain, joints)
-
-    def _jacobians(self, joints: Array) -> Array:
-        return task_jacobians(*self._chain, joints, self.task)
+        return tool_poses(*self.chain, joints)
 
     @property
     def task(self) -> str:
-        """What of a target the solver was to attain: "pose", "axis" or "position"."""
+        """The part of a target that the solver was to attain: "pose", "axis" or "position"."""
         return str(self.settings["solver"].get("task", "pose"))
 
     @cached_property
     def reference(self) -> Array:
-        """The continuous path at the stamps; what the solver's task leaves free is as the solver chose it."""
+        """The continuous path at the stamps; what the task leaves free is taken from the solution."""
         return freed(self.task, self.plan.trajectory.reference(self.log.plan_time), self.solution)
 
     @property
     def target(self) -> Array:
-        """What the solver was given; what its task leaves free is as it chose it."""
+        """The targets of the solver; what the task leaves free is taken from the solution."""
         return freed(self.task, self.log.target, self.solution)
 
     @cached_property
     def solution(self) -> Array:
-        """Where the solver's joints put the tool."""
+        """Tool poses at the solver's joint positions."""
         return self._tool(self.log.solution)
 
     @cached_property
     def setpoint(self) -> Array:
-        """Where the joints that were sent put the tool."""
+        """Tool poses at the joint positions that were sent."""
         return self._tool(self.log.setpoint)
 
     @cached_property
     def attained(self) -> Array:
-        """Where the measured joints put the tool."""
+        """Tool poses at the measured joint positions."""
         return self._tool(self.log.position)
 
     @property
     def joint_origins(self) -> Array:
-        """Where each joint's frame has its origin, (T, n, 3) in base_link, at the measured joints."""
-        return joint_origins(*self._chain, self.log.position)
+        """Origins (T, n, 3) of the joint frames in base_link at the measured joint positions, m."""
+        return joint_origins(*self.chain, self.log.position)
 
     @cached_property
     def budget(self) -> ErrorBudget:
-        """The error of every sample, split into who caused it."""
+        """The tracking error of every sample, split by source."""
         return error_budget(self.reference, self.target, self.solution, self.setpoint, self.attained)
 
     @cached_property
-    def tracking(self) -> dict[str, Any]:
-        """The error budget's statistics and the delays: see `tracking_summary`."""
+    def tracking(self) -> Tracking:
+        """Statistics of the error budget, and the delays."""
         return tracking_summary(
             self.log.stamp,
             self.reference_at,
@@ -117,63 +131,19 @@ class Evaluation:
         )
 
     @cached_property
-    def pose_errors(self) -> dict[str, Any]:
-        """APE and RPE of the attained poses: see `pose_error_summary`."""
-        return pose_error_summary(self.plan.period, self.reference, self.attained, tracking=self.budget.tracking)
-
-    @cached_property
     def contour(self) -> ContourError:
-        """How far off the reference's path each sample is, time aside, and how far behind along it."""
+        """Contour error and lag along the path of every sample."""
         return self.contour_of(self.log.stamp, self.attained[:, :3])
 
     def contour_of(self, times: Array, positions: Array) -> ContourError:
         """The contour error of positions (K, 3) at instants (K,) of the log's clock."""
-        path, late = self.plan.trajectory, self.tracking["delay_s"] or 0.0
-        due, expected = (np.interp(times - d, self.log.stamp, self.log.plan_time) for d in (0.0, late))
+        path, lag = self.plan.trajectory, self.tracking["delay_s"] or 0.0
+        due, expected = (np.interp(times - d, self.log.stamp, self.log.plan_time) for d in (0.0, lag))
         return contour_error(path.elapsed, path.poses[:, :3], due, positions, expected=expected)
-
-    @cached_property
-    def smoothness(self) -> dict[str, Any]:
-        """SPARC and LDLJ of the tool and the joints as measured."""
-        return smoothness_summary(self.log.stamp, self.attained[:, :3], self.log.velocity)
-
-    @cached_property
-    def joint_effort(self) -> dict[str, Any]:
-        """Peak and RMS of what was asked of the joints, against their limits."""
-        # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
-        limited = self.settings["scenario"]["on_limits"] == "limit"
-        return joint_effort(
-            self.log.stamp,
-            self.log.velocity,
-            self.torque,
-            max_velocity=self.max_velocity,
-            max_acceleration=self.settings["robot"].get("max_acceleration") if limited else None,
-            max_torque=self.max_effort,
-        )
-
-    @cached_property
-    def near_singularity(self) -> dict[str, float]:
-        """How near the measured joints come to a posture singular for the task, and for which share of the samples."""
-        motions = movable_directions(*self._chain, self.task)
-        return near_singularity(self.log.position, self._jacobians, motions=motions)
-
-    @cached_property
-    def near_limits(self) -> dict[str, Any]:
-        """The share of the samples at which a joint is near a limit of position, velocity or torque."""
-        low, high = (np.array(self.settings["robot"][name], dtype=float) for name in ("position_min", "position_max"))
-        return near_limits(
-            self.log.position,
-            self.log.velocity,
-            self.torque,
-            position_min=low,
-            position_max=high,
-            max_velocity=self.max_velocity,
-            max_torque=self.max_effort,
-        )
 
     @property
     def torque(self) -> Array | None:
-        """Measured torques (T, n), N m; None where the controller tells only currents, which no torque limit fits."""
+        """Measured torques (T, n), N m; None if the controller reports currents, to which no torque limit applies."""
         return self.log.effort if self.settings["backend"].get("effort_unit", "N m") != "A" else None
 
     def reference_at(self, times: Array) -> Array:
@@ -183,51 +153,10 @@ class Evaluation:
 
     @property
     def outcome(self) -> str:
-        """How the run ended, as far as its directory tells: see `RunDirectory.outcome`."""
+        """How the run ended, as far as its directory shows: see `RunDirectory.outcome`."""
         at, end = self.log.plan_time, self.plan.trajectory_times[-1]
-        arrived = len(at) > 0 and bool(at[-1] >= end - 0.5 * self.plan.period)
+        arrived = self.has_samples and bool(at[-1] >= end - 0.5 * self.plan.period)
         return self.directory.outcome(complete=self.log.complete, arrived=arrived)
-
-    def summary(self, outcome: str, loop: dict[str, Any] | None = None) -> dict[str, Any]:
-        """What summary.json holds, as numbers in SI units.
-
-        Args:
-            outcome: "completed", or why the run ended early.
-            loop: The control loop's timing; simulated time has none.
-        """
-        log, settings = self.log, self.settings
-        summary: dict[str, Any] = {
-            "scenario": settings["scenario"]["name"],
-            "robot": settings["robot"]["name"],
-            "solver": settings["solver"]["name"],
-            "backend": settings["backend"]["name"],
-            "outcome": outcome,
-            "period_s": self.plan.period,
-            "samples": len(log.stamp),
-            "duration_s": float(log.stamp[-1] - log.stamp[0]) if len(log.stamp) else 0.0,
-            "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
-            "solver_notes": settings["solver"].get("notes", []),
-            "limited_samples": int(log.limited.sum()),
-            "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if len(log.stamp) else 0.0,
-        }
-        if len(log.stamp) == 0:
-            return summary
-        summary |= self.tracking | path_summary(self.contour)
-        torques = self.torque is not None
-        summary |= {
-            "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
-            "peak_joint_torque": np.abs(log.effort).max(axis=0).tolist() if torques else None,
-            "peak_joint_current": None if torques else np.abs(log.effort).max(axis=0).tolist(),
-            "saturated_samples": int((np.abs(log.effort) >= self.max_effort).any(axis=1).sum()) if torques else 0,
-            "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
-            "loop": loop,
-            "smoothness": self.smoothness,
-            "joint_effort": self.joint_effort,
-            "near_singularity": self.near_singularity,
-            "near_limits": self.near_limits,
-            **self.pose_errors,
-        }
-        return summary
 
     @property
     def max_effort(self) -> Array:
@@ -238,21 +167,3 @@ class Evaluation:
     def max_velocity(self) -> Array:
         """Velocity limits (n,), rad/s."""
         return np.array(self.settings["robot"]["max_velocity"], dtype=float)
-
-
-def judged(summary: Mapping[str, Any], tolerance: Mapping[str, float] | None) -> dict[str, Any]:
-    """What a summary says of a tolerance.
-
-    Args:
-        summary: As `Evaluation.summary` makes it.
-        tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None to judge nothing.
-
-    Returns:
-        `tolerance`, and `passed`: whether the run completed and kept it; None without a tolerance.
-    """
-    if tolerance is None:
-        return {"tolerance": None, "passed": None}
-    kept = summary["outcome"] == "completed" and all(
-        summary["tracking_error"][part]["rms"] <= most for part, most in tolerance.items()
-    )
-    return {"tolerance": dict(tolerance), "passed": kept}

@@ -162,7 +162,7 @@ class RunDirectory:
             raise NotARun(self.path, "log.mcap")
         return read_log(self.log_file)
 
-    def write_summary(self, summary: dict[str, Any]) -> None:
+    def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
         self._write(self.summary_file, json.dumps(summary, indent=2, allow_nan=False).encode() + b"\n")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["write_report"]
 
 
-def write_report(evaluation: Evaluation, summary: dict[str, Any], *, replay: str | None = None) -> None:
+def write_report(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> None:
     """Write report.html into the run's directory.
 
     Args:

@@ -9,9 +9,9 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.comparison import Compared, Comparison
-from simbridge.evaluation.metrics.pose_errors import ERROR_PARTS, TRACKING_ERROR, statistics
-from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
-from simbridge.evaluation.repeats import IsoFigures
+from simbridge.evaluation.metrics.pose_errors import statistics
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_range, shown_range
@@ -54,7 +54,9 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         runs=[(run.name, _colour(number)) for number, run in enumerate(runs)],
         legend=_legend(comparison),
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *_legend(comparison)],
-        known=[entry for entry, found in zip(_legend(comparison), comparison.apart, strict=True) if found is not None],
+        known=[
+            entry for entry, found in zip(_legend(comparison), comparison.separation, strict=True) if found is not None
+        ],
         error_columns=[*(part.name for part in parts), "delay removed", "contour"],
         errors=[_errors(run.summary) for run in runs],
         largest=max(run.summary[part.key]["position_m"]["rms"] for run in runs for part in parts),
@@ -62,7 +64,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         delay_columns=[f"{part}, {source}" for part in POSE_PARTS for source in ("total", "solver", "plant")],
         delays=delays,
         longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
-        lags=comparison.behind,
+        lags=comparison.lag,
         iso=None if figures is None else iso_tables([figures.as_dict()]),
         differences=_differences(comparison),
         **drawn,
@@ -93,7 +95,7 @@ def _headline(comparison: Comparison) -> str:
 def _distances(comparison: Comparison) -> list[str]:
     """How far each run is from the first one, as sentences."""
     first, sentences = comparison.runs[0], []
-    for run, found, lag in zip(comparison.runs, comparison.apart, comparison.behind, strict=True):
+    for run, found, lag in zip(comparison.runs, comparison.separation, comparison.lag, strict=True):
         if found is None:
             continue
         distance = statistics(found[1].distance)
@@ -156,7 +158,7 @@ def _contour_chart(comparison: Comparison) -> Markup:
 
 def _separation_chart(comparison: Comparison) -> Markup:
     """The distance of each run from the first; nothing where no run has a time in common with it."""
-    known = [(number, found) for number, found in enumerate(comparison.apart) if found is not None]
+    known = [(number, found) for number, found in enumerate(comparison.separation) if found is not None]
     if not known:
         return Markup()
     panels = []

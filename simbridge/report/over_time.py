@@ -12,8 +12,7 @@ from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay_compensated
-from simbridge.evaluation.metrics.pose_errors import ERROR_PARTS, TRACKING_ERROR
-from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.report.charts import Chart, Line, Panel, intervals
 from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
 from simbridge.report.rendering import LegendEntry

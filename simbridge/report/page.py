@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.pose_errors import ERROR_PARTS, TRACKING_ERROR
-from simbridge.evaluation.metrics.summary import POSE_PARTS, part_delays
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import error_map
 from simbridge.report.joints import Joint, joint_chart, joints, largest_contributor

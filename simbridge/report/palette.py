@@ -17,7 +17,7 @@ PLANT = "#56b4e9"
 TRACKING = "#1a1a1a"
 
 ERRORS = {"sampling": SAMPLING, "solver": SOLVER, "limiter": LIMITER, "plant": PLANT, "tracking": TRACKING}
-"""Of the parts of the error budget, and of the whole, by the names in `simbridge.evaluation.metrics.pose_errors`."""
+"""Of the parts of the error budget, and of the whole, by the names in `simbridge.evaluation.metrics.tracking`."""
 
 RUNS = (SETPOINT, ATTAINED, SOLVER, SAMPLING, LIMITER, PLANT, TRACKING)
 """Of compared runs, in their order."""

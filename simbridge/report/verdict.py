@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import PosePart
-from simbridge.evaluation.metrics.pose_errors import ERROR_PARTS, TRACKING_ERROR
-from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, counted, degrees, listed, millimetres, milliseconds, plain, significant
 
@@ -89,7 +88,7 @@ def delay_sentences(summary: Mapping[str, Any]) -> str:
     if summary["delay_of"] == "rotation":
         return _delay(summary, "rotation", "The arm turned in place and")
     position = _delay(summary, "position", "The arm")
-    return f"{position} {_delay(summary, 'rotation', 'The rotation')}" if turns_otherwise(summary) else position
+    return f"{position} {_delay(summary, 'rotation', 'The rotation')}" if rotation_delay_differs(summary) else position
 
 
 def _delay(summary: Mapping[str, Any], part: PosePart, subject: str) -> str:

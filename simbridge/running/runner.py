@@ -7,14 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Facts
 from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import Interrupted
-from simbridge.evaluation.evaluation import Evaluation, judged
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import Summary, summarize
 from simbridge.ik.callable_solver import StepFunction
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
@@ -44,7 +44,7 @@ class Run:
     """
 
     directory: Path
-    summary: dict[str, Any]
+    summary: Summary
 
     def evaluation(self) -> Evaluation:
         """Its arrays, read from the log."""
@@ -191,7 +191,7 @@ def finalize(
     outcome: str,
     tolerance: tuple[float, float] | None,
     loop: dict[str, float | int] | None = None,
-) -> dict[str, Any]:
+) -> Summary:
     """Evaluate a run from its log, and write summary.json and report.html.
 
     Args:
@@ -204,9 +204,8 @@ def finalize(
         The content of summary.json.
     """
     evaluation = Evaluation.of(directory)
-    summary = evaluation.summary(outcome, loop)
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    summary |= judged(summary, limits)
+    summary = summarize(evaluation, outcome, loop=loop, tolerance=limits)
     directory.write_summary(summary)
     if summary["samples"]:
         write_report(evaluation, summary)

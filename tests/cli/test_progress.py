@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from simbridge.cli.sparkline import BARS
+from simbridge.cli.progress import BARS
 from simbridge.emulator.handle import Emulator
 
 CALIBRATION = Path(__file__).parents[1] / "data/ur10e_calibration.toml"

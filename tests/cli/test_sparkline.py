@@ -5,13 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.cli.sparkline import BARS, PLAIN_BARS, sparkline
+from simbridge.cli.progress import ASCII_BARS, BARS, sparkline
 
 
 def test_the_largest_is_a_full_bar_and_nothing_is_the_lowest():
     assert sparkline([0.0, 1.0, 2.0], 3) == f"{BARS[0]}{BARS[4]}{BARS[7]}"
     assert sparkline([0.0, 0.0], 2) == BARS[0] * 2
-    assert sparkline([3.0], 4, PLAIN_BARS) == "   #"
+    assert sparkline([3.0], 4, ASCII_BARS) == "   #"
 
 
 @given(st.lists(st.floats(0.0, 1e6), max_size=30), st.integers(1, 20))

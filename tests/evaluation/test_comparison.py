@@ -1,4 +1,4 @@
-"""Runs of one scenario laid over each other."""
+"""Comparison of runs of one scenario."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from simbridge.recording.run_directory import RunDirectory
 
 @pytest.fixture(scope="module")
 def slower(tmp_path_factory, line):
-    """`line` again, at another period and with a payload that nobody knows of."""
+    """`line` again, at another period and with a payload that is not in the model."""
     from simbridge.cli.command_line import main
 
     out = tmp_path_factory.mktemp("run") / "slower"
@@ -31,18 +31,18 @@ def same(line_run, tmp_path):
     return shutil.copytree(line_run, tmp_path / "same")
 
 
-def test_a_run_and_its_copy_are_nowhere_apart(line_run, same):
+def test_a_run_and_its_copy_have_no_separation(line_run, same):
     found = compared([line_run, same])
-    times, apart = found.apart[1]
+    times, separation = found.separation[1]
     assert len(times) == len(found.runs[0].evaluation.log.stamp)
-    assert apart.distance.max() == 0.0
-    assert apart.angle.max() < 1e-12
+    assert separation.distance.max() == 0.0
+    assert separation.angle.max() < 1e-12
     assert found.warnings == ()
 
 
 def test_runs_of_different_periods_are_compared_at_the_samples_of_the_slower(line_run, slower):
     found = compared([line_run, slower])
-    times, apart = found.apart[1]
+    times, separation = found.separation[1]
     one, two = (Evaluation.of(RunDirectory.open(path)) for path in (line_run, slower))
     assert np.array_equal(times, two.log.plan_time)
     # Every 20 ms is a sample of the run every 8 ms at multiples of 40 ms.
@@ -50,7 +50,7 @@ def test_runs_of_different_periods_are_compared_at_the_samples_of_the_slower(lin
     rows, columns = np.nonzero(shared)
     assert len(rows) >= 5
     expected = np.linalg.norm(one.attained[columns, :3] - two.attained[rows, :3], axis=1)
-    assert np.allclose(apart.distance[rows], expected, atol=1e-12)
+    assert np.allclose(separation.distance[rows], expected, atol=1e-12)
 
 
 def test_the_table_fits_80_columns_and_names_every_run(cli, line_run, slower, tmp_path, monkeypatch):
@@ -85,25 +85,25 @@ def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, 
 def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):
     assert cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
     found = compared([line_run, tmp_path / "half"])
-    assert found.warnings == ("line and half have one scenario's name, but one takes 0.4 s and the other 0.8 s.",)
+    assert found.warnings == ("line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",)
     assert cli("compare", line_run, tmp_path / "half", "--out", tmp_path / "out").status == 0
 
 
 @pytest.mark.parametrize(("runs", "reason"), [(1, "at least 2"), (2, "this one is given twice")])
-def test_it_takes_two_different_runs(cli, line_run, tmp_path, runs, reason):
+def test_a_comparison_needs_two_different_runs(cli, line_run, tmp_path, runs, reason):
     answer = cli("compare", *[line_run] * runs, "--out", tmp_path / "out")
     assert answer.status == 2
     assert reason in answer.message
 
 
-def test_repeats_of_one_motion_have_iso_figures_that_are_called_self_reported(cli, line_run, same, slower, tmp_path):
+def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line_run, same, slower, tmp_path):
     assert {figure.symbol for figure in cycles_of(compared([line_run, same])).figures} >= {"AT", "RT"}
     assert cycles_of(compared([line_run, slower])) is None
     cli("compare", line_run, same, "--out", tmp_path / "out")
     assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()
 
 
-def test_a_directory_of_repeats_stands_for_its_runs(line_run, tmp_path):
+def test_a_directory_of_repeats_is_compared_run_by_run(line_run, tmp_path):
     for name in ("01", "02"):
         shutil.copytree(line_run, tmp_path / "many" / name)
     assert [run.name for run in compared([tmp_path / "many"]).runs] == ["01", "02"]

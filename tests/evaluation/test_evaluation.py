@@ -1,4 +1,4 @@
-"""What a run directory is worth in numbers: evo's on its exports, and the groups of summary.json."""
+"""The numbers of a run directory: those of evo on its exports, and the groups of summary.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from simbridge.trajectory import read_trajectory
 
 @pytest.fixture(scope="module", params=["line", "square", "servoj"])
 def run(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three runs: a line, the paper's square, and the line through a servo that trails."""
+    """Three runs: a line, the paper's square, and the line through a servo that lags."""
     if request.param != "servoj":
         return Path(request.getfixturevalue(f"{request.param}_run"))
     from simbridge.cli.command_line import main
@@ -32,7 +32,7 @@ def run(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_evo_finds_in_what_a_run_exports_the_errors_of_its_summary(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_evo_computes_the_errors_of_the_summary_from_the_exports_of_a_run(cli: Any, run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(run, tmp_path / "run")
     assert cli("export", copy, "--to", "tum").status == 0
     files = [copy / f"{name}.tum" for name in ("reference", "attained")]
@@ -45,7 +45,7 @@ def test_evo_finds_in_what_a_run_exports_the_errors_of_its_summary(cli: Any, run
 
 
 def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
-    """Every statistic of APE and RPE in a summary is what evo says of the same poses, to 1e-9."""
+    """Every statistic of APE and RPE in a summary equals that of evo for the same poses, to 1e-9."""
     delta = summary["relative_pose_error"]["delta_samples"]
     relations = evo_metrics.PoseRelation
     for name, relation in (
@@ -60,7 +60,7 @@ def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
             assert summary[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
 
 
-def test_the_absolute_error_is_the_budgets_and_the_relative_one_says_over_what(run: Path) -> None:
+def test_the_absolute_error_is_the_tracking_error_and_the_relative_one_names_its_span(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
     for part in ("position_m", "rotation_rad"):
         assert summary["absolute_pose_error"][part]["rmse"] == pytest.approx(
@@ -72,7 +72,7 @@ def test_the_absolute_error_is_the_budgets_and_the_relative_one_says_over_what(r
     assert summary["relative_pose_error"]["delta_s"] == pytest.approx(delta * summary["period_s"])
 
 
-def test_the_summary_tells_path_smoothness_and_effort(run: Path) -> None:
+def test_the_summary_has_path_smoothness_and_effort(run: Path) -> None:
     summary = json.loads((run / "summary.json").read_text())
     contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]
     assert 0.0 <= contour["rms"] <= contour["max"] <= summary["tracking_error"]["position_m"]["max"] + 1e-9
@@ -87,13 +87,13 @@ def test_the_summary_tells_path_smoothness_and_effort(run: Path) -> None:
     assert set(summary["near_limits"]) == {"position", "velocity", "torque"}
 
 
-def test_a_servo_that_trails_lags_along_its_path_by_its_delay(run: Path) -> None:
+def test_the_lag_of_a_servo_along_its_path_is_its_delay(run: Path) -> None:
     evaluation = Evaluation.of(RunDirectory.open(run))
     late = evaluation.tracking["delay_s"]
     lag = evaluation.contour.lag_time
-    told = lag[np.isfinite(lag)]
-    assert np.median(told) == pytest.approx(late, abs=2e-3)
-    assert np.median(told) * 0.1 == pytest.approx(np.median(evaluation.contour.lag), abs=3e-4)
+    known = lag[np.isfinite(lag)]
+    assert np.median(known) == pytest.approx(late, abs=2e-3)
+    assert np.median(known) * 0.1 == pytest.approx(np.median(evaluation.contour.lag), abs=3e-4)
 
 
 def test_positions_along_the_reference_have_no_contour_error(run: Path) -> None:

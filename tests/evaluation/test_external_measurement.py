@@ -1,4 +1,4 @@
-"""`simbridge evaluate`: an outside recording with known clock, frame and error beside what the arm says of itself."""
+"""`simbridge evaluate`: an external recording with known clock, frame and error compared with self-reports."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OFFSET = 1000.25
 
 
 def outside(positions: Array, rotations: Array) -> Array:
-    """Poses in base_link as a tracker in FRAME sees a body that is turned by MOUNT on the tool."""
+    """Poses in base_link as a tracker in FRAME records a body that is mounted on the tool with a rotation MOUNT."""
     back = pose.conjugate(FRAME[3:])
     seen = pose.rotate(back, positions - FRAME[:3])
     return np.hstack([seen, pose.multiply(pose.multiply(back, rotations), MOUNT[3:])])
@@ -40,7 +40,7 @@ def run(square_run: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tracker(run: Path, tmp_path: Path) -> Path:
-    """What really happened: the arm bends by a wave of 0.3 mm about z that its joints do not see."""
+    """The true motion: the arm bends in a wave of 0.3 mm along z that its joints do not show."""
     evaluation = Evaluation.of(RunDirectory.open(run))
     t, attained = evaluation.log.stamp, evaluation.attained
     bent = attained[:, :3] + np.stack([0.0 * t, 0.0 * t, 3e-4 * np.sin(9.0 * t)], axis=1)
@@ -48,7 +48,7 @@ def tracker(run: Path, tmp_path: Path) -> Path:
     return tmp_path / "tracker.tum"
 
 
-def test_the_witness_sees_what_the_arm_does_not(cli: Any, run: Path, tracker: Path) -> None:
+def test_the_external_measurement_shows_what_the_arm_does_not_report(cli: Any, run: Path, tracker: Path) -> None:
     answer = cli("evaluate", run, "--attained", tracker, "--json")
     assert answer.status == 0
     result = json.loads(answer.out)
@@ -69,7 +69,7 @@ def test_the_witness_sees_what_the_arm_does_not(cli: Any, run: Path, tracker: Pa
     assert error["witness"]["rotation_rad"]["rms"] < 1e-3
 
 
-def test_position_and_rotation_are_each_shown_without_their_own_delay(cli: Any, tmp_path: Path) -> None:
+def test_position_and_rotation_errors_are_each_given_without_their_own_delay(cli: Any, tmp_path: Path) -> None:
     # The solver turns the tool 9 ms later than it moves it.
     t = np.arange(101) * 0.02
     positions = np.column_stack([0.75 + 0.03 * np.sin(2.0 * t), 0.164 + 0.03 * np.sin(3.0 * t), 0.3 + 0.0 * t])
@@ -77,8 +77,8 @@ def test_position_and_rotation_are_each_shown_without_their_own_delay(cli: Any, 
     down = np.array([np.sqrt(0.5), -np.sqrt(0.5), 0.0, 0.0])
     write_tum(tmp_path / "weave.tum", t, np.hstack([positions, pose.multiply(turns, down)]))
     run = tmp_path / "run"
-    told = cli("run", tmp_path / "weave.tum", "--out", run).out
-    assert re.search(r"Delay in position: total .* ms\.\nDelay in rotation: total .* ms\.\n", told)
+    printed = cli("run", tmp_path / "weave.tum", "--out", run).out
+    assert re.search(r"Delay in position: total .* ms\.\nDelay in rotation: total .* ms\.\n", printed)
     evaluation = Evaluation.of(RunDirectory.open(run))
     write_tum(
         tmp_path / "seen.tum", evaluation.log.stamp, outside(evaluation.attained[:, :3], evaluation.attained[:, 3:])
@@ -97,7 +97,7 @@ def test_position_and_rotation_are_each_shown_without_their_own_delay(cli: Any, 
         assert left < 0.1 * error
 
 
-def test_of_a_bag_the_offset_is_that_of_its_own_clock_to_the_microsecond(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_the_offset_of_a_bag_is_that_of_its_own_clock_to_the_microsecond(cli: Any, run: Path, tmp_path: Path) -> None:
     evaluation = Evaluation.of(RunDirectory.open(run))
     ahead, attained = 1_700_000_000_500_000_000, evaluation.attained
     seen = Trajectory(evaluation.log.stamp, outside(attained[:, :3], attained[:, 3:]), epoch_ns=ahead)
@@ -106,30 +106,30 @@ def test_of_a_bag_the_offset_is_that_of_its_own_clock_to_the_microsecond(cli: An
     result = json.loads((run / "evaluation.json").read_text())
     assert abs(result["time_offset_ns"] - ahead) < 20_000
     assert result["time_offset_s"] == result["time_offset_ns"] / 1e9
-    told = re.search(r"ahead by (\d+\.\d{6}) s", out)
-    assert told is not None and abs(Decimal(told[1]) * 10**9 - result["time_offset_ns"]) <= 500
+    shown = re.search(r"ahead by (\d+\.\d{6}) s", out)
+    assert shown is not None and abs(Decimal(shown[1]) * 10**9 - result["time_offset_ns"]) <= 500
 
 
-def test_the_result_is_kept_in_the_run_and_the_summary_stays_as_it_was(cli: Any, run: Path, tracker: Path) -> None:
+def test_the_result_is_written_into_the_run_and_the_summary_does_not_change(cli: Any, run: Path, tracker: Path) -> None:
     before = (run / "summary.json").read_bytes()
     printed = json.loads(cli("evaluate", run, "--attained", tracker, "--json").out)
     assert json.loads((run / "evaluation.json").read_text()) == printed
     assert (run / "summary.json").read_bytes() == before
 
 
-def test_the_table_fits_80_columns_and_tells_what_was_estimated(
+def test_the_table_fits_80_columns_and_shows_what_was_estimated(
     cli: Any, run: Path, tracker: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("evaluate", run, "--attained", tracker).out
-    table = [line for line in out.splitlines() if "self" in line or "witness" in line]
+    table = [line for line in out.splitlines() if "self-reported" in line or "external" in line]
     assert len(table) == 7
     assert max(map(len, table)) <= 80
-    for word in ("clock", "1000.25", "frame", "taken out", "evaluation.json"):
+    for word in ("clock", "1000.25", "frame", "removed", "evaluation.json"):
         assert word in out
 
 
-def test_a_laser_tracker_without_orientation_judges_positions_only(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_without_recorded_orientations_only_positions_are_evaluated(cli: Any, run: Path, tmp_path: Path) -> None:
     evaluation = Evaluation.of(RunDirectory.open(run))
     attained = evaluation.attained
     poses = outside(attained[:, :3], attained[:, 3:])
@@ -147,7 +147,7 @@ def test_a_recording_of_something_at_rest_is_refused(cli: Any, run: Path, tmp_pa
     write_tum(tmp_path / "still.tum", np.arange(50.0), np.tile(FRAME, (50, 1)))
     answer = cli("evaluate", run, "--attained", tmp_path / "still.tum")
     assert answer.status == 2
-    assert "stands still" in answer.message
+    assert "is at rest" in answer.message
     assert not (run / "evaluation.json").exists()
 
 
@@ -158,10 +158,10 @@ def test_a_run_or_a_file_that_is_missing_is_named(cli: Any, run: Path, tracker: 
     assert (answer.status, "nothing.tum" in answer.message) == (2, True)
 
 
-def test_of_a_bag_with_several_topics_one_is_chosen(cli: Any, run: Path, tmp_path: Path) -> None:
+def test_a_bag_with_several_topics_needs_a_topic(cli: Any, run: Path, tmp_path: Path) -> None:
     bag = made(tmp_path / "bag", poses("/a") + poses("/b"))
     refused = cli("evaluate", run, "--attained", bag)
     assert refused.status == 2 and "--topic" in refused.message and "/a" in refused.message
-    # Read then, it is too short to be compared.
+    # It is read, but too short to be compared.
     chosen = cli("evaluate", run, "--attained", bag, "--topic", "/b")
     assert chosen.status == 2 and "--topic" not in chosen.message and "samples" in chosen.message

@@ -1,4 +1,4 @@
-"""`simbridge evaluate` of repeated runs: ISO 9283-style figures from an outside recording of known bias and spread."""
+"""`simbridge evaluate` for repeated runs: ISO 9283-style figures from a recording of known bias and spread."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 FRAME = np.array([0.5, -1.0, 2.0, *pose.quaternions([0.3, -0.4, 0.9])])
 RAISED = (-3e-4, 0.0, 3e-4)
-"""By how much, m, each run is higher than its joints tell."""
+"""Height, m, of each run above what its joints show."""
 RUNS = ("01", "02", "03")
 
 
@@ -51,11 +51,11 @@ def seen(repeated: Path, name: str, raised: float) -> tuple[Array, Array]:
 
 
 def in_one_file(repeated: Path, file: Path, names: tuple[str, ...] = RUNS) -> Path:
-    """What a tracker records that is never stopped: the runs with the way back, at rest in between, in its clock."""
+    """A continuous recording of all runs with the way back and rests in between, on the tracker's clock."""
     times, poses, start = [], [], 1000.25
     for name, raised in zip(names, RAISED, strict=False):
         stamp, recorded = seen(repeated, name, raised)
-        # The tool stands for a second, and is brought back within another.
+        # The tool rests for a second and returns within another.
         times += [start + stamp, start + stamp[-1] + np.array([1.0, 2.0])]
         poses += [recorded, recorded[[-1, 0]]]
         start += stamp[-1] + 3.0
@@ -68,7 +68,7 @@ def figures(iso: dict[str, Any]) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("files", [1, 3])
-def test_an_outside_recording_makes_external_figures_of_what_the_joints_do_not_see(
+def test_an_external_recording_yields_external_figures_that_the_joints_do_not_show(
     cli: Any, repeated: Path, tmp_path: Path, files: int
 ) -> None:
     before = (repeated / "summary.json").read_bytes()
@@ -88,7 +88,7 @@ def test_an_outside_recording_makes_external_figures_of_what_the_joints_do_not_s
     assert (iso["witness"], own["witness"]) == ("external", "self-reported")
     lengths = np.abs(RAISED)
     spread = lengths.mean() + 3.0 * lengths.std(ddof=1)
-    # One frame for all of them: what differs between the runs is left.
+    # One frame for all runs: their differences remain.
     assert figures(iso)["RP"] == pytest.approx(spread, abs=2e-6)
     assert figures(iso)["RT"] == pytest.approx(spread, abs=2e-5)
     assert figures(own)["RP"] == pytest.approx(0.0, abs=1e-6)
@@ -97,17 +97,17 @@ def test_an_outside_recording_makes_external_figures_of_what_the_joints_do_not_s
     assert "External: from an external recording" in page and "Self-reported: these positions" in page
 
 
-def test_the_tables_fit_80_columns_and_tell_whose_word_they_are(
+def test_the_tables_fit_80_columns_and_name_their_source(
     cli: Any, repeated: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("evaluate", repeated, "--attained", in_one_file(repeated, tmp_path / "all.tum")).out
-    for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "settling ms", "taken out"):
+    for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "settling ms", "removed"):
         assert word in out
     assert max(len(line) for line in out.splitlines() if "evaluation.json" not in line) <= 80
 
 
-def test_of_a_bag_of_all_runs_each_offset_is_that_of_its_own_clock(cli: Any, repeated: Path, tmp_path: Path) -> None:
+def test_the_offsets_in_a_bag_of_all_runs_are_those_of_its_own_clock(cli: Any, repeated: Path, tmp_path: Path) -> None:
     ahead = 1_700_000_000_000_000_000
     together = read_trajectory(in_one_file(repeated, tmp_path / "all.tum"))
     write_bag(tmp_path / "all.bag", replace(together, epoch_ns=ahead))
@@ -124,7 +124,7 @@ def test_a_recording_of_fewer_runs_or_with_a_gap_is_refused_with_the_run_named(
     two = in_one_file(repeated, tmp_path / "two.tum", RUNS[:2])
     answer = cli("evaluate", repeated, "--attained", two)
     assert answer.status == 2
-    assert "it holds the runs' motion 2 times, and 3 runs completed" in answer.message
+    assert "it contains the runs' motion 2 times, but 3 runs completed" in answer.message
     holed = tmp_path / "holed.tum"
     stamp, recorded = seen(repeated, "02", 0.0)
     kept = (stamp < 0.7) | (stamp > 0.8)
@@ -140,6 +140,6 @@ def test_a_recording_of_fewer_runs_or_with_a_gap_is_refused_with_the_run_named(
 def test_two_recordings_of_three_runs_or_of_one_run_are_refused(cli: Any, repeated: Path, tmp_path: Path) -> None:
     twice = ("--attained", in_one_file(repeated, tmp_path / "all.tum")) * 2
     answer = cli("evaluate", repeated, *twice)
-    assert answer.status == 2 and "1, of all runs, or 3, one a run" in answer.message
+    assert answer.status == 2 and "1, of all runs, or 3, one per run" in answer.message
     answer = cli("evaluate", repeated / "01", *twice)
     assert answer.status == 2 and "it must be 1" in answer.message

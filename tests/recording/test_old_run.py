@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import summarize
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.trajectory.files import read_trajectory
@@ -55,9 +56,10 @@ def test_its_log_is_complete():
 
 def test_its_summary_is_evaluated_again():
     old = summary_of(DATA / "run")
-    summary = Evaluation.of(RunDirectory.open(DATA / "run")).summary("completed")
-    assert summary.keys() <= old.keys()
-    assert_same_numbers(summary, {name: old[name] for name in summary})
+    # An acceleration has a limit only where the limiter keeps it, which it did not in this run.
+    old["joint_effort"]["acceleration"] |= {"limit": None, "used": None}
+    run = Evaluation.of(RunDirectory.open(DATA / "run"))
+    assert_same_numbers(summarize(run, "completed", tolerance=run.settings["tolerance"]), old)
 
 
 @pytest.mark.parametrize("name", ["run", "repeats"])

@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import summarize
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
@@ -220,7 +221,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
     def made_up(**run: Any) -> tuple[Evaluation, dict[str, Any]]:
         made = MadeUp(**run)
         evaluation = made.evaluation(directory)
-        summary = evaluation.summary(made.outcome) | made.summary
+        summary = {**summarize(evaluation, made.outcome), **made.summary}
         summary["tolerance"] = made.tolerance
         summary["passed"] = None
         if made.tolerance is not None:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from simbridge.cli.command_line import main
-from simbridge.evaluation.evaluation import Evaluation, judged
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.report.replay import replay_page
@@ -36,8 +37,7 @@ def pages(line_run: Path, square_run: Path, tmp_path_factory: pytest.TempPathFac
         settings.write("\n[tolerance]\nposition_m = 1e-7\nrotation_rad = 0.1\n")
     assert main(["report", str(run)]) == 0
     evaluation = Evaluation.of(RunDirectory.open(timed))
-    summary = evaluation.summary("completed", LOOP)
-    write_report(evaluation, summary | judged(summary, evaluation.settings["tolerance"]))
+    write_report(evaluation, summarize(evaluation, "completed", loop=LOOP, tolerance=evaluation.settings["tolerance"]))
     square = Evaluation.of(RunDirectory.open(square_run))
     (directory / "replay.html").write_text(replay_page(square, "square"), encoding="utf-8")
     assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0

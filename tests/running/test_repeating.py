@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.cli.repeats_table import show_iso
+from simbridge.cli.run_tables import show_iso
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan

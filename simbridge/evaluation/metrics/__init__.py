@@ -1,23 +1,21 @@
-"""Numbers that say how well a motion was tracked: pure functions over arrays of stamps and poses."""
+"""Metrics of a run: pure functions of arrays of stamps, poses and joint values."""
 
 from simbridge.evaluation.metrics.alignment import Alignment, align, rigid_transform
 from simbridge.evaluation.metrics.delays import delay, delay_compensated, sampled
-from simbridge.evaluation.metrics.dexterity import near_limits, near_singularity
-from simbridge.evaluation.metrics.effort import joint_effort
-from simbridge.evaluation.metrics.path import ContourError, contour_error
+from simbridge.evaluation.metrics.joints import joint_effort, near_limits, near_singularity
+from simbridge.evaluation.metrics.path import ContourError, contour_error, path_summary
 from simbridge.evaluation.metrics.pose_errors import (
-    ErrorBudget,
     PoseError,
     TrajectoryError,
     absolute_pose_error,
     associate,
-    error_budget,
+    pose_error_summary,
     relative_pose_error,
     relative_pose_error_over,
     statistics,
 )
-from simbridge.evaluation.metrics.smoothness import ldlj, sparc
-from simbridge.evaluation.metrics.summary import path_summary, pose_error_summary, smoothness_summary, tracking_summary
+from simbridge.evaluation.metrics.smoothness import ldlj, smoothness_summary, sparc
+from simbridge.evaluation.metrics.tracking import ErrorBudget, error_budget, tracking_summary
 
 __all__ = [
     "Alignment",

@@ -1,13 +1,13 @@
-"""An outside recording brought onto a run: its clock's offset, its frame, and where on the tool it looks.
+"""Alignment of an external recording with a run: its clock offset, its frame, and the position of its marker.
 
-The recording has a clock and a frame of its own. For any offset in time the best rigid transform is known in closed
-form (S. Umeyama, Least-squares estimation of transformation parameters between two point patterns, 1991; without
-scale), so only the offset is searched: roughly by chords, the distances that the tool goes within some tenths of a
-second, which no frame changes; exactly by the least distance that is left. A reflector or marker that sits beside the
-TCP is found by Gauss-Newton over transform and marker together.
+The recording has its own clock and frame. For any clock offset the best rigid transform is known in closed form (S.
+Umeyama, Least-squares estimation of transformation parameters between two point patterns, 1991; without scale), so only
+the offset is searched: roughly by chords, the distances that the tool covers within some tenths of a second, which are
+the same in every frame; then exactly by the smallest remaining distance. Gauss-Newton over transform and marker finds a
+reflector or marker that is not at the TCP. Repeated cycles of one motion in a long recording are found by their chords.
 
-What is estimated is taken out: an aligned recording cannot tell a constant offset, a constant rotation or a constant
-delay of the arm. It tells everything else.
+What is estimated is removed: an aligned recording cannot show a constant offset, a constant rotation or a constant
+delay of the arm. It shows everything else.
 """
 
 from __future__ import annotations
@@ -19,43 +19,50 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.delays import MIN_MOTION
-from simbridge.evaluation.metrics.minimization import downhill, minimum
+from simbridge.evaluation.metrics.minimization import bracket_minimum, minimize_scalar
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
+from simbridge.text import counted
 
 CHORDS = (0.1, 0.5, 2.0)
-"""Seconds over which distances gone are compared."""
+"""Time spans of the chords, s."""
 
 MAX_COMPARED = 20_000
-"""Samples of a longer recording that the fine search looks at, evenly spaced."""
+"""The exact search uses at most this many evenly spaced samples of a recording."""
 
 MAX_GRID = 1 << 17
-"""Instants at which the rough search compares chords, at most."""
+"""The rough search compares chords at no more instants than this."""
 
 RESOLUTION = 1e-6
-"""How finely, in s, the offset is located."""
+"""Tolerance of the offset, s."""
 
 MAX_UNEXPLAINED = 0.5
-"""Part of the arm's motion (RMS about its mean) that may be left: more, and the recording is of another motion."""
+"""Largest remaining distance as a part of the motion (RMS about its mean); beyond it the motions are different."""
 
-TELLING = 0.2
-"""An offset is told if being off by so many seconds leaves clearly more error."""
+OFFSET_CHECK = 0.2
+"""An offset is determined if an offset that differs by this, s, leaves clearly more error."""
 
-FEWEST = 20
-"""Samples in common that an alignment needs."""
+MIN_SAMPLES = 20
+"""Fewest samples in common for an alignment."""
+
+MAX_MISFIT = 0.1
+"""A motion is found in a recording if the squared differences of its chords are at most this part of their squares."""
+
+MARGIN = 0.1
+"""Seconds by which a recording may begin after the first cycle, or end before the last one."""
 
 
 @dataclass(frozen=True)
 class Alignment:
-    """How an outside recording fits a run: x_run(t) = transform x_recorded(t + offset), at the marker.
+    """Clock, frame and marker of an external recording: x_run(t) = transform x_recorded(t + offset), at the marker.
 
     Attributes:
-        offset: Stamp of the recording minus stamp of the run at one instant, s.
-        transform: Pose (7,) of the recording's frame in the run's; read-only.
-        marker: Where on the tool the recording looks, in the TCP's frame (3,), m; zero unless it was asked for.
-        residual: RMS distance that is left, m.
-        samples: How many samples of the recording were compared.
+        offset: Stamp of the recording minus stamp of the run at the same instant, s.
+        transform: Pose (7,) of the recording's frame in the run's frame; read-only.
+        marker: Position (3,) of the recorded point in the TCP's frame, m; zero unless it was estimated.
+        residual: Remaining RMS distance, m.
+        samples: Number of samples of the recording that were compared.
     """
 
     offset: float
@@ -70,9 +77,9 @@ class Alignment:
 
 
 def rigid_transform(points: ArrayLike, onto: ArrayLike) -> Array:
-    """The pose (7,) that brings points (T, 3) closest onto others (T, 3) in the sense of least squares.
+    """The least-squares transform (7,) of points (T, 3) onto others (T, 3).
 
-    Points on one line leave the turn about it open: any one is returned.
+    If the points are on one line, the rotation about it is arbitrary.
 
     Raises:
         UnusableSamples: They differ in number, there are none, or a value is not finite.
@@ -93,64 +100,101 @@ def align(
     *,
     find_marker: bool = False,
 ) -> Alignment:
-    """Fit an outside recording to a run.
+    """Fit an external recording to a run.
 
     Args:
         times: Strictly increasing stamps (T,) of the run, s.
         poses: Attained poses (T, 7) of the run.
-        recorded_times: Strictly increasing stamps (U,) of the recording, on any clock of the same speed, s.
+        recorded_times: Strictly increasing stamps (U,) of the recording, on any clock of the same rate, s.
         recorded: Recorded positions (U, 3), m, in any frame.
-        find_marker: Whether the recording looks at a point beside the TCP, to be found. It takes an attained motion
-            that turns; along axes about which nothing turns the marker stays where it is, at zero.
+        find_marker: Estimate the position of the recorded point on the tool. The attained motion must rotate; a
+            coordinate that the rotation does not reveal stays zero.
 
     Raises:
         UnusableSamples: The arrays do not belong together; too little was recorded; the positions do not move; or
-            their motion does not tell the offset, as a circle at constant speed between its ends.
+            their motion does not determine the offset, as on a circle at constant speed.
     """
     t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
     p = rows("attained poses", poses, 7, len(t))
     x = rows("recorded positions", recorded, 3, len(u))
-    if min(len(t), len(u)) < FEWEST:
+    if min(len(t), len(u)) < MIN_SAMPLES:
         raise UnusableSamples(
-            "recording", f"it and the run must have {FEWEST} samples; they have {len(u)} and {len(t)}."
+            "recording", f"it and the run need {MIN_SAMPLES} samples each; they have {len(u)} and {len(t)}."
         )
     moved = float(np.linalg.norm(p[:, :3] - p[0, :3], axis=1).max())
     if moved < MIN_MOTION:
         raise UnusableSamples(
             "recording",
-            f"the tool's position does not move in this run (by {moved * 1e3:.2g} mm at most), and it is by positions "
-            "that clock and frame are fitted. A run in which the tool only turns or rests cannot be evaluated.",
+            f"the tool's position does not move in this run (by {moved * 1e3:.2g} mm at most), and clock and frame are "
+            "fitted to positions. A run in which the tool only rotates or rests cannot be evaluated.",
         )
     shift, period = _rough_offset(t, p[:, :3], u, x)
     stride = -(-len(u) // MAX_COMPARED)
     search = _Search(t, p, u[::stride], x[::stride], find_marker)
     reach = 0.5 * min(t[-1] - t[0], u[-1] - u[0])
-    bracket = downhill(lambda d: search.error(shift + d), 0.0, period, reach)
+    bracket = bracket_minimum(lambda d: search.error(shift + d), 0.0, period, reach)
     if bracket is None:
-        raise UnusableSamples("recording", "it fits the run at no offset in time. It is of another run.")
-    best = shift + minimum(lambda d: search.error(shift + d), *bracket, tolerance=RESOLUTION)
+        raise UnusableSamples("recording", "it fits the run at no clock offset. It belongs to another run.")
+    best = shift + minimize_scalar(lambda d: search.error(shift + d), *bracket, tolerance=RESOLUTION)
     residual = search.error(best)
     extent = float(np.sqrt(np.mean(((p[:, :3] - p[:, :3].mean(axis=0)) ** 2).sum(axis=1))))
     if residual > MAX_UNEXPLAINED * extent:
         raise UnusableSamples(
             "recording",
-            f"at best it is {residual * 1e3:.3g} mm RMS off a motion of {extent * 1e3:.3g} mm RMS. It is of another "
-            "run, or its lengths are not in m.",
+            f"the best fit leaves {residual * 1e3:.3g} mm RMS of a motion of {extent * 1e3:.3g} mm RMS. It belongs to "
+            "another run, or its lengths are not in m.",
         )
-    off = min(search.error(best - TELLING), search.error(best + TELLING))
+    off = min(search.error(best - OFFSET_CHECK), search.error(best + OFFSET_CHECK))
     if off < 1.05 * residual + 1e-6:
         raise UnusableSamples(
             "recording",
-            f"moved by {TELLING:g} s it fits as well (RMS {off * 1e3:.3g} mm, {residual * 1e3:.3g} mm at best), so its "
-            "offset in time is open. Record the rest before and after the motion as well.",
+            f"shifted by {OFFSET_CHECK:g} s it fits as well (RMS {off * 1e3:.3g} mm, {residual * 1e3:.3g} mm at best), "
+            "so its clock offset cannot be determined. Also record the rest before and after the motion.",
         )
     fit = search.fit(best)
     return Alignment(best, fit.transform, fit.marker, residual, fit.samples)
 
 
+def find_cycles(
+    times: ArrayLike, positions: ArrayLike, recorded_times: ArrayLike, recorded: ArrayLike, count: int
+) -> Array:
+    """Rough clock offsets (count,) in s, in order, at which a recording contains the cycles of a motion.
+
+    Only chords within the motion are compared: what comes before and after it differs from cycle to cycle.
+
+    Args:
+        times, positions: The motion: stamps (T,) in s, positions (T, 3) in m.
+        recorded_times, recorded: The recording: stamps (U,) in s, positions (U, 3) in m, in any frame.
+        count: Number of cycles, which do not overlap. If there are more, the best ones count.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together, or there are fewer cycles.
+    """
+    t, u = stamps("times of the run", times), stamps("times of the recording", recorded_times)
+    p, x = rows("attained positions", positions, 3, len(t)), rows("recorded positions", recorded, 3, len(u))
+    longest = max(t[-1] - t[0], u[-1] - u[0])
+    period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
+    one = _at(np.arange(t[0], t[-1], period), t, p)
+    grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
+    misfit = _misfit(one, _at(grid, u, x), period)
+    found: list[int] = []
+    while len(found) < count:
+        best = int(np.argmin(misfit)) if len(misfit) else 0
+        if len(misfit) == 0 or misfit[best] > MAX_MISFIT:
+            raise UnusableSamples(
+                "recording",
+                f"it contains the runs' motion {counted(len(found), 'time')}, but {counted(count, 'run')} completed. "
+                "Record all runs in one file, or give one recording per run.",
+            )
+        found.append(best)
+        # Cycles do not overlap, except for rounding.
+        misfit = np.where(np.abs(np.arange(len(misfit)) - best) < len(one) - 1, np.inf, misfit)
+    return np.sort(grid[found] - t[0])
+
+
 @dataclass(frozen=True)
 class Fit:
-    """The best transform (7,) and marker (3,), and what they leave: see `Alignment`."""
+    """The best transform (7,) and marker (3,), the remaining RMS distance and the samples: see `Alignment`."""
 
     transform: Array
     marker: Array
@@ -178,15 +222,15 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
 
 
 class _Search:
-    """The best fit at any offset of the recording's clock."""
+    """The best fit for any offset of the recording's clock."""
 
     def __init__(self, t: Array, poses: Array, u: Array, x: Array, find_marker: bool) -> None:
         self._t, self._poses, self._u, self._x, self._find_marker = t, poses, u, x, find_marker
 
     def error(self, offset: float) -> float:
-        """RMS distance that is left, m; without enough in common, no fit at all."""
+        """Remaining RMS distance, m; infinite without enough samples in common."""
         at = self._u - offset
-        return self.fit(offset).residual if np.count_nonzero(self._inside(at)) >= FEWEST else np.inf
+        return self.fit(offset).residual if np.count_nonzero(self._inside(at)) >= MIN_SAMPLES else np.inf
 
     def fit(self, offset: float) -> Fit:
         at = self._u - offset
@@ -202,7 +246,7 @@ def _umeyama(x: Array, y: Array) -> tuple[Array, Array]:
     """Rotation (3, 3) and translation (3,) with the least sum of |R x + t - y|^2."""
     mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
     left, _, right = np.linalg.svd((y - mean_y).T @ (x - mean_x))
-    # Without the sign a mirror image could be the answer.
+    # Without the sign the result could be a reflection.
     rotation = left @ np.diag([1.0, 1.0, np.sign(np.linalg.det(left @ right))]) @ right
     return rotation, mean_y - rotation @ mean_x
 
@@ -214,14 +258,14 @@ def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> t
     system = np.zeros((len(x), 3, 9))
     system[:, :, 3:6], system[:, :, 6:] = np.eye(3), -axes
     for _ in range(50):
-        turned = x @ rotation.T
-        left = turned + translation - own[:, :3] - axes @ marker
+        rotated = x @ rotation.T
+        left = rotated + translation - own[:, :3] - axes @ marker
         # The derivative of exp(w) R x by w is the cross product with w: minus the skew matrix of R x.
-        system[:, 0, 1], system[:, 0, 2] = turned[:, 2], -turned[:, 1]
-        system[:, 1, 0], system[:, 1, 2] = -turned[:, 2], turned[:, 0]
-        system[:, 2, 0], system[:, 2, 1] = turned[:, 1], -turned[:, 0]
+        system[:, 0, 1], system[:, 0, 2] = rotated[:, 2], -rotated[:, 1]
+        system[:, 1, 0], system[:, 1, 2] = -rotated[:, 2], rotated[:, 0]
+        system[:, 2, 0], system[:, 2, 1] = rotated[:, 1], -rotated[:, 0]
         flat = system.reshape(-1, 9)
-        # What the motion does not tell has no effect, and stays: the least step among the best.
+        # The smallest of the best steps: a coordinate that the motion does not determine stays as it is.
         step = -np.linalg.pinv(flat.T @ flat, rcond=1e-9, hermitian=True) @ (flat.T @ left.reshape(-1))
         rotation = _matrix(pose.quaternions(step[:3])) @ rotation
         translation, marker = translation + step[3:6], marker + step[6:]
@@ -236,7 +280,7 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
     period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
     one, other = _chords(t, p, period), _chords(u, x, period)
     if not one.any() or not other.any():
-        raise UnusableSamples("recording", "it or the run stands still, and no offset in time can be told.")
+        raise UnusableSamples("recording", "it or the run is at rest, so the clock offset cannot be determined.")
     size = 1 << (len(one) + len(other)).bit_length()
     spectrum = (np.conj(np.fft.rfft(one, size, axis=0)) * np.fft.rfft(other, size, axis=0)).sum(axis=1)
     agreement = np.fft.irfft(spectrum, size)
@@ -245,15 +289,43 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
 
 
 def _chords(t: Array, p: Array, period: float) -> Array:
-    """Distances gone within each of CHORDS (K, 3), at rest before and after; each of unit energy."""
+    """Chords (K, 3) for each of CHORDS, extended by rest before and after; each column has unit energy."""
     grid = np.arange(t[0] - max(CHORDS), t[-1] + max(CHORDS), period)
-    even = np.column_stack([np.interp(grid, t, column) for column in p.T])
+    uniform = _at(grid, t, p)
     chords = np.zeros((len(grid), len(CHORDS)))
     for i, seconds in enumerate(CHORDS):
         half = max(1, round(0.5 * seconds / period))
-        chords[half:-half, i] = np.linalg.norm(even[2 * half :] - even[: -2 * half], axis=1)
+        chords[half:-half, i] = np.linalg.norm(uniform[2 * half :] - uniform[: -2 * half], axis=1)
     energy = np.sqrt((chords**2).sum(axis=0))
     return chords / np.where(energy > 1e-9, energy, np.inf)
+
+
+def _misfit(one: Array, other: Array, period: float) -> Array:
+    """Misfit (K,) of a motion (n, 3) at each place in a longer one (m, 3): squared differences of chords, relative."""
+    places = max(len(other) - len(one) + 1, 0)
+    difference, energy = np.zeros(places), 0.0
+    for seconds in CHORDS:
+        span = max(1, round(seconds / period))
+        if span >= len(one) or places == 0:
+            continue
+        a, b = (np.linalg.norm(x[span:] - x[:-span], axis=1) for x in (one, other))
+        squares = np.concatenate([[0.0], np.cumsum(b**2)])
+        own = float(a @ a)
+        energy += own
+        difference += own + squares[len(a) :][:places] - squares[:places] - 2.0 * _sliding(a, b)[:places]
+    return difference / energy if energy > 0.0 else np.full(places, np.inf)
+
+
+def _sliding(a: Array, b: Array) -> Array:
+    """Sums of products (len(b) - len(a) + 1,) of a shorter sequence with every window of a longer one."""
+    size = 1 << (len(a) + len(b)).bit_length()
+    products = np.fft.irfft(np.conj(np.fft.rfft(a, size)) * np.fft.rfft(b, size), size)
+    return np.asarray(products[: len(b) - len(a) + 1])
+
+
+def _at(instants: Array, t: Array, x: Array) -> Array:
+    """Linear interpolation (K, n) of samples (T, n)."""
+    return np.column_stack([np.interp(instants, t, column) for column in x.T])
 
 
 def _matrix(quaternion: Array) -> Array:

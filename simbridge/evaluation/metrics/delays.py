@@ -1,15 +1,13 @@
-"""By how much one motion lags another: the shift in time that brings them closest.
+"""The delay of one motion relative to another: the shift in time that brings them closest.
 
-The delay d minimises the mean squared distance between desired(t - d) and attained(t). It is found in two steps: the
-cross-correlation of the velocities says roughly where (that of the positions does not: a path is always near its own
-middle, and the answer is off by tens of milliseconds), and a least-squares shift, from there downhill, says exactly.
+The delay d minimises the mean squared distance between desired(t - d) and attained(t). It is found in two steps. The
+cross-correlation of the velocities gives a rough value (that of the positions does not: a path is always close to its
+own middle, and the result is off by tens of milliseconds). A least-squares search from there gives the exact value.
 
-Translation and rotation count together, as they would for a point ROTATION_LENGTH away from the tool centre point:
-distance^2 = |translation|^2 + (ROTATION_LENGTH angle)^2. A motion that only turns is thus measured by its turning, one
-that only travels by its travel, and one that does both by each as far as it moves.
-
-Or one of the two counts alone. A solver may well turn a tool later than it moves it (each has its own gain), and one
-shift that is to serve both is then a compromise that leaves more of the position error than there was.
+By default translation and rotation count together, as for a point at ROTATION_LENGTH from the tool centre point:
+distance^2 = |translation|^2 + (ROTATION_LENGTH angle)^2. Either of them can be selected alone: a solver may rotate the
+tool later than it moves it (each has its own gain), and one shift for both would be a compromise that can increase the
+position error.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.evaluation.metrics.minimization import downhill, minimum
+from simbridge.evaluation.metrics.minimization import bracket_minimum, minimize_scalar
 from simbridge.evaluation.metrics.pose_errors import PoseError
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
@@ -31,40 +29,40 @@ Motion = Callable[[Array], Array]
 """Poses (K, 7) at any instants (K,) in s."""
 
 PosePart = Literal["position", "rotation"]
-"""One of the two things that a pose is."""
+"""One of the two parts of a pose."""
 
 Part = Literal["both", "position", "rotation"]
-"""What of a motion counts."""
+"""The parts of a motion that count."""
 
 ROTATION_LENGTH = 0.1
-"""Metres that a radian weighs: about the reach of a tool, so that 1 mm and 10 mrad count alike."""
+"""Weight of a radian in m: about the length of a tool, so that 1 mm and 10 mrad count the same."""
 
-LONGEST = 2.0
-"""The longest delay looked for, in s, unless told otherwise; never more than half of the recorded time."""
+MAX_DELAY = 2.0
+"""Default limit of the search, in s; the search never goes beyond half of the recorded time."""
 
 MIN_MOTION = 1e-4
-"""How far, in m (0.1 mm, or 1 mrad over ROTATION_LENGTH), a motion must go from its first pose to tell a delay."""
+"""Distance in m (0.1 mm, or 1 mrad at ROTATION_LENGTH) from its first pose that a motion needs to have a delay."""
 
 FEW = 1000
-"""So many poses of a long motion are looked at first to see whether it moves."""
+"""Whether a long motion moves is checked with this many of its poses first."""
 
 MIN_AGREEMENT = 0.5
-"""The least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
+"""Least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
 
 MIN_SAMPLES = 10
-"""A delay is not read from fewer samples that can be compared."""
+"""Fewest samples in common from which a delay is computed."""
 
 VELOCITY_SPAN = 0.02
-"""Velocities are differences over about this many seconds, so that measurement noise does not drown them."""
+"""Velocities are differences over about this many seconds, so that measurement noise does not hide them."""
 
 MAX_COMPARED = 20_000
-"""Longer recordings are compared at evenly spaced samples: more of them no longer change the answer."""
+"""Longer recordings are compared at this many evenly spaced samples: more would not change the result."""
 
 MAX_CORRELATED = 1 << 18
-"""The rough search correlates at most so many velocities; of a longer recording, at a longer period."""
+"""Most velocities that the rough search correlates; a longer recording is resampled at a longer period."""
 
 RESOLUTION = 1e-6
-"""How finely, in s, the best shift is located."""
+"""Tolerance of the best shift, s."""
 
 
 def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
@@ -83,26 +81,26 @@ def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
 
 
 def delay(
-    times: ArrayLike, desired: Motion, attained: ArrayLike, *, longest: float = LONGEST, part: Part = "both"
+    times: ArrayLike, desired: Motion, attained: ArrayLike, *, max_delay: float = MAX_DELAY, part: Part = "both"
 ) -> float | None:
-    """Seconds by which an attained motion lags a desired one; negative if it leads.
+    """Time in s by which an attained motion lags a desired one; negative if it leads.
 
-    On motions that differ by nothing but a delay it is right to 0.03 ms. If the shape differs too, as after a
-    first-order lag, it is the shift that leaves the least error: a constant offset along a path that never turns back
-    counts as delay, and of a motion that repeats itself it is the shift that leaves the most to compare.
+    If the motions differ by a delay only, it is exact to 0.03 ms. If their shapes differ as well, as after a
+    first-order lag, it is the shift that leaves the least error: a constant offset along a path that never reverses
+    counts as delay, and for a periodic motion it is the shift that leaves the most samples to compare.
 
     Args:
         times: Strictly increasing stamps (T,) in s.
-        desired: The desired motion, a function of the same clock; asked only within the range of the times.
+        desired: The desired motion, a function of the same clock; called only within the range of the times.
         attained: Poses (T, 7) at the stamps.
-        longest: The longest delay, either way, to look for, in s. Half of the recorded time is always a bound.
+        max_delay: The longest delay to look for, in either direction, s. Half of the recorded time is always a limit.
         part: What counts.
 
     Returns:
-        The delay in s; 0 exactly if the best shift leaves no less than none does. None when the samples do not tell
-        one: either motion stays within 0.1 mm and 1 mrad of its first pose; fewer than 10 samples are left to compare;
-        the error still falls at the longest delay; or the motions correlate by less than 0.5 even at the best shift, so
-        that the attained one follows something else.
+        The delay in s; exactly 0 if no shift reduces the error. None if it cannot be determined: either motion stays
+        within 0.1 mm and 1 mrad of its first pose; fewer than 10 samples are left to compare; the error still falls at
+        the longest delay; or the motions correlate by less than 0.5 even at the best shift, so that the attained motion
+        follows something else.
 
     Raises:
         UnusableSamples: If times or poses are not finite or do not belong together.
@@ -116,25 +114,25 @@ def delay(
     wanted = rows("desired poses", desired(grid), 7, len(grid))
     if not (_moves(wanted, part) and _moves(poses, part)):
         return None
-    even = pose.interpolate(t, poses, grid)
+    uniform = pose.interpolate(t, poses, grid)
     stride = -(-len(t) // MAX_COMPARED)
     t, poses = t[::stride], poses[::stride]
-    limit = min(longest, 0.5 * (t[-1] - t[0]))
+    limit = min(max_delay, 0.5 * (t[-1] - t[0]))
 
     def mean_squared_distance(shift: float, inside: NDArray[np.bool_] | None = None) -> float:
         inside = _inside(t, shift, shift) if inside is None else inside
         return float(np.mean(np.sum(_displacements(desired(t[inside] - shift), poses[inside], part) ** 2, axis=-1)))
 
-    seed = _velocity_lag(wanted, even, period, limit, part)
-    bracket = downhill(mean_squared_distance, seed, period, limit)
+    seed = _velocity_lag(wanted, uniform, period, limit, part)
+    bracket = bracket_minimum(mean_squared_distance, seed, period, limit)
     if bracket is None:
         return None
     low, start, high = bracket
-    # One and the same set of samples for every shift: otherwise the mean jumps when a sample comes or goes.
+    # The same samples for every shift: otherwise the mean jumps when a sample enters or leaves.
     inside = _inside(t, low, high)
     if np.count_nonzero(inside) < MIN_SAMPLES:
         return None
-    best = minimum(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
+    best = minimize_scalar(lambda d: mean_squared_distance(d, inside), low, start, high, tolerance=RESOLUTION)
     if _correlation(desired(t[inside] - best), poses[inside], part) < MIN_AGREEMENT:
         return None
     common = _inside(t, min(best, 0.0), max(best, 0.0))
@@ -143,12 +141,12 @@ def delay(
 
 @dataclass(frozen=True)
 class Compensated:
-    """What is left of a part of the pose error without its delay.
+    """The position or rotation error without its delay.
 
     Attributes:
-        delay: What was taken out, s; 0 where that would have left more than there was.
-        kept: Which samples (T,) have something to be compared with; read-only.
-        error: Of the K kept samples the distances in m or the angles in rad, (K,); read-only.
+        delay: The delay that was removed, s; 0 if removing it would have increased the error.
+        kept: Mask (T,) of the samples that can be compared after the shift; read-only.
+        error: Distances in m or angles in rad (K,) of the kept samples; read-only.
     """
 
     delay: float
@@ -164,23 +162,23 @@ def delay_compensated(
     times: ArrayLike,
     desired: Motion,
     attained: ArrayLike,
-    late: float | None,
+    lag: float | None,
     part: PosePart,
     *,
     before: PoseError | None = None,
 ) -> Compensated:
-    """A part of the pose error of desired(t - late) against attained(t), if that is less than that of desired(t).
+    """The position or rotation error of attained(t) against desired(t - lag), if that is less than without the lag.
 
-    A shift leaves samples out at an end, and those may be the good ones: where the RMS would grow, and where there is
-    no delay, the error stays as it is.
+    A shift drops samples at one end, and those may have the smallest errors. If the RMS would grow, or if there is no
+    delay, the error stays as it is.
 
     Args:
         times: Strictly increasing stamps (T,) in s.
-        desired: The desired motion, a function of the same clock; asked only within the range of the times.
+        desired: The desired motion, a function of the same clock; called only within the range of the times.
         attained: Poses (T, 7) at the stamps.
-        late: In s, as `delay` returns it for this part.
+        lag: The delay of this part, s, as `delay` returns it.
         part: Position or rotation.
-        before: The error of desired(t), where it is known already.
+        before: The error against desired(t), if it is known already.
 
     Raises:
         UnusableSamples: If times or poses are not finite or do not belong together.
@@ -188,11 +186,11 @@ def delay_compensated(
     t = stamps("times", times)
     poses = rows("attained poses", attained, 7, len(t))
     whole = _magnitude(before or PoseError.between(desired(t), poses), part)
-    kept = _inside(t, late or 0.0, late or 0.0)
-    if late and kept.any():
-        left = _magnitude(PoseError.between(desired(t[kept] - late), poses[kept]), part)
+    kept = _inside(t, lag or 0.0, lag or 0.0)
+    if lag and kept.any():
+        left = _magnitude(PoseError.between(desired(t[kept] - lag), poses[kept]), part)
         if np.mean(left**2) <= np.mean(whole**2):
-            return Compensated(late, kept, left)
+            return Compensated(lag, kept, left)
     return Compensated(0.0, np.ones(len(t), dtype=bool), whole)
 
 
@@ -201,17 +199,17 @@ def _magnitude(error: PoseError, part: PosePart) -> Array:
 
 
 def _inside(times: Array, low: float, high: float) -> NDArray[np.bool_]:
-    """Which samples stay within the range of the times under every shift from low to high."""
+    """Mask of the samples that stay within the range of the times for every shift from low to high."""
     return np.asarray((times - high >= times[0]) & (times - low <= times[-1]))
 
 
 def _grid(times: Array) -> Array:
-    """Evenly spaced instants within the times, as many as a rough search looks at."""
+    """Uniformly spaced instants within the times, for the rough search."""
     return np.linspace(times[0], times[-1], min(len(times), MAX_CORRELATED))
 
 
 def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
-    """Whether a motion moves enough within the times (T,) to tell a delay: by LEAST_MOTION from its first pose.
+    """Whether a motion moves enough within the times (T,) to have a delay: by MIN_MOTION from its first pose.
 
     Raises:
         UnusableSamples: If the times or the poses are not finite.
@@ -221,23 +219,23 @@ def moves(times: ArrayLike, motion: Motion, part: Part = "both") -> bool:
 
 
 def _moves(poses: Array, part: Part) -> bool:
-    """Whether a motion ever leaves its first pose by LEAST_MOTION; of a long one a few poses tell, if it does."""
+    """Whether a motion ever leaves its first pose by MIN_MOTION; for a long one a few poses usually show it."""
     few = poses[:: max(1, len(poses) // FEW)]
     farthest = (np.sqrt(np.max(np.sum(_displacements(p, poses[0], part) ** 2, axis=-1))) for p in (few, poses))
     return any(distance >= MIN_MOTION for distance in farthest)
 
 
 def _displacements(poses: Array, origin: Array, part: Part) -> Array:
-    """Translations in m, rotations scaled to m, or both side by side, to poses from one origin or from one each."""
+    """Translations in m, rotations scaled to m, or both in columns, of poses from one origin or from one each."""
     if part == "position":
         return np.asarray(poses[..., :3] - origin[..., :3])
     translation, rotation = pose.error(poses, origin)
-    turned = ROTATION_LENGTH * rotation
-    return turned if part == "rotation" else np.concatenate([translation, turned], axis=-1)
+    scaled = ROTATION_LENGTH * rotation
+    return scaled if part == "rotation" else np.concatenate([translation, scaled], axis=-1)
 
 
 def _correlation(desired: Array, attained: Array, part: Part) -> float:
-    """The correlation coefficient of two motions: 1 when they are alike but for an offset and a positive scale."""
+    """The correlation coefficient of two motions: 1 if they differ only by an offset and a positive scale."""
     d, a = (_displacements(p, desired[0], part) for p in (desired, attained))
     d, a = d - d.mean(axis=0), a - a.mean(axis=0)
     scale = np.sqrt(np.sum(d**2) * np.sum(a**2))
@@ -245,11 +243,11 @@ def _correlation(desired: Array, attained: Array, part: Part) -> float:
 
 
 def _velocity_lag(desired: Array, attained: Array, period: float, limit: float, part: Part) -> float:
-    """The shift in s, in whole periods, at which the velocities of two evenly sampled motions agree best."""
+    """The shift in s, a multiple of the period, at which the velocities of two uniformly sampled motions agree best."""
     span = min(max(1, round(VELOCITY_SPAN / period)), len(desired) // 4)
     v, w = (_displacements(p[span:], p[:-span], part) for p in (desired, attained))
     reach = int(limit / period)
-    # Padded with zeros the circular correlation is the plain one, which favours the lag with more in common.
+    # Padded with zeros the circular correlation is the linear one, which favours the lag with more samples in common.
     size = 1 << (len(v) + reach).bit_length()
     spectrum = np.conj(np.fft.rfft(v, size, axis=0)) * np.fft.rfft(w, size, axis=0)
     lags = np.arange(-reach, reach + 1)

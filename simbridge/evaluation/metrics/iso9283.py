@@ -1,10 +1,10 @@
 """Figures in the style of ISO 9283:1998, from n cycles of one motion.
 
-"Style", because the standard asks for an outside measurement, 30 or 10 cycles, five poses, rated load and warm-up. Each
-`Figure` says from how many cycles it comes and how many the standard asks for; whether positions were measured by the
-arm itself or from outside ("self-reported") only the caller knows. Means are over cycles, deviations S divide by n - 1.
-Formulas after secondary sources. ISO's figures leave no delay out: sample cycles where a path is to be compared with
-`plane_crossings`, which asks where, not when.
+"Style", because the standard asks for an external measurement, 30 or 10 cycles, five poses, rated load and warm-up.
+Each `Figure` has the number of its cycles and the number that the standard asks for; only the caller knows whether
+positions are self-reported or measured externally. Means are over cycles; standard deviations S divide by n - 1.
+Formulas after secondary sources. ISO's figures do not remove a delay: use `plane_crossings` to compare paths, which
+compares places and not instants.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Figure:
 
     Attributes:
         symbol: As in the standard: "AP", "RT", ...
-        value: In SI units (percent for AV and RV); None where the cycles do not tell it, as a deviation of one cycle.
+        value: In SI units (percent for AV and RV); None if it cannot be determined, as a deviation of a single cycle.
         unit: "m", "m/s", "s" or "%".
-        cycles: How many it comes from.
-        asked: How many the standard asks for.
-        stop: Of a pose's figure: the number of its pose, from 1. None for a path's.
+        cycles: Number of cycles it is computed from.
+        asked: Number of cycles that the standard asks for.
+        stop: For a figure of a pose the number of its stop, from 1; None for a figure of the path.
     """
 
     symbol: str
@@ -46,7 +46,7 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
 
     Args:
         commanded: Position (3,), m.
-        attained: Positions (n, 3), one a cycle, m.
+        attained: Positions (n, 3), one per cycle, m.
 
     Raises:
         UnusableSamples: There are no cycles or a value is not finite.
@@ -63,16 +63,16 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
 
     Args:
         commanded: Points (m, 3) of the path, m.
-        attained: Where each cycle goes through the planes normal to the path there (n, m, 3): see `plane_crossings`.
-            Points at which a cycle has none (NaN) are left out.
+        attained: Crossings (n, m, 3) of each cycle with the planes normal to the path there: see `plane_crossings`.
+            Points at which a cycle has no crossing (NaN) are left out.
 
     Raises:
-        UnusableSamples: Shapes that do not fit, no cycles, or no point through which all cycles go.
+        UnusableSamples: Shapes do not fit, or there are no cycles, or no plane is crossed by all cycles.
     """
     points = rows("commanded points", commanded, 3)
     x = np.asarray(attained, dtype=float)
     if x.ndim != 3 or x.shape[1:] != points.shape:
-        raise UnusableSamples("attained paths", f"their shape is {x.shape}, and (n, {len(points)}, 3) is needed.")
+        raise UnusableSamples("attained paths", f"their shape is {x.shape}, but (n, {len(points)}, 3) is needed.")
     _some(len(x))
     through = np.isfinite(x).all(axis=(0, 2))
     if not through.any():
@@ -95,15 +95,15 @@ def plane_crossings(
     *,
     window: float = 0.5,
 ) -> Array:
-    """Where a path goes through planes, forwards: (m, 3), NaN where it does not.
+    """Forward crossings (m, 3) of a path with planes, in m; NaN where there is none.
 
     Args:
         points: A point (m, 3) in each plane, m.
         directions: Normals (m, 3) of the planes: the directions of the commanded path.
-        expected: Instants (m,) at which the crossings are due, s. Of several the nearest in time counts.
+        expected: Instants (m,) at which the crossings are due, s. Of several crossings the nearest in time counts.
         times: Strictly increasing stamps (T,) of the same clock, s.
         attained: Positions (T, 3), straight in between, m.
-        window: A crossing may be so early or late, s.
+        window: Largest time between a crossing and its expected instant, s.
 
     Raises:
         UnusableSamples: The arrays do not belong together or a value is not finite.
@@ -133,7 +133,7 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
 
     Args:
         commanded: The commanded speed v_c, m/s.
-        speeds: Of each cycle its speeds (T_j,) where the path is to be at v_c, m/s.
+        speeds: Speeds (T_j,) of each cycle where the commanded speed is v_c, m/s.
 
     Raises:
         UnusableSamples: There are no cycles, one is empty, or a value is not finite.
@@ -156,18 +156,18 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
 def settling_figures(
     cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float, attained: ArrayLike | None = None
 ) -> tuple[Figure, Figure]:
-    """Stabilisation time and overshoot OV of coming to rest at a pose.
+    """Stabilisation time and overshoot OV at a pose.
 
-    Stabilisation time is from the first time into the limit band to the time from which on it is not left again (0 when
-    never left), the mean over cycles. Overshoot is the largest distance after the first entry; 0 when never left.
+    The stabilisation time lasts from the first to the last entry into the limit band (0 if it is not left again); mean
+    over cycles. The overshoot is the largest distance after the first entry, 0 if the band is not left again.
 
     Args:
-        cycles: Of each its stamps (T_j,) in s and positions (T_j, 3) in m, from the approach until at rest.
+        cycles: Stamps (T_j,) in s and positions (T_j, 3) in m of each cycle, from the approach until at rest.
         band: Radius of the limit band, m.
-        attained: Positions (n, 3) at which the cycles come to rest, m; the last one of each by default.
+        attained: Positions (n, 3) at which the cycles come to rest, m; the last position of each by default.
 
     Raises:
-        UnusableSamples: There are no cycles, or they cannot be evaluated: one ends outside of the band.
+        UnusableSamples: There are no cycles, or one ends outside the limit band.
         InvalidParameter: The band is not positive.
     """
     if not band > 0.0:
@@ -183,7 +183,7 @@ def settling_figures(
         if outside[-1]:
             raise UnusableSamples(
                 "cycles",
-                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose: outside of the limit band.",
+                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose, outside the limit band.",
             )
         entry = int(np.argmin(outside))
         left = np.flatnonzero(outside[entry:])
@@ -202,13 +202,13 @@ def corner_figures(
 ) -> tuple[Figure, Figure]:
     """Round-off CR and overshoot CO of a corner: means over cycles.
 
-    CR is the least distance from the corner to the attained path; CO the largest deviation from the second leg on the
-    far side, where the first leg would have gone on (0 without one).
+    CR is the smallest distance from the corner to the attained path; CO is the largest deviation from the second leg on
+    the far side, in the direction of the first leg (0 without one).
 
     Args:
         corner: Position (3,), m.
         arriving, leaving: Directions (3,) of the first and the second leg.
-        cycles: Of each its positions (T_j, 3) around this corner and no other, in order, straight in between, m.
+        cycles: Positions (T_j, 3) of each cycle around this corner only, in order, straight in between, m.
 
     Raises:
         UnusableSamples: There are no cycles, one is empty, or a value is not finite.
@@ -225,8 +225,8 @@ def corner_figures(
         part = np.clip(-(x[:-1] * steps).sum(axis=1) / squares, 0.0, 1.0)
         nearest = np.concatenate([x[:1], x[:-1] + part[:, None] * steps])
         rounded.append(float(np.linalg.norm(nearest, axis=1).min()))
-        aside = x - (x @ second)[:, None] * second
-        past = aside[aside @ first > 0.0]
+        deviation = x - (x @ second)[:, None] * second
+        past = deviation[deviation @ first > 0.0]
         beyond.append(float(np.linalg.norm(past, axis=1).max()) if len(past) else 0.0)
     return (
         Figure("CR", float(np.mean(rounded)), "m", len(cycles), 3),
@@ -243,12 +243,12 @@ def _repeatability(x: Array) -> list[float | None]:
 
 
 def _entry(t: Array, distance: Array, entry: int, band: float) -> float:
-    """The instant of the first entry, between the samples; the first stamp when inside from the start."""
+    """The interpolated instant of the first entry; the first stamp if inside from the start."""
     return float(t[0]) if entry == 0 else _entered(t, distance, entry - 1, band)
 
 
 def _entered(t: Array, distance: Array, k: int, band: float) -> float:
-    """The instant after sample k, which is outside, at which the distance falls to the band."""
+    """The interpolated instant after sample k, which is outside, at which the distance falls to the band."""
     part = (distance[k] - band) / (distance[k] - distance[k + 1])
     return float(t[k] + part * (t[k + 1] - t[k]))
 

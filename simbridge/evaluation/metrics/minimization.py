@@ -1,8 +1,8 @@
-"""The minimum of a function of one variable: a bracket around it, and Brent's method between two bounds.
+"""Minimum of a function of one variable: a bracket within limits, and Brent's method inside the bracket.
 
-R. P. Brent, Algorithms for Minimization without Derivatives, 1973, chapter 5: a parabola through the three best
-points where it can be trusted, a golden section where it cannot. It needs no derivative, never leaves the bounds,
-and spends about ten evaluations on a smooth minimum.
+R. P. Brent, Algorithms for Minimization without Derivatives, 1973, chapter 5: parabolic interpolation where it is
+reliable, golden section where it is not. It needs no derivatives, never leaves the bounds, and takes about ten
+evaluations for a smooth minimum. scipy.optimize takes 0.4 s to import and has no bracketing within limits.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ import math
 from collections.abc import Callable
 
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-"""The smaller part of a golden section."""
+"""The smaller part of the golden section."""
 
 MAX_EVALUATIONS = 50
-"""Where the function is too rough for the tolerance, the search ends after so many calls."""
+"""The search ends after this many calls even if the function is too rough for the tolerance."""
 
 
-def minimum(function: Callable[[float], float], low: float, start: float, high: float, *, tolerance: float) -> float:
-    """The argument, between low and high, of a local minimum that is no higher than function(start).
+def minimize_scalar(
+    function: Callable[[float], float], low: float, start: float, high: float, *, tolerance: float
+) -> float:
+    """The argument of a local minimum between low and high that is no higher than function(start).
 
     Args:
-        function: What to minimise; it is only called between low and high.
+        function: The function to minimise; it is called only between low and high.
         low: Lower bound.
-        start: Where to begin, between the bounds.
+        start: Initial value, between the bounds.
         high: Upper bound.
-        tolerance: How near, in the argument, the answer has to be. It is the smallest step taken.
+        tolerance: Tolerance of the argument, which is also the smallest step.
     """
     best = second = third = start
     at_best = at_second = at_third = function(start)
     step = last = 0.0
     for _ in range(MAX_EVALUATIONS - 1):
         middle = 0.5 * (low + high)
-        # The answer lies between low and high: both are within two tolerances of the best point.
+        # The minimum lies between low and high, and both are within two tolerances of the best point.
         if abs(best - middle) + 0.5 * (high - low) <= 2.0 * tolerance:
             break
         # The parabola through the three points has its extremum at best + p / q.
@@ -41,7 +43,7 @@ def minimum(function: Callable[[float], float], low: float, start: float, high: 
         p = (best - third) * q - (best - second) * r
         q = 2.0 * (r - q)
         last_but_one, last = last, step
-        # Steps that no longer halve every second time show that the function is no parabola here.
+        # If steps do not halve every second time, the function is no parabola here.
         if q != 0.0 and abs(p / q) < 0.5 * abs(last_but_one) and low < best + p / q < high:
             step = p / q
             if min(best + step - low, high - best - step) < 2.0 * tolerance:
@@ -63,22 +65,22 @@ def minimum(function: Callable[[float], float], low: float, start: float, high: 
     return best
 
 
-def downhill(
-    cost: Callable[[float], float], start: float, step: float, limit: float
+def bracket_minimum(
+    function: Callable[[float], float], start: float, step: float, limit: float
 ) -> tuple[float, float, float] | None:
-    """Three arguments between which there is a minimum: the middle one is no worse than its neighbours.
+    """Three arguments that enclose a minimum: the function of the middle one is no higher than those of the others.
 
     Args:
-        cost: What to minimise; it is only called between -limit and limit.
-        start: Where to begin.
-        step: The first step, either way; doubled as long as it goes down.
-        limit: How far from zero to look.
+        function: The function to minimise; it is called only between -limit and limit.
+        start: Initial value.
+        step: The first step in either direction; it doubles as long as the function falls.
+        limit: Largest magnitude of an argument.
 
     Returns:
-        The arguments, increasing; None if the cost still falls at the limit.
+        The arguments in increasing order; None if the function still falls at the limit.
     """
     left, right = max(start - step, -limit), min(start + step, limit)
-    at_left, at_start, at_right = cost(left), cost(start), cost(right)
+    at_left, at_start, at_right = function(left), function(start), function(right)
     if at_start <= min(at_left, at_right):
         return (left, start, right) if abs(start) < limit else None
     forward = 1.0 if at_right < at_left else -1.0
@@ -86,7 +88,7 @@ def downhill(
     while abs(here) < limit:
         step *= 2.0
         ahead = min(max(here + forward * step, -limit), limit)
-        at_ahead = cost(ahead)
+        at_ahead = function(ahead)
         if at_ahead >= at_here:
             return (previous, here, ahead) if forward > 0.0 else (ahead, here, previous)
         previous, here, at_here = here, ahead, at_ahead

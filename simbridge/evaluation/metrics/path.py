@@ -1,9 +1,9 @@
-"""How far off the path, time aside, and how far behind along it: contour error and along-path lag.
+"""Contour error, the distance from the path, and lag along the path.
 
 The contour error of a sample is the distance from the attained position to the reference path, wherever along it (Y.
 Koren, Cross-coupled biaxial computer control for manufacturing systems, 1980); the lag is what is left, the distance
-along the path from there to where the tool is due. A late motion has lag and no contour error; a cut corner the
-reverse.
+along the path from there to where the tool is due. A late motion has lag and no contour error; a cut corner has
+contour error and no lag.
 
 The path is the polyline through the reference's samples, and distances to it are exact: nothing is resampled. The
 nearest place is looked for around the expected one, REACH times as far along the path as the sample is away from it.
@@ -16,10 +16,12 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.ik.kernels.lazy import compiled
 from simbridge.ik.kernels.routine import Routine
@@ -35,6 +37,29 @@ TIE = 1e-9
 
 SLOWEST = 0.1
 """Below this part of the path's mean speed a lag in seconds means nothing: it is noise over a standstill."""
+
+
+class SignedStatistics(TypedDict):
+    """Root mean square, mean, minimum and maximum of signed values."""
+
+    rms: float
+    mean: float
+    min: float
+    max: float
+
+
+class AlongPathLag(TypedDict):
+    """Lag along the path in m and s, positive behind; the time is None where the reference never moves."""
+
+    length_m: SignedStatistics
+    time_s: SignedStatistics | None
+
+
+class PathSummary(TypedDict):
+    """Contour error and lag along the path."""
+
+    contour_error: PositionStatistics
+    along_path_lag: AlongPathLag
 
 
 @dataclass(frozen=True)
@@ -56,6 +81,24 @@ class ContourError:
     def __post_init__(self) -> None:
         for array in (self.distance, self.place, self.lag, self.lag_time):
             array.setflags(write=False)
+
+
+def path_summary(contour: ContourError) -> PathSummary:
+    """Statistics of at least one sample."""
+    times = contour.lag_time[np.isfinite(contour.lag_time)]
+    return {
+        "contour_error": {"position_m": statistics(contour.distance)},
+        "along_path_lag": {"length_m": _signed(contour.lag), "time_s": _signed(times) if len(times) else None},
+    }
+
+
+def _signed(values: Array) -> SignedStatistics:
+    return {
+        "rms": float(np.sqrt(np.mean(values**2))),
+        "mean": float(values.mean()),
+        "min": float(values.min()),
+        "max": float(values.max()),
+    }
 
 
 def contour_error(

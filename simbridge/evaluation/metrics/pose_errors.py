@@ -1,15 +1,7 @@
-"""Pose errors of a run: the error budget along the pipeline, and APE and RPE as evo defines them.
+"""Pose errors, their statistics, and the absolute and relative pose error (APE and RPE) as evo defines them.
 
-A sample has one stamp, the instant at which its setpoint is due, and five poses that belong to it:
-
-    reference --sampling--> target --solver--> solution --limiter--> setpoint --plant--> attained
-
-Each arrow is one part of the error budget. The parts add up to the tracking error: positions exactly,
-`tracking.translation = sampling.translation + ... + plant.translation`, and rotations by composition,
-`R_tracking = R_sampling R_solver R_limiter R_plant`. The Rodrigues vectors and the angles do not add.
-
-Absolute and relative pose error follow J. Sturm, N. Engelhard, F. Endres, W. Burgard and D. Cremers, A benchmark for
-the evaluation of RGB-D SLAM systems, 2012. With reference poses Q and attained poses P, all in SE(3):
+APE and RPE follow J. Sturm, N. Engelhard, F. Endres, W. Burgard and D. Cremers, A benchmark for the evaluation of RGB-D
+SLAM systems, 2012. With reference poses Q and attained poses P, all in SE(3):
 
     APE: E_i = P_i^-1 Q_i
     RPE: E_i = (Q_i^-1 Q_j)^-1 (P_i^-1 P_j),  j = i + delta
@@ -20,6 +12,7 @@ The length of the translation and the angle of the rotation of each E_i count. N
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,60 +27,65 @@ Indices = NDArray[np.intp]
 TOLERANCE = 0.010
 """Largest difference in s between the stamps of two samples that are compared."""
 
+RELATIVE_SPAN = 1.0
+"""Time span in s of a run's relative pose error; over one period it would be mostly sensor resolution."""
+
 BLOCK = 50_000
 """Pairs evaluated at once: an hour has millions, whose poses would take a gigabyte."""
 
 
-@dataclass(frozen=True)
-class ErrorPart:
-    """A part of the error budget, or the tracking error as a whole.
+class Statistics(TypedDict):
+    """Root mean square, mean, 95th percentile and maximum."""
 
-    Attributes:
-        name: Its attribute in `ErrorBudget`.
-        source: What causes it, as a noun phrase.
-        meaning: Which two poses it compares, and what their difference is.
-    """
-
-    name: str
-    source: str
-    meaning: str
-
-    @property
-    def key(self) -> str:
-        """Its key in summary.json."""
-        return f"{self.name}_error"
-
-    @property
-    def title(self) -> str:
-        """Its name at the start of a table row."""
-        return self.name.capitalize()
+    rms: float
+    mean: float
+    p95: float
+    max: float
 
 
-ERROR_PARTS = (
-    ErrorPart(
-        "sampling",
-        "sampling (a target held between two samples)",
-        "Reference to target: the cost of holding the last sample of a slow source.",
-    ),
-    ErrorPart(
-        "solver",
-        "the solver (inverse kinematics that has not converged yet)",
-        "Target to solution: what the inverse kinematics has not reached yet.",
-    ),
-    ErrorPart(
-        "limiter",
-        "the limiter (setpoints changed to respect velocity and acceleration limits)",
-        "Solution to setpoint: changes made to respect velocity and acceleration limits.",
-    ),
-    ErrorPart("plant", "the plant (the controller and the arm)", "Setpoint to attained: the controller and the arm."),
-)
-"""The four parts of the tracking error in pipeline order: the one list of their names, keys and meanings."""
+class PositionStatistics(TypedDict):
+    """Statistics of distances in m."""
 
-TRACKING_ERROR = ErrorPart(
-    "tracking", "all parts", "Reference to attained: the whole error. The parts add up as vectors."
-)
+    position_m: Statistics
 
-Statistics = dict[str, float]
+
+class PoseStatistics(PositionStatistics):
+    """Statistics of distances in m and of angles in rad."""
+
+    rotation_rad: Statistics
+
+
+class EvoStatistics(TypedDict):
+    """The statistics that evo prints; `std` divides by the number of values."""
+
+    rmse: float
+    mean: float
+    median: float
+    std: float
+    min: float
+    max: float
+    sse: float
+
+
+class AbsolutePoseError(TypedDict):
+    """APE: translations in m and rotation angles in rad."""
+
+    position_m: EvoStatistics
+    rotation_rad: EvoStatistics
+
+
+class RelativePoseError(AbsolutePoseError):
+    """RPE of all pairs of poses that are `delta_samples` samples, or `delta_s` seconds, apart."""
+
+    delta_samples: int
+    delta_s: float
+
+
+class PoseErrorSummary(TypedDict):
+    """APE and RPE of a run; a single pose has no relative error."""
+
+    absolute_pose_error: AbsolutePoseError
+    relative_pose_error: RelativePoseError | None
 
 
 def statistics(values: ArrayLike) -> Statistics:
@@ -109,7 +107,7 @@ def statistics(values: ArrayLike) -> Statistics:
 
 @dataclass(frozen=True)
 class PoseError:
-    """Desired minus attained at every sample: one line of the budget.
+    """Desired minus attained pose at every sample.
 
     Attributes:
         translation: Shape (T, 3), in m, in base axes; read-only.
@@ -143,11 +141,11 @@ class PoseError:
 
     @property
     def angle(self) -> Array:
-        """Angles (T,) in rad, from 0 to pi, of the rotations that are missing."""
+        """Rotation angles (T,) from attained to desired in rad, from 0 to pi."""
         return np.asarray(np.linalg.norm(self.rotation, axis=1))
 
-    def statistics(self) -> dict[str, Statistics]:
-        """RMS, mean, 95th percentile and maximum of the distances (m) and of the angles (rad).
+    def statistics(self) -> PoseStatistics:
+        """Statistics of the distances (m) and of the angles (rad).
 
         Raises:
             UnusableSamples: If there are no samples.
@@ -156,56 +154,8 @@ class PoseError:
 
 
 @dataclass(frozen=True)
-class ErrorBudget:
-    """The tracking error and the four steps that it is made of, over the same samples.
-
-    Attributes:
-        sampling: Reference minus target: what holding the last sample of a slow source costs.
-        solver: Target minus solution: what the inverse kinematics had not yet reached.
-        limiter: Solution minus setpoint: zero unless the limiter acted.
-        plant: Setpoint minus attained: the controller and the arm.
-        tracking: Reference minus attained: the sum.
-    """
-
-    sampling: PoseError
-    solver: PoseError
-    limiter: PoseError
-    plant: PoseError
-    tracking: PoseError
-
-
-def error_budget(
-    reference: ArrayLike, target: ArrayLike, solution: ArrayLike, setpoint: ArrayLike, attained: ArrayLike
-) -> ErrorBudget:
-    """The error budget of poses (T, 7) that belong to the same T stamps.
-
-    Args:
-        reference: The continuous path at the stamps.
-        target: What the solver was given.
-        solution: Where the solver's joints put the tool.
-        setpoint: Where the joints that were sent put the tool.
-        attained: Where the measured joints put the tool.
-
-    Raises:
-        UnusableSamples: If the five differ in length or a value is not finite.
-    """
-    first = rows("reference poses", reference, 7)
-    second = rows("target poses", target, 7, len(first))
-    third = rows("solution poses", solution, 7, len(first))
-    fourth = rows("setpoint poses", setpoint, 7, len(first))
-    last = rows("attained poses", attained, 7, len(first))
-    return ErrorBudget(
-        sampling=PoseError.between(first, second),
-        solver=PoseError.between(second, third),
-        limiter=PoseError.between(third, fourth),
-        plant=PoseError.between(fourth, last),
-        tracking=PoseError.between(first, last),
-    )
-
-
-@dataclass(frozen=True)
 class TrajectoryError:
-    """One value a pose, or a pair of poses. Both arrays (K,), read-only.
+    """APE or RPE: one value per pose or pair of poses. Both arrays (K,), read-only.
 
     Attributes:
         translation: m.
@@ -219,17 +169,17 @@ class TrajectoryError:
         self.translation.setflags(write=False)
         self.rotation.setflags(write=False)
 
-    def statistics(self) -> dict[str, dict[str, float]]:
-        """`{position_m, rotation_rad}`, each `{rmse, mean, median, std, min, max, sse}`; std divides by K."""
-        return {"position_m": _statistics(self.translation), "rotation_rad": _statistics(self.rotation)}
+    def statistics(self) -> AbsolutePoseError:
+        """The statistics that evo prints, of translations and rotations."""
+        return {"position_m": _evo_statistics(self.translation), "rotation_rad": _evo_statistics(self.rotation)}
 
 
 def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE) -> tuple[Indices, Indices]:
-    """Which samples of two sequences belong together: to each of the shorter one, the nearest in time of the other.
+    """Pair the samples of two recordings: each sample of the shorter one with the nearest in time of the other.
 
     Args:
-        first, second: Strictly increasing stamps (T,) and (U,) in s, of one clock. Of equal ones, first counts as
-        longer. tolerance: Samples without a partner within so many seconds are left out.
+        first, second: Strictly increasing stamps (T,) and (U,) in s, of one clock. If T = U, the first is the longer.
+        tolerance: Samples without a partner within this time, s, are left out.
 
     Returns:
         Indices (K,) into the first and (K,) into the second. A sample of the longer one may occur twice.
@@ -242,7 +192,7 @@ def associate(first: ArrayLike, second: ArrayLike, tolerance: float = TOLERANCE)
     after = np.clip(np.searchsorted(long, short), 1, max(len(long) - 1, 1))
     before = after - 1
     after = np.minimum(after, len(long) - 1)
-    # Of two that are equally near, the earlier.
+    # Of two equally near samples the earlier counts.
     nearest = np.where(np.abs(long[before] - short) <= np.abs(long[after] - short), before, after)
     kept = np.flatnonzero(np.abs(long[nearest] - short) <= tolerance)
     if len(kept) == 0:
@@ -263,12 +213,12 @@ def absolute_pose_error(reference: ArrayLike, attained: ArrayLike) -> Trajectory
 def relative_pose_error(
     reference: ArrayLike, attained: ArrayLike, delta: int = 1, *, all_pairs: bool = False
 ) -> TrajectoryError:
-    """RPE of attained poses (T, 7) against reference poses (T, 7): what goes wrong over `delta` samples.
+    """RPE of attained poses (T, 7) against reference poses (T, 7): the error of the motion over `delta` samples.
 
     Args:
         reference, attained: Poses that belong to the same instants.
-        delta: Samples from one pose of a pair to the other.
-        all_pairs: A pair from every sample; otherwise one begins where the last has ended.
+        delta: Samples between the two poses of a pair.
+        all_pairs: Start a pair at every sample; by default a pair starts where the previous one ends.
 
     Raises:
         UnusableSamples: They differ in length, a value is not finite, or there are not more than delta.
@@ -287,7 +237,7 @@ def relative_pose_error(
 def relative_pose_error_over(
     times: ArrayLike, reference: ArrayLike, attained: ArrayLike, seconds: float
 ) -> TrajectoryError:
-    """RPE over a time: from every sample to the first that is at least `seconds` later.
+    """RPE over a time span: from every sample to the first one that is at least `seconds` later.
 
     Args:
         times: Strictly increasing stamps (T,) in s.
@@ -303,12 +253,36 @@ def relative_pose_error_over(
     p = rows("attained poses", attained, 7, len(t))
     if not seconds > 0.0:
         raise InvalidParameter("delta", f"{seconds} s", "a positive time")
-    # k periods may fall short of the time they stand for by a rounding error.
+    # The sum of k periods may be less than k times the period by a rounding error.
     later = np.searchsorted(t, t + seconds * (1.0 - 1e-9))
     first = np.flatnonzero(later < len(t))
     if len(first) == 0:
-        raise UnusableSamples("poses", f"they span {t[-1] - t[0]:g} s, and a pair is to span {seconds:g} s.")
+        raise UnusableSamples("poses", f"they span {t[-1] - t[0]:g} s, but a pair must span {seconds:g} s.")
     return _relative(q, p, first, later[first])
+
+
+def pose_error_summary(
+    period: float, reference: ArrayLike, attained: ArrayLike, *, tracking: PoseError | None = None
+) -> PoseErrorSummary:
+    """Statistics of the APE, and of the RPE over RELATIVE_SPAN or half of a shorter motion.
+
+    Args:
+        period: Time between two poses, s.
+        reference, attained: Poses (T, 7) that belong to the same instants.
+        tracking: Their difference, if it is known already.
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    tracking = tracking or PoseError.between(reference, attained)
+    absolute = TrajectoryError(tracking.distance, tracking.angle)
+    count = len(absolute.translation)
+    relative: RelativePoseError | None = None
+    if count > 1:
+        delta = max(1, min(round(RELATIVE_SPAN / period), count // 2))
+        error = relative_pose_error(reference, attained, delta, all_pairs=True).statistics()
+        relative = {"delta_samples": delta, "delta_s": delta * period, **error}
+    return {"absolute_pose_error": absolute.statistics(), "relative_pose_error": relative}
 
 
 def _relative(q: Array, p: Array, first: Indices, second: Indices) -> TrajectoryError:
@@ -327,7 +301,7 @@ def _inverse(poses: Array) -> Array:
     return np.concatenate([-pose.rotate(back, poses[:, :3]), back], axis=1)
 
 
-def _statistics(values: Array) -> dict[str, float]:
+def _evo_statistics(values: Array) -> EvoStatistics:
     squares = values**2
     return {
         "rmse": float(np.sqrt(squares.mean())),

@@ -1,33 +1,57 @@
 """How smooth a motion is, from its speed: spectral arc length (SPARC) and log dimensionless jerk (LDLJ).
 
 S. Balasubramanian, A. Melendez-Calderon, A. Roby-Brami and E. Burdet, On the analysis of movement smoothness, 2015.
-Both are negative, and nearer to zero the smoother. Neither knows how far or how fast a motion goes; LDLJ knows noise
-above all, SPARC only what is below its cut-off. Numbers compare motions of one shape and length, not a square with a
-line.
+Both are negative; closer to zero is smoother. Neither depends on how far or how fast a motion goes. LDLJ is dominated
+by noise; SPARC ignores what is above its cut-off frequency. Compare motions of the same shape and length only.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.metrics.samples import rows
+from simbridge.evaluation.metrics.samples import resample_uniform, rows, stamps
 from simbridge.robot.pose import Array
 
 CUTOFF = 10.0
-"""Hz; faster content does not count in SPARC."""
+"""Cut-off frequency of SPARC, Hz."""
 
 MIN_AMPLITUDE = 0.05
-"""Part of the spectrum's maximum below which its tail does not count."""
+"""The tail of the spectrum below this part of its maximum does not count."""
 
 PADDING = 4
-"""The spectrum has 2^4 times the points that the samples need, so that its length is that of a curve."""
+"""The spectrum has 2^4 times the points that the samples need, so that the length of its curve is resolved."""
 
 BLOCK = 1 << 21
-"""A transform is of at most so many points, which bounds the memory: an hour at 500 Hz takes 2^25 in all."""
+"""Most points of one transform, which bounds the memory: an hour at 500 Hz takes 2^25 points in all."""
+
+MIN_SPEED = 1e-3
+"""m/s or rad/s: a motion that never exceeds it is at rest, and the smoothness of its noise means nothing."""
+
+
+class ToolSmoothness(TypedDict):
+    """None where it cannot be determined, as at rest."""
+
+    sparc: float | None
+    ldlj: float | None
+
+
+class JointSmoothness(TypedDict):
+    """Values of the n joints."""
+
+    sparc: list[float | None]
+    ldlj: list[float | None]
+
+
+class Smoothness(TypedDict):
+    """Of the tool's speed and of the joint velocities."""
+
+    tool: ToolSmoothness
+    joints: JointSmoothness
 
 
 def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | None:
@@ -89,6 +113,41 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
     return -math.log(duration**3 / peak**2 * integral)
 
 
+def smoothness_summary(times: ArrayLike, positions: ArrayLike, velocity: ArrayLike) -> Smoothness:
+    """SPARC and LDLJ of the speed of the tool and of every joint.
+
+    Args:
+        times: Strictly increasing stamps (T,) in s.
+        positions: Attained positions of the tool (T, 3), m; its speed is their central difference.
+        velocity: Measured joint velocities (T, n).
+
+    Raises:
+        UnusableSamples: The arrays do not belong together or a value is not finite.
+    """
+    t = stamps("times", times)
+    x = rows("attained positions", positions, 3, len(t))
+    v = np.asarray(velocity, dtype=float)
+    if len(t) < 3:
+        found: list[ToolSmoothness] = [{"sparc": None, "ldlj": None}] * (1 + v.shape[1])
+    else:
+        period, uniform = resample_uniform(t, np.column_stack([x, v]))
+        tool = np.linalg.norm(np.gradient(uniform[:, :3], period, axis=0), axis=1)
+        found = [_smoothness(velocity, 1.0 / period) for velocity in (tool, *uniform[:, 3:].T)]
+    tool_smoothness, *joints = found
+    return {
+        "tool": tool_smoothness,
+        "joints": {"sparc": [joint["sparc"] for joint in joints], "ldlj": [joint["ldlj"] for joint in joints]},
+    }
+
+
+def _smoothness(velocity: Array, rate: float) -> ToolSmoothness:
+    speed = np.abs(velocity)
+    if speed.max() < MIN_SPEED:
+        return {"sparc": None, "ldlj": None}
+    # LDLJ takes the signed velocity: the speed of a joint that reverses has a corner, whose jerk depends on the rate.
+    return {"sparc": sparc(speed, rate, cutoff=min(CUTOFF, 0.5 * rate)), "ldlj": ldlj(velocity, rate)}
+
+
 def _speeds(speed: ArrayLike, rate: float) -> Array:
     if not (math.isfinite(rate) and rate > 0.0):
         raise InvalidParameter("rate", f"{rate} Hz", "positive")
@@ -98,8 +157,8 @@ def _speeds(speed: ArrayLike, rate: float) -> Array:
 def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:
     """The first `count` points of the Fourier transform of values (T,) padded to `size`, a power of two.
 
-    The samples are dealt out to several short transforms (the first step of Cooley and Tukey), for the points that are
-    needed are few and the long transform would be large.
+    The samples are split into several short transforms (the first step of Cooley and Tukey): few points are needed, and
+    one long transform would take much memory.
     """
     hands = 1
     while size // hands > BLOCK and size // (2 * hands) >= count:

@@ -1,4 +1,4 @@
-"""An outside recording with a known clock, frame and marker: they come back, and what cannot be told is refused."""
+"""Alignment of an external recording with a known clock, frame and marker, and recordings that cannot be aligned."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def turned_apart(one: Array, other: Array) -> float:
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 50))
-def test_a_rigid_transform_comes_back(seed: int, count: int) -> None:
+def test_a_rigid_transform_is_recovered(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     frame = np.hstack([rng.uniform(-5.0, 5.0, 3), pose.normalized(rng.standard_normal(4))])
     points = rng.standard_normal((count, 3))
@@ -54,7 +54,7 @@ def test_a_rigid_transform_comes_back(seed: int, count: int) -> None:
     np.testing.assert_allclose(found[:3] + pose.rotate(found[3:], points), moved, atol=1e-9)
 
 
-def test_points_in_a_plane_are_not_mirrored() -> None:
+def test_points_in_a_plane_are_not_reflected() -> None:
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 2.0, 0.0]])
     frame = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
     found = rigid_transform(points, pose.rotate(frame[3:], points))
@@ -62,7 +62,7 @@ def test_points_in_a_plane_are_not_mirrored() -> None:
 
 
 @pytest.mark.parametrize("offset", [0.0, 0.0437, -3.2, 1.7e9])
-def test_clock_and_frame_of_a_clean_recording_come_back(offset: float) -> None:
+def test_clock_and_frame_of_a_clean_recording_are_recovered(offset: float) -> None:
     u = np.arange(0.3, 7.7, 0.0071)
     found = align(T, square(T), u + offset, recorded(u))
     assert found.offset == pytest.approx(offset, abs=1e-5)
@@ -72,7 +72,7 @@ def test_clock_and_frame_of_a_clean_recording_come_back(offset: float) -> None:
     np.testing.assert_array_equal(found.marker, 0.0)
 
 
-def test_clock_and_frame_come_back_from_noise() -> None:
+def test_clock_and_frame_are_recovered_from_noise() -> None:
     u = np.arange(0.0, 8.0, 0.005)
     found = align(T, square(T), u + 12.3456, recorded(u, sigma=5e-4))
     assert found.offset == pytest.approx(12.3456, abs=1e-3)
@@ -88,7 +88,7 @@ def test_a_recording_that_begins_before_and_ends_after_the_run_is_aligned() -> N
     assert found.samples == pytest.approx(2000, abs=2)
 
 
-def test_a_reflector_beside_the_tool_is_found_by_its_swinging() -> None:
+def test_a_reflector_away_from_the_tcp_is_found_by_its_rotation() -> None:
     marker = np.array([0.03, -0.02, 0.05])
     u = np.arange(0.0, 8.0, 0.01)
     positions = recorded(u, marker, sigma=1e-5)
@@ -99,7 +99,7 @@ def test_a_reflector_beside_the_tool_is_found_by_its_swinging() -> None:
     assert align(T, square(T), u + 0.5, positions).residual > 1e-3
 
 
-def test_the_marker_of_a_tool_that_does_not_turn_stays_at_the_tcp() -> None:
+def test_the_marker_of_a_tool_that_does_not_rotate_stays_at_the_tcp() -> None:
     upright = square(T)
     upright[:, 3:] = [0.0, 0.0, 0.0, 1.0]
     found = align(T, upright, T, upright[:, :3] + [0.0, 0.0, 0.1], find_marker=True)
@@ -107,7 +107,7 @@ def test_the_marker_of_a_tool_that_does_not_turn_stays_at_the_tcp() -> None:
     assert found.residual < 1e-6
 
 
-def test_a_circle_at_constant_speed_does_not_tell_the_offset() -> None:
+def test_a_circle_at_constant_speed_does_not_determine_the_offset() -> None:
     circle = np.stack([0.1 * np.cos(T), 0.1 * np.sin(T), 0.0 * T], axis=1)
     poses = np.hstack([circle, np.tile([0.0, 0.0, 0.0, 1.0], (len(T), 1))])
     with pytest.raises(UnusableSamples, match=r"fits as well"):
@@ -122,24 +122,24 @@ def test_a_recording_of_another_motion_is_refused() -> None:
 
 def test_a_recording_of_something_at_rest_is_refused() -> None:
     still = np.zeros((len(T), 3))
-    with pytest.raises(UnusableSamples, match="stands still"):
+    with pytest.raises(UnusableSamples, match="is at rest"):
         align(T, square(T), T, still)
 
 
-def test_of_a_run_that_only_turns_it_is_said_that_its_position_does_not_move() -> None:
+def test_a_run_that_only_rotates_is_refused_because_its_position_does_not_move() -> None:
     t = np.arange(500) * 0.008
     turning = np.hstack([np.full((500, 3), 0.5), pose.quaternions(np.outer(np.sin(t), [0.0, 0.0, 0.3]))])
     swinging = turning[:, :3] + pose.rotate(turning[:, 3:], np.broadcast_to([0.1, 0.0, 0.0], (500, 3)))
-    with pytest.raises(UnusableSamples, match=r"position does not move in this run .* only turns"):
+    with pytest.raises(UnusableSamples, match=r"position does not move in this run .* only rotates"):
         align(t, turning, t, swinging)
 
 
-def test_a_handful_of_samples_is_refused() -> None:
-    with pytest.raises(UnusableSamples, match="must have 20 samples"):
+def test_too_few_samples_are_refused() -> None:
+    with pytest.raises(UnusableSamples, match="need 20 samples each"):
         align(T, square(T), T[:19], recorded(T[:19]))
 
 
-def test_unusable_input_is_refused_and_named() -> None:
+def test_unusable_input_is_named_in_the_error() -> None:
     with pytest.raises(UnusableSamples, match="recorded positions"):
         align(T, square(T), T, recorded(T)[:-1])
     with pytest.raises(UnusableSamples, match="points to fit"):

@@ -1,4 +1,4 @@
-"""The error budget: what a line holds, that the lines add up, and that other tools get the same numbers."""
+"""The error budget: what its parts are, that they add up, and that other tools get the same numbers."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_error_is_desired_minus_attained_in_base_axes() -> None:
     np.testing.assert_allclose(error.angle, 0.5, rtol=1e-14)
 
 
-def test_every_line_is_the_step_between_its_two_poses() -> None:
+def test_each_part_is_the_difference_of_its_two_poses() -> None:
     x = np.array([0.0, 1.0, 3.0, 7.0, 15.0])
     sequences = [np.hstack([[[-value, 0.0, 0.0]], [[0.0, 0.0, 0.0, 1.0]]]) for value in x]
     budget = error_budget(*sequences)
@@ -59,7 +59,7 @@ def test_every_line_is_the_step_between_its_two_poses() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(1, 20), spread=st.sampled_from([1e-6, 1e-2, 1.0, 3.0]))
-def test_the_lines_of_a_budget_add_up(seed: int, count: int, spread: float) -> None:
+def test_the_parts_of_a_budget_add_up(seed: int, count: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     reference = random_poses(seed, count)
     sequences = [reference]
@@ -77,7 +77,7 @@ def test_the_lines_of_a_budget_add_up(seed: int, count: int, spread: float) -> N
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-def test_rotation_errors_are_those_of_pinocchio(seed: int) -> None:
+def test_rotation_errors_equal_those_of_pinocchio(seed: int) -> None:
     desired, attained = random_poses(seed, 10), random_poses(seed + 1, 10)
     error = PoseError.between(desired, attained)
     relative = rotations(desired) @ np.swapaxes(rotations(attained), 1, 2)
@@ -98,14 +98,14 @@ def test_an_angle_near_half_a_turn_is_kept(gap: float) -> None:
     np.testing.assert_allclose(np.abs(error.rotation @ axis), math.pi - gap, atol=1e-14)
 
 
-def test_the_sign_of_a_quaternion_makes_no_error() -> None:
+def test_the_sign_of_a_quaternion_does_not_matter() -> None:
     poses = random_poses(4, 6)
     flipped = np.hstack([poses[:, :3], -poses[:, 3:]])
     np.testing.assert_allclose(PoseError.between(poses, flipped).angle, 0.0, atol=1e-15)
 
 
 @given(seed=st.integers(0, 2**32 - 1), spread=st.sampled_from([1e-5, 1e-2, 0.5]))
-def test_evo_finds_the_same_absolute_pose_error(seed: int, spread: float) -> None:
+def test_absolute_pose_errors_equal_those_of_evo(seed: int, spread: float) -> None:
     rng = np.random.default_rng(seed)
     reference = random_poses(seed, 30)
     attained = turned(reference, rng.uniform(-spread, spread, (30, 3)))
@@ -126,14 +126,14 @@ def test_evo_finds_the_same_absolute_pose_error(seed: int, spread: float) -> Non
         np.testing.assert_allclose(found, [theirs["rmse"], theirs["mean"], theirs["max"]], rtol, atol)
 
 
-def test_statistics_of_a_ramp_are_its_closed_forms() -> None:
+def test_statistics_of_a_ramp_have_their_closed_forms() -> None:
     # 0, 1, ..., n: mean n/2, mean square n (2n + 1) / 6, and the 95th percentile 0.95 n.
     n = 200
     found = statistics(np.arange(n + 1.0)[::-1])
     assert found == pytest.approx({"rms": math.sqrt(n * (2 * n + 1) / 6), "mean": n / 2, "p95": 0.95 * n, "max": n})
 
 
-def test_statistics_of_a_sine_are_its_closed_forms() -> None:
+def test_statistics_of_a_sine_have_their_closed_forms() -> None:
     phase = np.arange(100_000) * (2.0 * math.pi / 100_000)
     found = statistics(3.0 * np.abs(np.sin(phase)))
     expected = {"rms": 3.0 / math.sqrt(2.0), "mean": 6.0 / math.pi, "p95": 3.0 * math.sin(0.475 * math.pi), "max": 3.0}
@@ -157,7 +157,7 @@ def test_statistics_of_nothing_are_refused() -> None:
         PoseError(np.empty((0, 3)), np.empty((0, 3))).statistics()
 
 
-def test_errors_are_handed_out_read_only_and_do_not_follow_the_arrays_they_came_from() -> None:
+def test_errors_are_read_only_copies() -> None:
     translation = np.zeros((2, 3))
     error = PoseError(translation, np.zeros((2, 3)))
     translation[0, 0] = 1.0
@@ -166,7 +166,7 @@ def test_errors_are_handed_out_read_only_and_do_not_follow_the_arrays_they_came_
         error.rotation[0, 0] = 1.0
 
 
-def test_sequences_of_different_length_are_refused_and_named() -> None:
+def test_sequences_of_different_length_are_named_in_the_error() -> None:
     poses = random_poses(7, 5)
     with pytest.raises(UnusableSamples, match=r"setpoint poses.*\(1, 7\).*\(5, 7\)") as caught:
         error_budget(poses, poses, poses, poses[:1], poses)
@@ -175,7 +175,7 @@ def test_sequences_of_different_length_are_refused_and_named() -> None:
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_missing_measurement_is_refused_and_its_sample_named() -> None:
+def test_a_sample_that_is_not_finite_is_named_in_the_error() -> None:
     poses = random_poses(8, 5)
     gap = poses.copy()
     gap[3, 2] = math.nan

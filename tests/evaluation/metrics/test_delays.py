@@ -1,4 +1,4 @@
-"""The delay between two motions: known delays come back, and where there is nothing to tell, nothing is told."""
+"""The delay between two motions: known delays are recovered, and motions without a delay have none."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ STAMPS = {0.002: np.arange(4000) * 0.002, 0.008: np.arange(1000) * 0.008}
 
 @pytest.mark.parametrize("period", STAMPS)
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_a_known_delay_comes_back(motion: Motion, period: float) -> None:
+def test_a_known_delay_is_recovered(motion: Motion, period: float) -> None:
     t = STAMPS[period]
     for known in (0.0, 0.0004, 0.0047, 0.008, 0.0333, 0.1, 0.2, -0.0029, -0.05, -0.2):
         assert delay(t, motion, motion(t - known)) == pytest.approx(known, abs=PRECISION)
@@ -96,7 +96,7 @@ def test_a_known_delay_comes_back(motion: Motion, period: float) -> None:
 
 @pytest.mark.parametrize("period", STAMPS)
 @pytest.mark.parametrize("motion", MOTIONS)
-def test_a_known_delay_comes_back_when_the_desired_motion_is_itself_sampled(motion: Motion, period: float) -> None:
+def test_a_known_delay_is_recovered_if_the_desired_motion_is_sampled(motion: Motion, period: float) -> None:
     t = STAMPS[period]
     for known in (0.0, 0.0047, 0.0333, 0.2, -0.05):
         assert delay(t, sampled(t, motion(t)), motion(t - known)) == pytest.approx(known, abs=PRECISION)
@@ -104,7 +104,7 @@ def test_a_known_delay_comes_back_when_the_desired_motion_is_itself_sampled(moti
 
 @settings(max_examples=40)
 @given(known=st.floats(-0.2, 0.2), motion=st.sampled_from(MOTIONS), start=st.floats(-1e3, 1e6))
-def test_any_delay_comes_back_whenever_the_clock_started(known: float, motion: Motion, start: float) -> None:
+def test_any_delay_is_recovered_for_any_origin_of_the_clock(known: float, motion: Motion, start: float) -> None:
     t = STAMPS[0.008] + start
     assert delay(t, lambda at: motion(at - start), motion(t - start - known)) == pytest.approx(known, abs=PRECISION)
 
@@ -112,7 +112,7 @@ def test_any_delay_comes_back_whenever_the_clock_started(known: float, motion: M
 @pytest.mark.parametrize("known", [-0.05, 0.0, 0.0333, 0.2])
 @pytest.mark.parametrize("sigma", [1e-5, 1e-4, 1e-3])
 @pytest.mark.parametrize("motion", [square, resting_square, circle, line])
-def test_noise_costs_no_more_than_it_must(motion: Motion, sigma: float, known: float) -> None:
+def test_noise_costs_no_more_precision_than_the_theoretical_bound(motion: Motion, sigma: float, known: float) -> None:
     # No unbiased estimate varies less than sigma / (RMS speed sqrt(samples)), the Cramer-Rao bound.
     for period, t in STAMPS.items():
         clean = motion(t - known)
@@ -135,7 +135,7 @@ def test_on_a_square_at_200_mm_per_second_a_delay_is_found_to_half_a_millisecond
         assert found == pytest.approx(known, abs=0.5e-3)
 
 
-def test_stamps_need_not_be_even() -> None:
+def test_stamps_need_not_be_uniform() -> None:
     rng = np.random.default_rng(0)
     t = np.cumsum(rng.uniform(0.001, 0.02, 700))
     gap = np.delete(STAMPS[0.008], slice(300, 420))
@@ -148,7 +148,7 @@ def test_a_long_recording_is_as_precise() -> None:
     assert delay(t, circle, circle(t - 0.0471)) == pytest.approx(0.0471, abs=PRECISION)
 
 
-def test_a_recording_longer_than_the_rough_search_correlates_is_as_precise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recording_longer_than_the_rough_search_handles_is_as_precise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delays, "MAX_CORRELATED", 500)
     t = np.arange(20_000) * 0.002
     for known in (-0.2, 0.0471):
@@ -188,7 +188,7 @@ def test_a_held_target_that_is_followed_late_shows_the_delay(hold: float) -> Non
     assert delay(t, sampled(t, staircase(t)), staircase(t - 0.04)) == pytest.approx(0.04, abs=PRECISION)
 
 
-def test_standing_still_most_of_the_time_does_not_hide_the_delay() -> None:
+def test_rest_for_most_of_the_time_does_not_hide_the_delay() -> None:
     def nod(t: Array) -> Array:
         return poses(0.0, 0.0, 0.05 * np.sin(math.pi * np.clip(t - 6.0, 0.0, 1.0)))
 
@@ -196,7 +196,7 @@ def test_standing_still_most_of_the_time_does_not_hide_the_delay() -> None:
     assert delay(t, nod, nod(t - 0.043)) == pytest.approx(0.043, abs=PRECISION)
 
 
-def test_an_offset_beside_the_path_does_not_change_the_delay() -> None:
+def test_a_lateral_offset_does_not_change_the_delay() -> None:
     t = STAMPS[0.008]
     attained = line(t - 0.05)
     attained[:, 2] -= 0.004
@@ -214,14 +214,14 @@ def resting_laps(t: Array) -> Array:
 
 
 @pytest.mark.parametrize("laps", [steady_laps, resting_laps])
-def test_a_motion_that_repeats_is_not_taken_for_another_of_its_cycles(laps: Motion) -> None:
+def test_a_periodic_motion_is_not_matched_to_another_cycle(laps: Motion) -> None:
     slowing = np.cumsum(np.linspace(0.002, 0.02, 727))
     for t in (STAMPS[0.008], slowing):
         for known in (-0.3, 0.1, 0.4):
             assert delay(t, laps, laps(t - known)) == pytest.approx(known, abs=PRECISION)
 
 
-def test_the_desired_motion_is_asked_only_within_the_range_of_the_times() -> None:
+def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> None:
     t = STAMPS[0.008] + 3.0
     asked: list[Array] = []
 
@@ -237,7 +237,7 @@ def test_the_desired_motion_is_asked_only_within_the_range_of_the_times() -> Non
     assert max(at.max() for at in asked) <= t[-1]
 
 
-def test_a_motion_too_small_to_tell_has_no_delay() -> None:
+def test_a_motion_that_is_too_small_has_no_delay() -> None:
     t = STAMPS[0.008]
     for amplitude, tells in ((0.4e-4, False), (0.6e-4, True)):
 
@@ -248,7 +248,7 @@ def test_a_motion_too_small_to_tell_has_no_delay() -> None:
         assert found == (pytest.approx(0.02, abs=PRECISION) if tells else None)
 
 
-def test_a_turn_too_small_to_tell_has_no_delay() -> None:
+def test_a_rotation_that_is_too_small_has_no_delay() -> None:
     t = STAMPS[0.008]
     for amplitude, tells in ((0.9e-3, False), (1.1e-3, True)):
 
@@ -260,7 +260,7 @@ def test_a_turn_too_small_to_tell_has_no_delay() -> None:
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1e-5, 1e-3, 1e-2])
-def test_an_arm_that_stands_still_has_no_delay(sigma: float) -> None:
+def test_an_arm_at_rest_has_no_delay(sigma: float) -> None:
     t = STAMPS[0.008]
     standing = noisy(poses(0.1 * np.ones_like(t), 0.0, 0.3), sigma, seed=1)
     for motion in (square, circle, line, rocking):
@@ -275,23 +275,23 @@ def test_noise_has_no_delay_against_noise() -> None:
 
 
 @pytest.mark.parametrize("motion", [square, line])
-def test_an_arm_that_moves_the_other_way_has_no_delay(motion: Motion) -> None:
+def test_an_arm_that_moves_in_the_opposite_direction_has_no_delay(motion: Motion) -> None:
     t = STAMPS[0.008]
     mirrored = motion(t)
     mirrored[:, :2] *= -1.0
     assert delay(t, motion, mirrored) is None
 
 
-def test_a_delay_longer_than_looked_for_is_not_cut_to_size() -> None:
+def test_a_delay_beyond_the_limit_is_not_clipped_to_it() -> None:
     t = STAMPS[0.008]
-    assert delay(t, line, line(t - 0.3), longest=0.25) is None
-    assert delay(t, line, line(t - 0.3), longest=0.35) == pytest.approx(0.3, abs=PRECISION)
+    assert delay(t, line, line(t - 0.3), max_delay=0.25) is None
+    assert delay(t, line, line(t - 0.3), max_delay=0.35) == pytest.approx(0.3, abs=PRECISION)
     assert delay(t, line, line(t - 2.5)) is None
-    assert delay(t, line, line(t - 2.5), longest=10.0) == pytest.approx(2.5, abs=PRECISION)
-    assert delay(t, line, line(t + 0.3), longest=0.25) is None
+    assert delay(t, line, line(t - 2.5), max_delay=10.0) == pytest.approx(2.5, abs=PRECISION)
+    assert delay(t, line, line(t + 0.3), max_delay=0.25) is None
 
 
-def test_a_handful_of_samples_has_no_delay() -> None:
+def test_too_few_samples_have_no_delay() -> None:
     for count in range(1, 10):
         t = np.arange(count) * 0.008
         assert delay(t, circle, circle(t - 0.008)) is None
@@ -309,7 +309,7 @@ def test_a_few_samples_on_either_side_of_a_long_gap_have_no_delay() -> None:
     scale=st.sampled_from([0.0, 1e-9, 1e-4, 0.1, 10.0]),
     staircase=st.booleans(),
 )
-def test_whatever_the_motions_a_delay_is_finite_and_within_bounds_or_none(
+def test_the_delay_of_any_motions_is_finite_and_within_bounds_or_none(
     seed: int, count: int, scale: float, staircase: bool
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -333,13 +333,13 @@ def test_compensating_a_pure_delay_leaves_no_error() -> None:
 
 
 @pytest.mark.parametrize(("shift", "left_out"), [(0.0, 0), (0.1, 10), (-0.1, 10), (0.104, 11), (-0.104, 11)])
-def test_samples_that_nothing_can_be_compared_with_are_left_out(shift: float, left_out: int) -> None:
+def test_samples_without_a_counterpart_are_left_out(shift: float, left_out: int) -> None:
     t = np.arange(100) / 100.0
     left = delay_compensated(t, circle, circle(t - shift), shift, "position")
     assert (len(left.error), left.kept.sum()) == (100 - left_out, 100 - left_out)
 
 
-def test_a_shift_that_would_leave_more_or_is_unknown_leaves_the_error_as_it_is() -> None:
+def test_a_shift_that_increases_the_error_or_is_unknown_leaves_it_as_it_is() -> None:
     t = STAMPS[0.008]
     attained = circle(t - 0.01)
     for late in (0.05, None, 1e3):
@@ -358,14 +358,14 @@ def test_compensation_leaves_an_offset_as_it_is() -> None:
     np.testing.assert_allclose(left.error, 0.004, rtol=1e-6)
 
 
-def test_a_sampled_motion_goes_straight_between_samples_and_holds_outside() -> None:
+def test_a_sampled_motion_is_linear_between_samples_and_constant_outside() -> None:
     ends = poses([0.0, 1.0], 0.0, 0.0, np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))
     found = sampled([0.0, 2.0], ends)(np.array([-1.0, 0.5, 3.0]))
     np.testing.assert_allclose(found[:, 0], [0.0, 0.25, 1.0])
     np.testing.assert_allclose(pose.rotation_vectors(found[:, 3:])[:, 2], [0.0, 0.25, 1.0])
 
 
-def test_unusable_input_is_refused_and_named() -> None:
+def test_unusable_input_is_named_in_the_error() -> None:
     t = STAMPS[0.008]
     good = circle(t)
     bad = good.copy()

@@ -44,7 +44,7 @@ def test_pose_accuracy_is_the_bias_and_repeatability_the_spread() -> None:
     assert spread == Figure("RP", pytest.approx(repeatability(radii * 2)), "m", 6, 30)
 
 
-def test_all_cycles_equally_far_from_their_mean_repeat_to_that_distance() -> None:
+def test_cycles_equally_far_from_their_mean_have_that_distance_as_repeatability() -> None:
     _, spread = pose_figures([0.0, 0.0, 0.0], on_axes([2e-4] * 15))
     assert (spread.value, spread.cycles) == (pytest.approx(2e-4), 30)
 
@@ -79,7 +79,7 @@ def test_a_plane_that_a_cycle_does_not_cross_is_left_out() -> None:
         path_figures(points, np.full((2, 2, 3), math.nan))
 
 
-def test_a_late_and_uneven_motion_crosses_the_planes_of_its_path_where_the_path_does() -> None:
+def test_a_late_and_uneven_motion_crosses_the_planes_at_the_points_of_its_path() -> None:
     t = np.arange(0.0, 3.0, 0.01)
     attained = np.stack([0.1 * (t - 0.0437), 1e-3 * np.sin(t), 0.0 * t], axis=1)
     points = np.stack([np.linspace(0.05, 0.2, 7), np.zeros(7), np.zeros(7)], axis=1)
@@ -88,7 +88,7 @@ def test_a_late_and_uneven_motion_crosses_the_planes_of_its_path_where_the_path_
     np.testing.assert_allclose(found[:, 1], 1e-3 * np.sin(points[:, 0] / 0.1 + 0.0437), atol=2e-8)
 
 
-def test_of_several_crossings_the_one_that_is_due_counts_and_only_forward_ones() -> None:
+def test_of_several_forward_crossings_the_one_closest_to_its_expected_time_counts() -> None:
     # Laps of a circle go through the plane x = 0 forwards at the bottom, backwards at the top.
     t = np.arange(0.0, 20.0, 0.01)
     laps = np.stack([np.sin(t), -np.cos(t), 0.01 * t], axis=1)
@@ -124,7 +124,7 @@ def test_stabilisation_lasts_from_the_first_entry_to_the_last() -> None:
     assert overshoot == Figure("OV", pytest.approx(3e-3), "m", 2, 3)
 
 
-def test_a_pose_that_is_not_left_again_takes_no_time_and_is_not_overshot() -> None:
+def test_a_band_that_is_not_left_again_has_no_stabilisation_time_and_no_overshoot() -> None:
     t = np.linspace(0.0, 1.0, 101)
     approach = np.stack([1e-2 * (1.0 - t), 0.0 * t, 0.0 * t], axis=1)
     lasting, overshoot = settling_figures([(t, approach)], 1e-3)
@@ -138,7 +138,7 @@ def test_inside_the_band_from_the_start_the_time_counts_from_the_first_stamp() -
     assert (lasting.value, overshoot.value) == (pytest.approx(1.5), pytest.approx(2e-3))
 
 
-def test_settling_may_be_about_a_pose_that_is_no_sample_and_must_end_in_the_band() -> None:
+def test_settling_may_refer_to_a_pose_that_is_no_sample_and_must_end_in_the_band() -> None:
     cycles = [ringing(1.2, 3e-3, 1.6)]
     mean = [[2e-4, 0.0, 0.0]]
     lasting, overshoot = settling_figures(cycles, 1e-3, mean)
@@ -149,7 +149,7 @@ def test_settling_may_be_about_a_pose_that_is_no_sample_and_must_end_in_the_band
         settling_figures(cycles, 1e-3, [[2e-3, 0.0, 0.0]])
 
 
-def test_a_rounded_corner_is_off_by_its_arc_and_not_overshot() -> None:
+def test_a_rounded_corner_has_the_round_off_of_its_arc_and_no_overshoot() -> None:
     # An arc of 10 mm radius in the corner at the origin, from leg 1 (along x) to leg 2 (along y).
     angle = np.linspace(-0.5 * math.pi, 0.0, 4001)
     arc = 0.01 * np.stack([np.cos(angle) - 1.0, np.sin(angle) + 1.0, 0.0 * angle], axis=1)
@@ -159,14 +159,14 @@ def test_a_rounded_corner_is_off_by_its_arc_and_not_overshot() -> None:
     assert beyond == Figure("CO", pytest.approx(0.0, abs=1e-12), "m", 1, 3)
 
 
-def test_an_overshot_corner_is_off_by_what_is_beyond_the_second_leg() -> None:
+def test_the_overshoot_of_a_corner_is_the_deviation_beyond_the_second_leg() -> None:
     far = [np.array([[-0.1, 0, 0], [x, 0.0, 0], [0.0, 0.03, 0], [-5e-3, 0.06, 0]]) for x in (2e-3, 4e-3)]
     cut, beyond = corner_figures([0.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.5, 0.0], far)
     assert cut.value == pytest.approx(0.0, abs=1e-15)
     assert beyond.value == pytest.approx(3e-3)
 
 
-def test_the_nearest_place_to_a_corner_may_be_between_two_samples() -> None:
+def test_the_point_nearest_to_a_corner_may_be_between_two_samples() -> None:
     cut, _ = corner_figures([0.0, 0.0, 0.0], [1, 0, 0], [0, 1, 0], [[[-0.02, 0.0, 0.0], [0.0, 0.02, 0.0]]])
     assert cut.value == pytest.approx(0.02 / math.sqrt(2.0))
 

@@ -1,4 +1,4 @@
-"""Smoothness: the published values of a minimum-jerk motion, and what must not change them."""
+"""Smoothness: the published values of a minimum-jerk motion, and their invariances."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def test_minimum_jerk_has_its_dimensionless_jerk() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 50.0])
-def test_neither_depends_on_how_fast_a_motion_goes(scale: float) -> None:
+def test_neither_metric_depends_on_the_speed(scale: float) -> None:
     v = minimum_jerk()
     assert sparc(scale * v, RATE) == pytest.approx(sparc(v, RATE))
     assert ldlj(scale * v, RATE) == pytest.approx(ldlj(v, RATE))
 
 
-def test_dimensionless_jerk_does_not_depend_on_how_long_a_motion_takes() -> None:
+def test_dimensionless_jerk_does_not_depend_on_the_duration() -> None:
     assert ldlj(minimum_jerk(RATE, 4.0), RATE) == pytest.approx(ldlj(minimum_jerk(4.0 * RATE), 4.0 * RATE))
 
 
@@ -58,7 +58,7 @@ def test_tremor_below_the_cut_off_counts_and_above_it_does_not() -> None:
     assert sparc(high, RATE) == pytest.approx(sparc(v, RATE), abs=1e-3)
 
 
-def test_the_first_points_of_a_long_transform_are_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_points_of_a_long_transform_equal_those_of_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).standard_normal(1000)
     whole = np.fft.rfft(values, 16384)
     monkeypatch.setattr(smoothness, "BLOCK", 512)
@@ -66,14 +66,14 @@ def test_the_first_points_of_a_long_transform_are_those_of_numpy(monkeypatch: py
         np.testing.assert_allclose(_spectrum(values, 16384, count), whole[:count], atol=1e-10)
 
 
-def test_what_does_not_move_has_no_smoothness() -> None:
+def test_a_motion_at_rest_has_no_smoothness() -> None:
     assert sparc(np.zeros(100), RATE) is None
     assert sparc([1.0, 2.0], RATE) is None
     assert ldlj([1.0, 2.0], RATE) is None
     assert ldlj(np.ones(100), RATE) is None
 
 
-def test_unusable_input_is_refused_and_named() -> None:
+def test_unusable_input_is_named_in_the_error() -> None:
     with pytest.raises(UnusableSamples, match=r"speeds.*sample 1"):
         sparc([1.0, math.nan, 1.0], RATE)
     for rate in (0.0, math.nan):
@@ -84,7 +84,7 @@ def test_unusable_input_is_refused_and_named() -> None:
             sparc(np.ones(5), RATE, cutoff=cutoff)
 
 
-def test_of_a_run_tool_and_joints_are_told_apart_and_a_resting_joint_is_left_out() -> None:
+def test_the_tool_and_each_joint_have_their_own_values_and_a_resting_joint_has_none() -> None:
     t = np.arange(501) / RATE
     v = minimum_jerk()
     x = np.stack([np.cumsum(v) / RATE, 0.0 * t, 0.0 * t], axis=1)
@@ -96,7 +96,7 @@ def test_of_a_run_tool_and_joints_are_told_apart_and_a_resting_joint_is_left_out
 
 
 @pytest.mark.parametrize("rate", [125.0, 500.0, 2000.0])
-def test_a_joint_that_turns_back_is_as_smooth_at_any_rate(rate: float) -> None:
+def test_the_smoothness_of_a_reversing_joint_does_not_depend_on_the_rate(rate: float) -> None:
     t = np.arange(0.0, 4.0, 1.0 / rate)
     # One period of a sine: jerk w^4/2 on average over T = 4 s, w = pi/2.
     velocity = np.sin(0.5 * np.pi * t)

@@ -1,4 +1,4 @@
-"""The tracking part of summary.json: its keys, its numbers, and null where there is nothing to say."""
+"""The tracking part of summary.json: its keys and numbers, and null where a delay cannot be determined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics import error_budget, tracking_summary
-from simbridge.evaluation.metrics.summary import part_delays, turns_otherwise
+from simbridge.evaluation.metrics.tracking import part_delays, rotation_delay_differs
 from simbridge.robot import pose
 
 Array = NDArray[Any]
@@ -48,7 +48,7 @@ def test_the_delays_of_the_solver_and_the_plant_add_up_to_the_total() -> None:
     assert summary["delay_s"] == pytest.approx(0.050, abs=3e-5)
 
 
-def test_a_late_circle_is_off_by_its_chord_and_by_nothing_once_compensated() -> None:
+def test_the_error_of_a_late_circle_is_its_chord_and_vanishes_when_compensated() -> None:
     t = np.arange(1000) * 0.008
     summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.05))
     chord = 2.0 * 0.1 * math.sin(0.5 * 0.5 * math.pi * 0.05)
@@ -61,7 +61,7 @@ def test_a_late_circle_is_off_by_its_chord_and_by_nothing_once_compensated() -> 
     assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
 
 
-def test_a_tool_that_turns_later_than_it_moves_has_two_delays_and_neither_makes_the_rest_larger() -> None:
+def test_a_tool_that_rotates_later_than_it_moves_has_two_delays() -> None:
     t = np.arange(1000) * 0.008
     attained = circle(t - 0.001)
     attained[:, 3:] = circle(t - 0.020)[:, 3:]
@@ -72,7 +72,7 @@ def test_a_tool_that_turns_later_than_it_moves_has_two_delays_and_neither_makes_
     assert summary["delay_compensated"]["rotation_rad"]["max"] < 1e-6
 
 
-def test_who_is_to_blame_for_the_delay_of_the_rotation_is_told_apart_from_that_of_the_position() -> None:
+def test_solver_and_plant_delays_of_position_and_rotation_are_separate() -> None:
     t = np.arange(1000) * 0.008
     setpoint, attained = circle(t - 0.001), circle(t - 0.004)
     setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
@@ -81,7 +81,7 @@ def test_who_is_to_blame_for_the_delay_of_the_rotation_is_told_apart_from_that_o
     assert part_delays(summary, "rotation") == pytest.approx((0.020, 0.015, 0.005), abs=3e-5)
 
 
-def test_a_position_that_moves_and_follows_nothing_has_no_delay_though_the_rotation_has() -> None:
+def test_a_position_that_does_not_follow_has_no_delay_even_if_the_rotation_has() -> None:
     t = np.arange(750) * 0.008
     attained = circle(t - 0.02)
     attained[:, :3] = np.random.default_rng(0).normal(0.0, 0.05, (len(t), 3))
@@ -91,10 +91,10 @@ def test_a_position_that_moves_and_follows_nothing_has_no_delay_though_the_rotat
     rest, error = summary["delay_compensated"], summary["tracking_error"]
     assert rest["position_m"] == error["position_m"]
     assert rest["rotation_rad"]["max"] < 1e-6 < error["rotation_rad"]["max"]
-    assert turns_otherwise(summary)
+    assert rotation_delay_differs(summary)
 
 
-def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
+def test_a_motion_that_only_rotates_has_the_delay_of_its_rotation() -> None:
     t = np.arange(1000) * 0.008
 
     def rocking(at: Array) -> Array:
@@ -106,12 +106,12 @@ def test_a_motion_that_only_turns_has_the_delay_of_its_rotation() -> None:
     summary = tracking_summary(t, rocking, rocking(t), rocking(t), rocking(t), late)
     delays = [summary[key] for key in ("delay_s", "rotation_delay_s", "plant_delay_s")]
     assert delays == pytest.approx([0.03] * 3, abs=3e-5)
-    assert summary["delay_of"] == "rotation" and not turns_otherwise(summary)
+    assert summary["delay_of"] == "rotation" and not rotation_delay_differs(summary)
     assert part_delays(summary, "position") == (None, None, None)
 
 
-def test_where_no_delay_leaves_less_the_delay_is_0_and_the_error_stays() -> None:
-    # At rest but for a dash and back; the arm dashes alike, and farther: a shift, either way, leaves more.
+def test_if_no_shift_reduces_the_error_the_delay_is_0_and_the_error_stays() -> None:
+    # At rest except for a dash and back; the arm dashes farther: a shift in either direction increases the error.
     t = np.arange(1000) * 0.008
 
     def dash(at: Array) -> Array:
@@ -126,7 +126,7 @@ def test_where_no_delay_leaves_less_the_delay_is_0_and_the_error_stays() -> None
     assert summary["delay_compensated"] == summary["tracking_error"]
 
 
-def test_the_lines_are_those_of_the_error_budget() -> None:
+def test_the_errors_are_those_of_the_error_budget() -> None:
     t = np.arange(200) * 0.008
     sequences = [circle(t - late) for late in (0.001, 0.003, 0.007, 0.015)]
     summary = tracking_summary(t, circle, *sequences)
@@ -135,7 +135,7 @@ def test_the_lines_are_those_of_the_error_budget() -> None:
         assert summary[key] == getattr(budget, key.removesuffix("_error")).statistics()
 
 
-def test_a_run_that_stands_still_has_errors_but_no_delays() -> None:
+def test_a_run_at_rest_has_errors_but_no_delays() -> None:
     t = np.arange(500) * 0.008
     still = np.tile(circle(t[:1]), (500, 1))
     low = still - np.array([0.0, 0.0, 0.002, 0.0, 0.0, 0.0, 0.0])
@@ -144,7 +144,7 @@ def test_a_run_that_stands_still_has_errors_but_no_delays() -> None:
     assert [summary[key] for key in ("delay_s", "solver_delay_s", "plant_delay_s", "delay_compensated")] == [None] * 4
 
 
-def test_an_arm_that_did_not_follow_has_no_delay_though_the_solver_has_one() -> None:
+def test_an_arm_that_does_not_follow_has_no_delay_even_if_the_solver_has_one() -> None:
     t = np.arange(1000) * 0.008
     setpoint = circle(t - 0.02)
     stuck = np.tile(setpoint[:1], (1000, 1))

@@ -1,4 +1,4 @@
-"""ISO 9283-style figures of several runs: known biases, spreads, delays, corners and overshoots laid over real runs."""
+"""ISO 9283-style figures of several runs: known biases, spreads, delays, corners and overshoots added to real runs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from simbridge.cli.command_line import main
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.iso9283 import Figure
-from simbridge.evaluation.repeats import IsoFigures, iso_figures
+from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.recording.run_directory import RunDirectory
 
 Array = NDArray[Any]
 
 UP = np.array([0.0, 0.0, 1.0])
 SPEED = 0.1
-"""Of the resting run between its stops, m/s."""
+"""Speed of the resting run between its stops, m/s."""
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def of_path(found: IsoFigures) -> dict[str, Figure]:
     return {figure.symbol: figure for figure in found.figures if figure.stop is None}
 
 
-def test_cycles_raised_by_a_bias_and_a_spread_have_just_these_figures(square: Evaluation) -> None:
+def test_cycles_with_a_bias_and_a_spread_have_exactly_these_figures(square: Evaluation) -> None:
     reference = square.reference[:, :3]
     # The square lies in a horizontal plane: a shift along z is normal to all of its path.
     found = iso_figures([square] * 4, [reference + UP * (1e-3 + side * 2e-4) for side in (-1.0, 1.0, -1.0, 1.0)])
@@ -59,7 +59,7 @@ def test_cycles_raised_by_a_bias_and_a_spread_have_just_these_figures(square: Ev
     assert figures["AV"].value == pytest.approx(0.0, abs=1e-3)
     assert figures["FV"].value == pytest.approx(0.0, abs=1e-6)
     assert figures["CR"].value == pytest.approx(1e-3, abs=2e-5)
-    assert (found.witness, at_stop(found, 1)) == ("external", {})
+    assert (found.source, at_stop(found, 1)) == ("external", {})
 
 
 def test_poses_are_measured_where_the_target_rests_so_that_a_delay_is_no_error_of_them(resting: Evaluation) -> None:
@@ -76,7 +76,7 @@ def test_poses_are_measured_where_the_target_rests_so_that_a_delay_is_no_error_o
         assert (figures["stabilisation time"].value, figures["OV"].value) == (0.0, 0.0)
 
 
-def test_a_swing_of_known_height_and_length_is_found_at_its_stop_only(resting: Evaluation) -> None:
+def test_an_oscillation_of_known_height_and_length_is_found_at_its_stop_only(resting: Evaluation) -> None:
     t = resting.log.stamp
     # A swing of 2 mm along z, 50 ms after the arrival at 0.5 s; gone 0.2 s later.
     swing = np.where((t > 0.55) & (t < 0.75), 2e-3 * np.sin(np.pi * (t - 0.55) / 0.2), 0.0)
@@ -90,7 +90,7 @@ def test_a_swing_of_known_height_and_length_is_found_at_its_stop_only(resting: E
     assert (second["OV"].value, second["stabilisation time"].value) == (0.0, 0.0)
 
 
-def test_noise_of_a_witness_widens_the_band_and_its_mean_is_the_pose(resting: Evaluation) -> None:
+def test_noise_of_an_external_recording_widens_the_band_and_its_mean_is_the_pose(resting: Evaluation) -> None:
     noise = np.random.default_rng(2).normal(0.0, 2e-4, (len(resting.log.stamp), 3))
     found = iso_figures([resting], [resting.reference[:, :3] + noise])
     assert found.limit_band == pytest.approx(3.0 * np.sqrt(3.0) * 2e-4, rel=0.35)
@@ -98,51 +98,54 @@ def test_noise_of_a_witness_widens_the_band_and_its_mean_is_the_pose(resting: Ev
     assert accuracy is not None and accuracy < 3e-4
 
 
-def test_an_arm_that_still_moves_when_its_rest_is_over_has_no_pose_and_the_sentence_says_so(
+def test_an_arm_that_still_moves_at_the_end_of_a_rest_has_no_figures_there(
     resting: Evaluation,
 ) -> None:
     t = resting.log.stamp
     crawling = resting.reference[:, :3] + UP * (0.02 * np.maximum(1.0 - t, 0.0))[:, None]
     found = iso_figures([resting] * 2, [crawling, resting.reference[:, :3]])
     assert at_stop(found, 1) == {} and at_stop(found, 2)["AP"].value == pytest.approx(0.0, abs=1e-9)
-    assert "No figures of stop 1: when its rest was over the arm still moved, in 1 of 2 cycles." in " ".join(
+    assert "No figures of stop 1: the arm still moved at the end of the rest in 1 of 2 cycles." in " ".join(
         found.missing
     )
 
 
-def test_a_path_that_rests_nowhere_says_so_instead_of_giving_a_pose(square: Evaluation) -> None:
+def test_a_path_without_rests_has_no_pose_figures(square: Evaluation) -> None:
     found = iso_figures([square, square])
     assert "AP" not in {figure.symbol for figure in found.figures} and found.stops == ()
-    assert any(sentence.startswith("No AP, RP, stabilisation time or OV: the path comes") for sentence in found.missing)
+    assert any(
+        sentence.startswith("No AP, RP, stabilisation time or OV: the target nowhere rests")
+        for sentence in found.missing
+    )
 
 
-def test_a_motion_that_rests_only_at_its_start_says_that_this_is_no_stop(
-    tum: Any, through: Any, tmp_path: Path
-) -> None:
+def test_a_rest_at_the_start_is_no_stop(tum: Any, through: Any, tmp_path: Path) -> None:
     points = [[0.7, 0.164, 0.3], [0.7, 0.164, 0.3], [0.75, 0.164, 0.3]]
     file = tum(tmp_path / "start.tum", through(points, [0.0, 0.5, 1.0]))
     assert main(["run", str(file), "--out", str(tmp_path / "run"), "--json"]) == 0
     found = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / "run"))])
-    assert "nowhere to a rest of 0.2 s but at its start" in found.missing[0]
+    assert "nowhere rests for 0.2 s except at its start" in found.missing[0]
 
 
-def test_two_corners_at_neighbouring_waypoints_are_each_passed_close_by_and_an_octagon_says_why_it_has_none(
+def test_two_corners_at_consecutive_waypoints_have_figures_and_an_octagon_has_none(
     tum: Any, through: Any, tmp_path: Path
 ) -> None:
-    told = {}
+    found = {}
     for name, headings in (("bent", [0.0, 60.0, 120.0]), ("octagon", [0.0, 45.0, 90.0, 135.0])):
         angle = np.deg2rad([0.0, *headings])
         steps = 0.06 * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
         points = np.array([0.7, 0.1, 0.3]) + np.cumsum(steps, axis=0)
         file = tum(tmp_path / f"{name}.tum", through(points, 0.6 * np.arange(len(points))))
         assert main(["run", str(file), "--out", str(tmp_path / name), "--json"]) == 0
-        told[name] = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / name))])
-    assert 0.0 < (of_path(told["bent"])["CR"].value or 1.0) < 2e-3
-    assert "CR" not in of_path(told["octagon"])
-    assert "No CR or CO: only 3 sharp turns beside others, as an arc" in " ".join(told["octagon"].missing)
+        found[name] = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / name))])
+    assert 0.0 < (of_path(found["bent"])["CR"].value or 1.0) < 2e-3
+    assert "CR" not in of_path(found["octagon"])
+    assert "No CR or CO: only 3 sharp turns next to others, as in a coarsely sampled arc" in " ".join(
+        found["octagon"].missing
+    )
 
 
-def test_speeds_are_filtered_so_that_noise_of_the_position_is_no_fluctuation(square: Evaluation) -> None:
+def test_speeds_are_smoothed_so_that_position_noise_is_no_fluctuation(square: Evaluation) -> None:
     reference, t = square.reference[:, :3], square.log.stamp
     noise = np.random.default_rng(1).normal(0.0, 2e-5, reference.shape)
     fluctuation = of_path(iso_figures([square], [reference + noise]))["FV"].value
@@ -150,7 +153,7 @@ def test_speeds_are_filtered_so_that_noise_of_the_position_is_no_fluctuation(squ
     assert fluctuation is not None and 0.0 < fluctuation < 0.75 * np.ptp(plain)
 
 
-def test_a_motion_that_is_faster_by_a_known_part_has_it_as_velocity_accuracy(square: Evaluation) -> None:
+def test_the_velocity_accuracy_of_a_faster_motion_is_its_excess(square: Evaluation) -> None:
     centre = square.reference[:, :3].mean(axis=0)
     larger = [centre + (1.0 + part) * (square.reference[:, :3] - centre) for part in (0.01, 0.03)]
     figures = of_path(iso_figures([square] * 2, larger))
@@ -203,7 +206,7 @@ def test_a_target_that_jumps_has_stops_and_no_path(tum: Any, through: Any, tmp_p
     assert main(["run", str(script), "--out", str(tmp_path / "run"), "--json"]) == 0
     found = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / "run"))])
     assert set(at_stop(found, 1)) == {"AP", "RP", "stabilisation time", "OV"} and of_path(found) == {}
-    assert any("jumps from pose to pose" in sentence for sentence in found.missing)
+    assert any("jumps between poses" in sentence for sentence in found.missing)
 
 
 def test_no_runs_and_runs_of_different_trajectories_are_refused(square: Evaluation, line_run: Path) -> None:

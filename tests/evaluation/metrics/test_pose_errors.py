@@ -1,4 +1,4 @@
-"""APE and RPE: what evo says of the same poses, and which samples belong together."""
+"""APE and RPE equal those of evo, and so does the association of samples."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ PAIRS = [(helix(400), disturbed(helix(400), 1e-3)), (scattered(300), disturbed(s
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
-def test_evo_finds_the_same_absolute_error(pair: tuple[Array, Array]) -> None:
+def test_absolute_errors_equal_those_of_evo(pair: tuple[Array, Array]) -> None:
     same_as_evo(absolute_pose_error(*pair), evo_metrics.APE, *pair)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
 @pytest.mark.parametrize("delta", [1, 7, 100])
 @pytest.mark.parametrize("all_pairs", [False, True])
-def test_evo_finds_the_same_relative_error(pair: tuple[Array, Array], delta: int, all_pairs: bool) -> None:
+def test_relative_errors_equal_those_of_evo(pair: tuple[Array, Array], delta: int, all_pairs: bool) -> None:
     def metric(relation: Any) -> Any:
         return evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=all_pairs)
 
@@ -84,7 +84,9 @@ def test_evo_finds_the_same_relative_error(pair: tuple[Array, Array], delta: int
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=["helix", "scattered"])
-def test_evo_finds_what_a_summary_says(pair: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_statistics_of_a_summary_equal_those_of_evo(
+    pair: tuple[Array, Array], monkeypatch: pytest.MonkeyPatch
+) -> None:
     # In blocks, as of a long run.
     monkeypatch.setattr(pose_errors, "BLOCK", 64)
     told = pose_error_summary(0.008, *pair)
@@ -103,7 +105,7 @@ def test_a_single_pose_has_no_relative_error() -> None:
     assert pose_error_summary(0.008, helix(1), helix(1))["relative_pose_error"] is None
 
 
-def test_over_a_time_of_even_samples_it_is_the_error_over_so_many_samples() -> None:
+def test_the_error_over_a_time_span_is_that_over_the_corresponding_number_of_samples() -> None:
     reference, attained = PAIRS[0]
     t = np.arange(400) * 0.008
     over = relative_pose_error_over(t, reference, attained, 0.08)
@@ -122,7 +124,7 @@ def test_a_constant_offset_has_an_absolute_and_no_relative_error() -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1), first=st.integers(1, 60), second=st.integers(1, 60))
-def test_evo_associates_the_same_samples(seed: int, first: int, second: int) -> None:
+def test_associated_samples_equal_those_of_evo(seed: int, first: int, second: int) -> None:
     rng = np.random.default_rng(seed)
     one, other = (np.cumsum(rng.uniform(0.001, 0.03, count)) for count in (first, second))
 

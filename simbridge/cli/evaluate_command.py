@@ -1,0 +1,152 @@
+"""The command `simbridge evaluate`: a run, or repeated runs, against an external measurement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from simbridge.cli.plan_tables import numbers_table
+from simbridge.cli.run_tables import show_iso
+from simbridge.errors import InvalidParameter, NotARun
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.external_measurement import external_repeats_result, external_result, measure_externally
+from simbridge.evaluation.summary import common_summary
+from simbridge.recording.run_directory import RunDirectory, is_of_repeats
+from simbridge.report.repeats_page import write_repeats_page
+from simbridge.robot import pose
+from simbridge.text import counted, degrees, fixed, millimetres
+from simbridge.trajectory.files import read_trajectory
+
+
+def evaluate(
+    run: str, attained: Sequence[str], *, topic: str | None = None, find_marker: bool = False, as_json: bool = False
+) -> int:
+    """Compare a run with an external recording; write evaluation.json into its directory, and print tables or JSON.
+
+    Args:
+        run: The run directory, or that of repeats, whose report.html is written again.
+        attained: The file of the recording; for repeats one of all completed runs, or one per run, in order.
+        topic: The topic with the poses, if the file is a bag.
+        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
+        as_json: Print the content of evaluation.json in place of tables.
+
+    Returns:
+        The exit status, 0.
+
+    Raises:
+        NotARun, InputFileError, UnusableSamples: The run or the file cannot be read, or the two do not fit.
+        InvalidParameter: The number of recordings does not fit.
+    """
+    path, files = Path(run), [str(Path(file).resolve()) for file in attained]
+    if is_of_repeats(path):
+        return _evaluate_repeats(path, files, topic, find_marker, as_json)
+    if len(files) != 1:
+        raise InvalidParameter("number of recordings (--attained)", len(files), "1 for a run that is not repeated")
+    evaluation = Evaluation.read(path)
+    measured = measure_externally(evaluation, read_trajectory(attained[0], topic=topic), find_marker=find_marker)
+    result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
+    evaluation.directory.write_evaluation(result)
+    if as_json:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    else:
+        _show(result, evaluation.directory.evaluation_file, find_marker)
+    return 0
+
+
+def _evaluate_repeats(path: Path, files: Sequence[str], topic: str | None, find_marker: bool, as_json: bool) -> int:
+    """`evaluate` for the directory of repeats."""
+    directory = RunDirectory(path)
+    summary = common_summary(path)
+    completed = [run["run"] for run in summary["runs"] if run["outcome"] == "completed"]
+    if not completed:
+        raise NotARun(path, "a run that completed", f"none of {counted(len(summary['runs']), 'run')} did")
+    runs = {name: Evaluation.of(RunDirectory.open(path / name)) for name in completed}
+    recordings = [read_trajectory(file, topic=topic) for file in files]
+    result = {
+        "run": str(path),
+        "attained": list(files),
+        **external_repeats_result(runs, recordings, find_marker=find_marker),
+    }
+    directory.write_evaluation(result)
+    write_repeats_page(directory, summary, result)
+    if as_json:
+        print(json.dumps(result, indent=2, allow_nan=False))
+    else:
+        _show_repeats(result, directory.evaluation_file, find_marker)
+    return 0
+
+
+def _show(result: Mapping[str, Any], file: Path, find_marker: bool) -> None:
+    """The two errors next to each other, then what was estimated to compare them."""
+    console = Console(highlight=False)
+    error = result["tracking_error"]["witness"]["position_m"]
+    console.print(
+        f"[bold]External measurement: tracking error {millimetres(error['rms'])} mm RMS, "
+        f"max {millimetres(error['max'])} mm[/bold]\n",
+        soft_wrap=True,
+    )
+    console.print(_errors(result))
+    console.print(f"\nEstimated from {counted(result['samples'], 'sample')} and removed:")
+    console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)
+    _show_frame(console, result, find_marker)
+    console.print("A constant offset, rotation or delay of the arm cannot be determined from these.")
+    console.print(f"Written: {file}", soft_wrap=True, markup=False)
+
+
+def _show_repeats(result: Mapping[str, Any], file: Path, find_marker: bool) -> None:
+    console = Console(highlight=False)
+    console.print(f"[bold]External measurement of {counted(len(result['runs']), 'run')}[/bold]\n")
+    table = numbers_table("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s")
+    for run in result["runs"]:
+        external, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))
+        numbers = (external["rms"], external["max"], own["rms"])
+        table.add_row(run["run"], *(millimetres(number) for number in numbers), _clock_offset(run))
+    console.print(table)
+    show_iso(console, result["iso_9283_style"])
+    console.print("\nEstimated and removed: the clock of each run, and for all runs together:")
+    _show_frame(console, result, find_marker)
+    console.print("An offset, rotation or delay that all runs share cannot be determined from these.")
+    console.print(f"Written: {file}", soft_wrap=True, markup=False)
+
+
+def _clock_offset(result: Mapping[str, Any]) -> str:
+    """Seconds by which the recording's clock is ahead, to the microsecond also for times since 1970."""
+    return f"{Decimal(result['time_offset_ns']).scaleb(-9):.6f}"
+
+
+def _show_frame(console: Console, result: Mapping[str, Any], find_marker: bool) -> None:
+    """Where the recording's frame was found to be, and the marker if it was estimated."""
+    turn = float(np.linalg.norm(pose.rotation_vectors(np.array(result["transform"][3:]))))
+    shift = ", ".join(fixed(value, 4) for value in result["transform"][:3])
+    console.print(f"  frame   at ({shift}) m in base_link, rotated by {degrees(turn)} degrees", soft_wrap=True)
+    if find_marker:
+        marker = ", ".join(fixed(value * 1e3, 2) for value in result["marker_m"])
+        console.print(f"  marker  at ({marker}) mm from the TCP")
+
+
+def _errors(result: Mapping[str, Any]) -> Table:
+    table = numbers_table("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg")
+    rows = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
+    for key, title in rows.items():
+        for name, source in (("self_reported", "self-reported"), ("witness", "external")):
+            if result[key] is not None:
+                _add(table, f"{title}, {source}", result[key][name], bold=name == "witness")
+    _add(table, "external minus self-reported", result["witness_minus_self"], bold=False)
+    return table
+
+
+def _add(table: Table, title: str, error: Mapping[str, Any], *, bold: bool) -> None:
+    position, rotation = error["position_m"], error.get("rotation_rad")
+    table.add_row(
+        title,
+        *(millimetres(position[name]) for name in ("rms", "p95", "max")),
+        *(degrees(None if rotation is None else rotation[name]) for name in ("rms", "max")),
+        style="bold" if bold else None,
+    )

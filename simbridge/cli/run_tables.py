@@ -1,0 +1,230 @@
+"""Results of runs and of repeated runs in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from simbridge.cli.plan_tables import is_slowed_down, numbers_table
+from simbridge.evaluation.metrics.delays import PosePart
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
+from simbridge.evaluation.summary import Summary
+from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant
+
+
+def show_run(summary: Summary, directory: Path) -> None:
+    """Show the tracking error first, then its sources, then the run's files.
+
+    Args:
+        summary: The run's numbers.
+        directory: The run directory.
+    """
+    console = Console(highlight=False)
+    if not summary["samples"]:
+        console.print(f"No sample was recorded. The run is in {directory}", markup=False)
+        return
+    position, rotation = summary["tracking_error"]["position_m"], summary["tracking_error"]["rotation_rad"]
+    console.print(
+        f"[bold]{escape(summary['robot'])} tracked {escape(summary['scenario'])} to {millimetres(position['rms'])} mm "
+        f"and {degrees(rotation['rms'])} degrees RMS[/bold]",
+        soft_wrap=True,
+    )
+    console.print(f"max {millimetres(position['max'])} mm and {degrees(rotation['max'])} degrees\n", soft_wrap=True)
+    console.print(_budget_table(summary, narrow=console.width < 72))
+    _print_delays(console, summary)
+    _print_path(console, summary)
+    _print_relative(console, summary)
+    for note in summary["solver_notes"]:
+        console.print(note, soft_wrap=True, markup=False)
+    if summary["limited_samples"]:
+        console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
+    _print_time(console, summary)
+    if summary["saturated_samples"]:
+        console.print(
+            f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples."
+        )
+    if summary["passed"] is not None:
+        console.print(
+            "[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
+        )
+    console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
+    console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _print_time(console: Console, summary: Summary) -> None:
+    """Slower motion by the plan or the controller, and the control loop's timing."""
+    duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
+    if is_slowed_down(duration, trajectory, summary["period_s"]):
+        why = "to respect the tool-speed limit" if loop is None else "by the plan, the controller or the network"
+        console.print(f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s.")
+    if loop is None:
+        return
+    scaling = summary["speed_scaling"]
+    if scaling["min"] < 1.0:
+        console.print(f"The controller's speed scaling: mean {scaling['mean']:.0%}, min {scaling['min']:.0%}.")
+    times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
+    mean, deviation, p999, longest = times
+    console.print(
+        f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
+        f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+    )
+
+
+def _budget_table(summary: Summary, *, narrow: bool) -> Table:
+    """The error budget; a narrow terminal shows fewer columns instead of truncated numbers."""
+    positions, rotations = (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
+    titles = {"rms": "RMS", "p95": "p95", "max": "max"}
+    table = numbers_table("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations))
+    errors: Mapping[str, Any] = summary
+    lines: list[tuple[str, str]] = [(part.name, part.key) for part in (*ERROR_PARTS, TRACKING_ERROR)]
+    lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
+    for name, key in lines:
+        if errors[key] is None:
+            continue
+        table.add_row(
+            name,
+            *(millimetres(errors[key]["position_m"][k]) for k in positions),
+            *(degrees(errors[key]["rotation_rad"][k]) for k in rotations),
+            style="bold" if key == TRACKING_ERROR.key else None,
+        )
+    return table
+
+
+def _print_delays(console: Console, summary: Summary) -> None:
+    """Delays of the position, and of the rotation if they differ; of the rotation alone if the tool only rotates."""
+    console.print()
+    if summary["delay_of"] == "position":
+        _print_part(console, summary, "position")
+    if summary["delay_of"] == "rotation" or rotation_delay_differs(summary):
+        _print_part(console, summary, "rotation")
+
+
+def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
+    delays = part_delays(summary, part)
+    named = delays._asdict()
+    if part == "position":
+        named["predicted lag"] = summary["predicted_lag_s"]
+    known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None]
+    if known:
+        console.print(f"Delay in {part}: {', '.join(known)} ms.")
+    if delays.total == 0.0:
+        console.print(f"No shift in time reduces the {part} error: its delay counts as 0.")
+
+
+def _print_path(console: Console, summary: Summary) -> None:
+    """Contour error and lag, and smoothness."""
+    contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
+    direction = "" if lag >= 0.0 else " (ahead)"
+    console.print(
+        f"Contour error: RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm; "
+        f"mean lag {millimetres(lag)} mm{direction}."
+    )
+    tool, joints = summary["smoothness"]["tool"], summary["smoothness"]["joints"]
+    if tool["sparc"] is None:
+        return
+    moving = [value for value in joints["sparc"] if value is not None]
+    of_joints = f", {significant(min(moving))} to {significant(max(moving))} (joints)" if moving else ""
+    console.print(
+        f"Smoothness: SPARC {significant(tool['sparc'])} (tool){of_joints}; LDLJ {significant(tool['ldlj'])} (tool)."
+    )
+
+
+def _print_relative(console: Console, summary: Summary) -> None:
+    """The RPE; the RMSE of the APE is the RMS of the tracking error."""
+    relative = summary["relative_pose_error"]
+    if relative is not None:
+        console.print(
+            f"Relative pose error over {significant(relative['delta_s'])} s: "
+            f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees "
+            f"RMSE."
+        )
+
+
+def show_repeats(summary: Mapping[str, Any], directory: Path) -> None:
+    """Show each run in a line, then the ISO 9283-style figures of all runs.
+
+    Args:
+        summary: The common summary (see `summarize_repeats`).
+        directory: The directory of the repeats.
+    """
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{escape(summary['robot'])}: {summary['completed']} of {summary['repeats']} runs of "
+        f"{escape(summary['scenario'])} completed[/bold]\n",
+        soft_wrap=True,
+    )
+    console.print(_runs(summary["runs"]))
+    show_iso(console, summary["iso_9283_style"])
+    if summary["passed"] is not None:
+        kept = "[green]All within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
+        console.print(kept)
+    console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
+
+
+def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
+    table = numbers_table("run", "RMS mm", "max mm", "RMS deg", "delay ms", "contour RMS mm")
+    for run in runs:
+        error = run["tracking_error"]
+        if error is None:
+            table.add_row(run["run"], "no sample")
+            continue
+        table.add_row(
+            run["run"],
+            millimetres(error["position_m"]["rms"]),
+            millimetres(error["position_m"]["max"]),
+            degrees(error["rotation_rad"]["rms"]),
+            milliseconds(run["delay_s"]),
+            millimetres(run["contour_error"]["position_m"]["rms"]),
+        )
+    return table
+
+
+def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
+    """Show each stop in a line, each figure of the path in a line, and why some are missing.
+
+    Args:
+        console: Where to print.
+        iso: `iso_9283_style` of summary.json or evaluation.json.
+    """
+    at_stops = [figure for figure in iso["figures"] if figure["stop"] is not None]
+    of_path = [figure for figure in iso["figures"] if figure["stop"] is None]
+    if iso["figures"]:
+        console.print(f"\nISO 9283-style figures, {iso['witness']}:", soft_wrap=True)
+    if at_stops:
+        console.print(_stops(at_stops, iso["stops_m"]))
+        asked = {figure["symbol"]: figure["asked"] for figure in at_stops}
+        console.print(f"Limit band for settling: {millimetres(iso['limit_band_m'])} mm.")
+        console.print(f"The standard asks for {asked['AP']} cycles for AP and RP, {asked['OV']} for settling and OV.\n")
+    if of_path:
+        console.print(_path_figures(of_path))
+    for sentence in iso["missing"]:
+        console.print(sentence, markup=False)
+
+
+def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]) -> Table:
+    table = numbers_table("stop", "x, y, z mm", "AP mm", "RP mm", "settling ms", "OV mm", "cycles")
+    for number in sorted({figure["stop"] for figure in figures}):
+        here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
+        table.add_row(
+            f"{number}",
+            ", ".join(fixed(1e3 * value, 0) for value in positions[number - 1]),
+            millimetres(here["AP"]["value"]),
+            millimetres(here["RP"]["value"]),
+            milliseconds(here["stabilisation time"]["value"]),
+            millimetres(here["OV"]["value"]),
+            str(here["AP"]["cycles"]),
+        )
+    return table
+
+
+def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:
+    table = numbers_table("figure", "value", "unit", "cycles", "asked", left=("unit",))
+    for figure in figures:
+        shown, unit = displayed(figure["value"], figure["unit"])
+        table.add_row(figure["symbol"], shown, unit, str(figure["cycles"]), str(figure["asked"]))
+    return table

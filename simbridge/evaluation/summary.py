@@ -1,0 +1,264 @@
+"""The summary of a run and of repeated runs: the content of summary.json, typed.
+
+`Summary` is the only description of a run's numbers. It is a typed dictionary because `run.summary[...]` and
+summary.json share its keys: JSON, the tables in the terminal and the report all read the same object.
+
+A new metric needs a function in `metrics/`, its key and type in `Summary` and its value in `summarize` (a missing value
+is a type error), and a line in docs/metrics.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypedDict, cast
+
+import numpy as np
+
+from simbridge.errors import LogReadError, NotARun, UnusableSamples
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.metrics.joints import (
+    JointEffort,
+    NearLimits,
+    Singularity,
+    joint_effort,
+    near_limits,
+    near_singularity,
+)
+from simbridge.evaluation.metrics.path import PathSummary, path_summary
+from simbridge.evaluation.metrics.pose_errors import PoseErrorSummary, PoseStatistics, pose_error_summary
+from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
+from simbridge.evaluation.metrics.tracking import Tracking
+from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.recording.run_directory import RunDirectory, repeats_in
+from simbridge.robot.kinematics import movable_directions, task_jacobians
+
+# What the common summary takes over from each run's summary.
+_OF_A_RUN = ("outcome", "samples", "duration_s", "tracking_error", "contour_error", "delay_s", "loop", "passed")
+
+
+class SpeedScaling(TypedDict):
+    """The controller's speed scaling during the run, 0 to 1."""
+
+    min: float
+    mean: float
+
+
+class RunFacts(TypedDict):
+    """What every summary holds, also that of a run without a sample.
+
+    `outcome` is "completed" or why the run ended early; times are in s, `predicted_lag_s` is the solver's.
+    """
+
+    scenario: str
+    robot: str
+    solver: str
+    backend: str
+    outcome: str
+    period_s: float
+    samples: int
+    duration_s: float
+    predicted_lag_s: float | None
+    solver_notes: list[str]
+    limited_samples: int
+    trajectory_duration_s: float
+
+
+class Judgement(TypedDict):
+    """The tolerance `{position_m, rotation_rad}` for the RMS of the tracking error, and whether the run kept it."""
+
+    tolerance: dict[str, float] | None
+    passed: bool | None
+
+
+class Summary(RunFacts, Tracking, PathSummary, PoseErrorSummary, Judgement):
+    """The content of summary.json, in SI units; see docs/metrics.md. A run without a sample has only the keys of
+    `RunFacts` and `Judgement`.
+
+    Peaks are per joint, in rad/s, N m or A; `saturated_samples` counts samples with a torque at its limit. `loop` is
+    the control loop's timing; simulated time has none.
+    """
+
+    peak_joint_velocity: list[float]
+    peak_joint_torque: list[float] | None
+    peak_joint_current: list[float] | None
+    saturated_samples: int
+    speed_scaling: SpeedScaling
+    loop: dict[str, Any] | None
+    smoothness: Smoothness
+    joint_effort: JointEffort
+    near_singularity: Singularity
+    near_limits: NearLimits
+
+
+def summarize(
+    run: Evaluation,
+    outcome: str,
+    *,
+    loop: dict[str, Any] | None = None,
+    tolerance: Mapping[str, float] | None = None,
+) -> Summary:
+    """Measure a run.
+
+    Args:
+        run: The run.
+        outcome: "completed", or why the run ended early.
+        loop: The control loop's timing; simulated time has none.
+        tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None for no verdict.
+    """
+    log, settings = run.log, run.settings
+    facts: RunFacts = {
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
+        "outcome": outcome,
+        "period_s": run.plan.period,
+        "samples": len(log.stamp),
+        "duration_s": float(log.stamp[-1] - log.stamp[0]) if run.has_samples else 0.0,
+        "predicted_lag_s": settings["solver"].get("predicted_lag_s"),
+        "solver_notes": settings["solver"].get("notes", []),
+        "limited_samples": int(log.limited.sum()),
+        "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if run.has_samples else 0.0,
+    }
+    judgement: Judgement = {"tolerance": None if tolerance is None else dict(tolerance), "passed": None}
+    if tolerance is not None:
+        judgement["passed"] = outcome == "completed" and _is_within(run.tracking["tracking_error"], tolerance)
+    if not run.has_samples:
+        return cast(Summary, {**facts, **judgement})
+    torque, peak_effort = run.torque, np.abs(log.effort).max(axis=0).tolist()
+    return {
+        **facts,
+        **run.tracking,
+        **path_summary(run.contour),
+        "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
+        "peak_joint_torque": None if torque is None else peak_effort,
+        "peak_joint_current": peak_effort if torque is None else None,
+        "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
+        "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
+        "loop": loop,
+        "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], log.velocity),
+        "joint_effort": _joint_effort(run),
+        "near_singularity": near_singularity(
+            log.position,
+            lambda joints: task_jacobians(*run.chain, joints, run.task),
+            motions=movable_directions(*run.chain, run.task),
+        ),
+        "near_limits": _near_limits(run),
+        **pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.budget.tracking),
+        **judgement,
+    }
+
+
+def _is_within(error: PoseStatistics, tolerance: Mapping[str, float]) -> bool:
+    rms = {"position_m": error["position_m"]["rms"], "rotation_rad": error["rotation_rad"]["rms"]}
+    return all(rms[part] <= limit for part, limit in tolerance.items())
+
+
+def _joint_effort(run: Evaluation) -> JointEffort:
+    # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
+    limited = run.settings["scenario"]["on_limits"] == "limit"
+    return joint_effort(
+        run.log.stamp,
+        run.log.velocity,
+        run.torque,
+        max_velocity=run.max_velocity,
+        max_acceleration=run.settings["robot"].get("max_acceleration") if limited else None,
+        max_torque=run.max_effort,
+    )
+
+
+def _near_limits(run: Evaluation) -> NearLimits:
+    return near_limits(
+        run.log.position,
+        run.log.velocity,
+        run.torque,
+        position_min=np.array(run.settings["robot"]["position_min"], dtype=float),
+        position_max=np.array(run.settings["robot"]["position_max"], dtype=float),
+        max_velocity=run.max_velocity,
+        max_torque=run.max_effort,
+    )
+
+
+def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> dict[str, Any]:
+    """Measure runs of one plan together, from their directories, and write the common summary.json.
+
+    A run without a summary was killed: it is measured from its log, as far as the log goes.
+
+    Args:
+        whole: The directory of the repeats.
+        runs: The runs, in order.
+        count: How many runs were requested.
+
+    Returns:
+        `scenario`, `robot`, `solver`, `backend`; `outcome`, "completed" or that of the last run; the number of
+        `repeats` requested and `completed`; `runs`, the name and the main parts of the summary of each;
+        `iso_9283_style`: `witness` ("self-reported"), `figures` (`symbol`, `value`, `unit`, `cycles` used, `asked` by
+        the standard, and the number of the `stop`, None for the path), `stops_m`, `limit_band_m`, and what is
+        `missing` and why; `passed`, whether all runs were made and passed, None without a tolerance.
+    """
+    settings = runs[0].settings()
+    summaries = [_summary_of(run) for run in runs]
+    completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
+    outcome = summaries[-1]["outcome"]
+    if outcome == "completed" and len(runs) < count:
+        outcome = "no further run was begun: they were killed, or still go on"
+    try:
+        # One run at a time: only what the figures need stays in memory.
+        iso = iso_figures(Evaluation.of(run) for run in completed)
+    except UnusableSamples as error:
+        iso = IsoFigures("self-reported", (), (), None, (str(error),))
+    verdicts = [summary["passed"] for summary in summaries]
+    common = {
+        **{name: settings[name]["name"] for name in ("scenario", "robot", "solver", "backend")},
+        "tolerance": settings.get("tolerance"),
+        "outcome": outcome,
+        "repeats": count,
+        "completed": len(completed),
+        "runs": [
+            {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}}
+            for run, summary in zip(runs, summaries, strict=True)
+        ],
+        "iso_9283_style": iso.as_dict(),
+        "passed": None if None in verdicts else all(verdicts) and len(completed) == count,
+    }
+    whole.write_summary(common)
+    return common
+
+
+def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
+    """The content of a run's summary.json; it is computed if the file is missing."""
+    try:
+        return run.summary()
+    except NotARun:
+        pass
+    tolerance = run.settings().get("tolerance")
+    try:
+        evaluation = Evaluation.of(run)
+        return summarize(evaluation, evaluation.outcome, tolerance=tolerance)
+    except (NotARun, LogReadError) as error:
+        return {
+            "outcome": str(error).rstrip("."),
+            "tolerance": tolerance,
+            "passed": None if tolerance is None else False,
+        }
+
+
+def common_summary(path: Path) -> dict[str, Any]:
+    """The content of the summary.json of repeats. It is computed and written if the repeats were killed before that.
+
+    Args:
+        path: The directory of the repeats.
+
+    Raises:
+        NotARun: summary.json or the first run's settings.toml is broken.
+        OutputError: Something cannot be written.
+    """
+    whole, runs = RunDirectory(path), repeats_in(path)
+    # A summary computed while the repeats went on is out of date: a run without a summary may have got further.
+    if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
+        summary = whole.summary()
+        if len(summary["runs"]) == len(runs):
+            return summary
+    # Settings of an earlier version do not say how many runs were requested.
+    return summarize_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))
