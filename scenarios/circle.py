@@ -1,4 +1,4 @@
-"""A circle of 0.3 m across at 0.2 m/s (smaller on small arms), with slow-in and slow-out by minimum jerk, two laps."""
+"""A circle of 0.3 m diameter at 0.2 m/s (smaller on small arms), with minimum jerk from rest to rest, two laps."""
 
 from simbridge import Robot, Scenario, run_as_script
 from simbridge.trajectory import MinimumJerk, paper_size, paths, trace
@@ -9,7 +9,7 @@ def scenario(robot: Robot) -> Scenario:
     path = paths.circle(radius=0.15 * size.scale, centre=size.centre)
     return Scenario(
         trajectory=trace(path, MinimumJerk(size.speed), laps=2, source="circle"),
-        description=f"A circle of {0.3 * size.scale:g} m across, at most {size.speed:g} m/s, two laps",
+        description=f"A circle of {0.3 * size.scale:g} m diameter, at most {size.speed:g} m/s, two laps",
     )
 
 

@@ -1,4 +1,4 @@
-"""A figure eight of 0.4 m by 0.2 m (smaller on small arms), speeding up and slowing down at its ends, two laps."""
+"""A figure eight of 0.4 m by 0.2 m (smaller on small arms), from rest to rest, two laps."""
 
 from simbridge import Robot, Scenario, run_as_script
 from simbridge.trajectory import Trapezoid, paper_size, paths, trace

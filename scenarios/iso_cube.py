@@ -7,9 +7,9 @@ from simbridge.trajectory import IsoCube, Trapezoid, paper_size
 
 def scenario(robot: Robot) -> Scenario:
     if robot.planar:
-        raise InvalidParameter("robot", robot.name, "an arm that moves in space, as the test cube is no plane figure")
+        raise InvalidParameter("robot", robot.name, "an arm that moves in space, as the test cube is not planar")
     size = paper_size(robot)
-    # `simbridge.trajectory.largest_cube` finds the largest one, which the standard asks for.
+    # The standard asks for the largest one, which `simbridge.trajectory.largest_cube` finds.
     cube = IsoCube(size.centre, edge=0.4 * size.scale)
     return Scenario(
         trajectory=cube.cycle(Trapezoid(size.speed, 4.0 * size.speed), dwell=0.5, laps=2),

@@ -1,4 +1,4 @@
-"""A line outwards past the edge of the workspace: refused, and the check says at which sample and how far it is."""
+"""A line outwards past the edge of the workspace: the check refuses it with the sample and the distance."""
 
 from simbridge import Robot, Scenario, run_as_script
 from simbridge.trajectory import ConstantSpeed, paper_size, paths, trace
@@ -9,7 +9,7 @@ def scenario(robot: Robot) -> Scenario:
     beyond = (robot.reach + 0.1, size.centre[1], size.centre[2])
     return Scenario(
         trajectory=trace(paths.line(size.centre, beyond), ConstantSpeed(size.speed), source="past the edge"),
-        description="A line outwards past the edge of the workspace, to be refused",
+        description="A line outwards past the edge of the workspace, which is refused",
     )
 
 

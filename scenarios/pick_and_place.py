@@ -1,4 +1,4 @@
-"""Pick and place over 0.4 m (less on small arms), 0.1 m up and down, a quarter turn on the way; arms in space only."""
+"""Pick and place over 0.4 m (less on small arms), 0.1 m up and down, with a quarter turn; arms in space only."""
 
 import numpy as np
 
@@ -12,10 +12,10 @@ def scenario(robot: Robot) -> Scenario:
     if robot.planar:
         raise InvalidParameter("robot", robot.name, "an arm that moves in space, as it has to go up and down")
     size = paper_size(robot)
-    aside = np.array([0.0, 0.2 * size.scale, 0.0])
+    half = np.array([0.0, 0.2 * size.scale, 0.0])
     turned = pose.multiply(pose.quaternions([0.0, 0.0, 0.5 * np.pi]), TOOL_DOWN)
-    pick = np.concatenate([size.centre - aside, TOOL_DOWN])
-    place = np.concatenate([size.centre + aside, turned])
+    pick = np.concatenate([size.centre - half, TOOL_DOWN])
+    place = np.concatenate([size.centre + half, turned])
     return Scenario(
         trajectory=pick_and_place(pick, place, lift=0.1 * size.scale, law=MinimumJerk(1.5 * size.speed)),
         description=f"Pick and place over {0.4 * size.scale:g} m, with a quarter turn of the tool on the way",

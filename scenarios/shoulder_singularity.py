@@ -1,4 +1,4 @@
-"""A line past the shoulder singularity, where the wrist stands over the axis of the base joint; UR arms only."""
+"""A line past the shoulder singularity, where the wrist is above the axis of the base joint; UR arms only."""
 
 from simbridge import Robot, Scenario, run_as_script
 from simbridge.trajectory import MinimumJerk, move, paper_size, shoulder_line

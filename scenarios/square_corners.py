@@ -1,4 +1,4 @@
-"""Experiment C of the paper: only the corners of a square of 0.4 m are given, and the solver finds the way between."""
+"""Experiment C of the paper: only the corners of a square of 0.4 m are given; the solver interpolates."""
 
 from simbridge import ForwardDynamicsParameters, Robot, Scenario, run_as_script
 from simbridge.trajectory import corners, paper_size

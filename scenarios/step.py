@@ -1,4 +1,4 @@
-"""Experiment B of the paper: one far step of the target, from home by (-0.25, -0.75, 0.35) m."""
+"""Experiment B of the paper: one large step of the target, from home by (-0.25, -0.75, 0.35) m."""
 
 from simbridge import ForwardDynamicsParameters, Robot, Scenario, run_as_script
 from simbridge.robot.kinematics import tool_path
@@ -14,7 +14,7 @@ def scenario(robot: Robot) -> Scenario:
         description=f"A step of the target by ({offset[0]:g}, {offset[1]:g}, {offset[2]:g}) m",
         hold="zero-order",
         on_limits="limit",
-        # One iteration a period, so that the solver's own convergence can be seen.
+        # One iteration a period shows the convergence of the solver.
         solver=ForwardDynamicsParameters(dt=1.0, iterations=1, kp=(1.0,), error_clamp=(float("inf"), float("inf"))),
     )
 
