@@ -1,3 +1,4 @@
+# ruff: noqa: F401  (the public names)
 """Sampled Cartesian trajectories: paths, timing laws, orientations, ready-made shapes, sampling and files."""
 
 from simbridge.deprecated import renamed
@@ -12,45 +13,6 @@ from simbridge.trajectory.text import write_csv, write_tum
 from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
 from simbridge.trajectory.trace import concatenate, dwell, move, trace
 from simbridge.trajectory.trajectory import Hold, Trajectory
-
-__all__ = [
-    "TOOL_DOWN",
-    "ConstantOrientation",
-    "ConstantSpeed",
-    "Frame",
-    "Hold",
-    "IsoCube",
-    "LookAt",
-    "MinimumJerk",
-    "MotionLaw",
-    "Orientation",
-    "Path",
-    "PathTangent",
-    "ReadOptions",
-    "Sampling",
-    "SlowInSlowOut",
-    "Trajectory",
-    "Trapezoid",
-    "concatenate",
-    "corners",
-    "dwell",
-    "elbow_line",
-    "largest_cube",
-    "move",
-    "paper_size",
-    "paths",
-    "pick_and_place",
-    "read_bag",
-    "read_trajectory",
-    "shoulder_line",
-    "square",
-    "step",
-    "trace",
-    "wrist_line",
-    "write_bag",
-    "write_csv",
-    "write_tum",
-]
 
 
 def __getattr__(name: str) -> object:

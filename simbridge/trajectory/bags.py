@@ -18,7 +18,6 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
-from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -27,7 +26,11 @@ TRANSFORM = "geometry_msgs/msg/TransformStamped"
 TF = "tf2_msgs/msg/TFMessage"
 _TFS = (TF, "tf/msg/tfMessage")
 _READABLE = (POSE, TRANSFORM, *_TFS)
-_BEGINNINGS = {".bag": b"#ROSBAG V", ".mcap": b"\x89MCAP", ".db3": b"SQLite format 3"}
+_BEGINNINGS = {
+    ".bag": ("a bag of ROS 1", b"#ROSBAG V"),
+    ".mcap": ("an MCAP file", b"\x89MCAP"),
+    ".db3": ("an SQLite file", b"SQLite format 3"),
+}
 # Two stamps and a pose, 72 bytes each: some 720 MB, and hours at any rate a robot takes.
 _MAX_POSES = 10_000_000
 
@@ -99,12 +102,12 @@ def _check_beginning(path: Path) -> None:
         raise InputFileError(path, str(problem.strerror or problem)) from problem
     if not first:
         raise InputFileError(path, "it is empty")
-    if not first.startswith(_BEGINNINGS[path.suffix.lower()]):
-        what = {".bag": "a bag of ROS 1", ".mcap": "an MCAP file", ".db3": "an SQLite file"}[path.suffix.lower()]
+    what, beginning = _BEGINNINGS[path.suffix.lower()]
+    if not first.startswith(beginning):
         raise InputFileError(path, f"it does not begin like {what}: another kind of file, or its start is missing")
 
 
-class _Found:
+class _Poses:
     """Poses in the order of their messages: stamps and times of recording in ns, and their common frame.
 
     Args:
@@ -115,46 +118,27 @@ class _Found:
 
     def __init__(self, path: Path, name: str, advice: str = "") -> None:
         self._path, self._name, self._advice = path, name, advice
-        self._stamps, self._recorded, self._values = array("q"), array("q"), array("d")
-        self._frame: str | None = None
-
-    def __len__(self) -> int:
-        return len(self._stamps)
+        self.stamps, self.recorded, self.values = array("q"), array("q"), array("d")
+        self.frame = ""
 
     def add(self, number: int, recorded: int, header: Any, translation: Any, rotation: Any) -> None:
         """Add the pose of the message with this number."""
         frame = _bare(header.frame_id)
-        if self._frame is None:
-            self._frame = frame
-        elif frame != self._frame:
-            reason = f"{self._name}, message {number} is in the frame '{frame}', those before in '{self._frame}'"
+        if not self.stamps:
+            self.frame = frame
+        elif frame != self.frame:
+            reason = f"{self._name}, message {number} is in the frame '{frame}', those before in '{self.frame}'"
             raise InputFileError(self._path, reason + self._advice, field="frame_id")
-        self._stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
-        self._recorded.append(recorded)
-        self._values.extend(
+        self.stamps.append(header.stamp.sec * 1_000_000_000 + header.stamp.nanosec)
+        self.recorded.append(recorded)
+        self.values.extend(
             (translation.x, translation.y, translation.z, rotation.x, rotation.y, rotation.z, rotation.w)
         )
-        if len(self) > _MAX_POSES:
+        if len(self.stamps) > _MAX_POSES:
             raise InputFileError(self._path, f"{self._name} has more than {_MAX_POSES:,} poses; split the bag")
 
-    @property
-    def frame(self) -> str:
-        return self._frame or ""
 
-    @property
-    def stamps(self) -> NDArray[np.int64]:
-        return np.frombuffer(self._stamps, dtype=np.int64)
-
-    @property
-    def recorded(self) -> NDArray[np.int64]:
-        return np.frombuffer(self._recorded, dtype=np.int64)
-
-    @property
-    def poses(self) -> Array:
-        return np.frombuffer(self._values).reshape(-1, 7)
-
-
-def _candidates(path: Path, reader: Any) -> tuple[list[str], _Found | None]:
+def _candidates(path: Path, reader: Any) -> tuple[list[str], _Poses | None]:
     """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
     for connection in reader.connections:
@@ -170,12 +154,12 @@ def _candidates(path: Path, reader: Any) -> tuple[list[str], _Found | None]:
             if len(messages) > 1:
                 found = None
                 continue
-            found = found or _Found(path, topic)
+            found = found or _Poses(path, topic)
             found.add(number, when, header, transform.transform.translation, transform.transform.rotation)
     return sorted(messages, key=lambda name: -messages[name]), found
 
 
-def _only(path: Path, reader: Any) -> tuple[str, _Found]:
+def _only(path: Path, reader: Any) -> tuple[str, _Poses]:
     """The only topic of poses, and its poses."""
     candidates, found = _candidates(path, reader)
     if len(candidates) != 1:
@@ -185,7 +169,7 @@ def _only(path: Path, reader: Any) -> tuple[str, _Found]:
     return name, _collected(path, reader, name, "") if found is None else found
 
 
-def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Found]:
+def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Poses]:
     """The name of the given topic, for tf without the frames, and its poses."""
     types = {c.topic: c.msgtype for c in reader.connections}
     name, _, child = topic.partition(":")
@@ -221,13 +205,13 @@ def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[
         yield topic, number, when, message
 
 
-def _collected(path: Path, reader: Any, name: str, child: str) -> _Found:
+def _collected(path: Path, reader: Any, name: str, child: str) -> _Poses:
     """The poses of a topic; of tf those of one child frame."""
-    found = _Found(path, name, f"; choose one with --topic {name}:parent>child" if child else "")
+    found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if child else "")
     for _, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.topic == name]):
         for header, translation, rotation in _poses(message, child):
             found.add(number, when, header, translation, rotation)
-    if not len(found):
+    if not found.stamps:
         if child:
             raise _topic_error(path, reader, f"{name} has no transform to the frame '{child}'")
         raise InputFileError(path, f"{name} has no messages", field="topic")
@@ -252,8 +236,9 @@ def _bare(frame: str) -> str:
     return frame.lstrip("/")
 
 
-def _trajectory(path: Path, name: str, found: _Found) -> Trajectory:
-    stamps, recorded, poses = found.stamps, found.recorded, found.poses
+def _trajectory(path: Path, name: str, found: _Poses) -> Trajectory:
+    stamps, recorded = (np.frombuffer(values, dtype=np.int64) for values in (found.stamps, found.recorded))
+    poses = np.frombuffer(found.values).reshape(-1, 7)
     bad = np.flatnonzero(~np.isfinite(poses).all(axis=1))
     if len(bad):
         raise InputFileError(path, f"{name}, message {bad[0] + 1} has a number that is not finite", field="pose")

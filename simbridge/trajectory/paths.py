@@ -3,6 +3,8 @@
 `trace` combines a path with a timing law and an orientation. Curves whose length has a closed form use it; the others
 (figure eight, Lissajous, or a custom curve through `along`) are measured by Gauss-Legendre quadrature, to about 1e-12
 of their length.
+
+Every function raises InvalidParameter for a parameter out of its range.
 """
 
 from __future__ import annotations
@@ -155,9 +157,6 @@ def rounded_square(side: float, centre: ArrayLike, radius: float) -> Path:
         side: Length of an edge of the square without rounding, m.
         centre: (3,) in m, from base_link.
         radius: Of the corners, m; at most half a side, which gives a circle.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range.
     """
     check_positive(side=side, radius=radius)
     if radius > 0.5 * side:
@@ -198,9 +197,6 @@ def figure_eight(width: float, height: float, centre: ArrayLike) -> Path:
         width: Extent along x, m.
         height: Extent along y, m.
         centre: The crossing (3,) in m, from base_link.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range.
     """
     check_positive(width=width, height=height)
     return lissajous((0.5 * width, 0.5 * height, 0.0), (1, 2, 1), (0.0, 0.0, 0.0), centre)

@@ -1,4 +1,8 @@
-"""Ready-made trajectories: the paper's square, corners and step, pick and place, and the test cube after ISO 9283."""
+"""Ready-made trajectories: the paper's square, corners and step, pick and place, and the test cube after ISO 9283.
+
+Every function raises InvalidParameter for a parameter out of its range, and InvalidTrajectory for a quaternion that is
+not of unit length.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +67,6 @@ def square(
 
     Raises:
         InvalidParameter: A parameter is out of its range, or an edge has no sample.
-        InvalidTrajectory: The orientation is not a unit quaternion.
     """
     check_positive(side=side, speed=speed, rate=rate)
     check_laps(laps)
@@ -102,10 +105,6 @@ def corners(
         dwell: Time at each corner, in s.
         laps: Number of laps.
         orientation: The constant orientation (4,), a unit quaternion.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range.
-        InvalidTrajectory: The orientation is not a unit quaternion.
     """
     check_positive(side=side, dwell=dwell)
     check_laps(laps)
@@ -129,10 +128,6 @@ def step(
         rotation_vector: Rotation (3,) of the jump in rad, about the axes of base_link; the position is not rotated.
         at: Instant of the jump in s.
         duration: Instant of the last sample in s.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range.
-        InvalidTrajectory: The start pose's quaternion is not of unit length.
     """
     check_positive(at=at, duration=duration)
     if duration <= at:
@@ -157,7 +152,6 @@ def pick_and_place(
 
     Raises:
         InvalidParameter: A parameter is out of its range, or one pose is straight above the other.
-        InvalidTrajectory: A quaternion is not of unit length.
     """
     check_positive(lift=lift, dwell=dwell)
     up = np.array([0.0, 0.0, lift, 0.0, 0.0, 0.0, 0.0])
@@ -185,9 +179,6 @@ class IsoCube:
     Attributes:
         centre: (3,) in m, from base_link.
         edge: m.
-
-    Raises:
-        InvalidParameter: One of them is out of its range.
     """
 
     centre: tuple[float, float, float]

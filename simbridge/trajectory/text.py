@@ -80,17 +80,7 @@ def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
 
 
 def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """Write a CSV file with a header that names columns and units; it reads back bit for bit.
-
-    Args:
-        path: The file; an existing one is replaced.
-        times: Stamps (T,) in s.
-        poses: Poses (T, 7) in m and unit quaternions.
-
-    Raises:
-        InvalidTrajectory: The shapes do not fit.
-        OSError: The file cannot be written.
-    """
+    """As `write_tum`, but CSV with a header that names columns and units."""
     _write(path, times, poses, header=CSV_HEADER + "\n", separator=",")
 
 

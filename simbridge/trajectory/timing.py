@@ -2,6 +2,8 @@
 
 A law is defined by its largest speed and fits every path: `law.over(length)` is the motion over that length. It rises
 monotonically from 0 to `length`.
+
+Every law raises InvalidParameter for a parameter out of its range.
 """
 
 from __future__ import annotations
@@ -45,9 +47,6 @@ class ConstantSpeed(MotionLaw):
 
     Attributes:
         speed: m/s.
-
-    Raises:
-        InvalidParameter: It is not positive.
     """
 
     speed: float
@@ -66,9 +65,6 @@ class Trapezoid(MotionLaw):
     Attributes:
         speed: The largest, m/s.
         acceleration: Also the deceleration, m/s^2.
-
-    Raises:
-        InvalidParameter: One of them is not positive.
     """
 
     speed: float
@@ -98,9 +94,6 @@ class MinimumJerk(MotionLaw):
 
     Attributes:
         speed: The largest, m/s, at the middle; 15/8 of the mean.
-
-    Raises:
-        InvalidParameter: It is not positive.
     """
 
     speed: float
@@ -132,9 +125,6 @@ class SlowInSlowOut(MotionLaw):
         speed: The largest, m/s.
         slowest: Speed at the ends as a share of the largest, above 0 and at most 1.
         ramp: Share of the length over which the speed would rise from zero to the largest, above 0, at most a half.
-
-    Raises:
-        InvalidParameter: One of them is out of its range.
     """
 
     speed: float

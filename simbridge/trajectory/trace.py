@@ -1,4 +1,8 @@
-"""Trajectories from paths, motion laws and orientations, and their concatenation."""
+"""Trajectories from paths, motion laws and orientations, and their concatenation.
+
+Every function raises InvalidParameter for a parameter out of its range, and InvalidTrajectory for a quaternion that is
+not of unit length.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,6 @@ def trace(
 
     Raises:
         InvalidParameter: A parameter is out of its range, or an open path has several laps.
-        InvalidTrajectory: The orientation is not a unit quaternion.
     """
     check_positive(rate=rate)
     check_laps(laps)
@@ -73,7 +76,6 @@ def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, 
 
     Raises:
         InvalidParameter: A parameter is out of its range, or both poses are at the same position.
-        InvalidTrajectory: A quaternion is not of unit length.
     """
     ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
     path = line(ends.poses[0, :3], ends.poses[1, :3])
@@ -84,12 +86,7 @@ def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, 
 
 
 def dwell(at: ArrayLike, duration: float) -> Trajectory:
-    """Stay at one pose `at` (7,) for `duration` s.
-
-    Raises:
-        InvalidParameter: The pose is not seven finite numbers, or the duration not positive.
-        InvalidTrajectory: Its quaternion is not of unit length.
-    """
+    """Stay at one pose `at` (7,) for `duration` s."""
     check_positive(duration=duration)
     return Trajectory(np.array([0.0, duration]), np.tile(vector("pose", at, 7), (2, 1)), source="still")
 
