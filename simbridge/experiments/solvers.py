@@ -55,48 +55,19 @@ class Tracked:
 
 @dataclass(frozen=True)
 class Solved:
-    """One solver on the random poses.
+    """One solver on the random poses; the names are those of results.json.
 
     Attributes:
-        successes: Of each pose (P,), whether it was solved.
-        restarts: Of each pose (P,); solvers continue to a tolerance far below `SOLVED`.
-        errors: The residual of the translation (P,), m.
-        times: Of each call (P,), s.
+        success: Part of the poses that were solved.
+        mean_restarts: Per pose; solvers continue to a tolerance far below `SOLVED`.
+        median_error_m: The residual of the translation of the solved poses; None if there are none.
+        median_time_s: Of a call.
     """
 
-    successes: Array
-    restarts: Array
-    errors: Array
-    times: Array
-
-    @property
-    def success(self) -> float:
-        """Part of the poses that were solved."""
-        return float(np.mean(self.successes))
-
-    @property
-    def mean_restarts(self) -> float:
-        return float(self.restarts.mean())
-
-    @property
-    def median_time(self) -> float:
-        """Of a call, s."""
-        return float(np.median(self.times))
-
-    @property
-    def median_error(self) -> float | None:
-        """Of the translation where it was solved, m; None if nowhere."""
-        solved = self.errors[self.successes.astype(bool)]
-        return float(np.median(solved)) if len(solved) else None
-
-    def as_data(self) -> dict[str, float | None]:
-        """For JSON."""
-        return {
-            "success": self.success,
-            "mean_restarts": self.mean_restarts,
-            "median_error_m": self.median_error,
-            "median_time_s": self.median_time,
-        }
+    success: float
+    mean_restarts: float
+    median_error_m: float | None
+    median_time_s: float
 
 
 def track(robot: Robot, solver: Solver, targets: Array) -> Tracked:
@@ -175,8 +146,10 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> Solved:
         found = solver.solve(target, start)
         duration = time.perf_counter() - begin
         solved = within_limits(robot, found.q) and found.distance <= SOLVED[0] and found.angle <= SOLVED[1]
-        rows.append((solved, found.restarts, found.distance, duration))
-    return Solved(*np.array(rows, dtype=float).T)
+        rows.append((solved, found.restarts, found.distance if solved else math.nan, duration))
+    success, restarts, errors, times = np.array(rows, dtype=float).T
+    error = float(np.nanmedian(errors)) if success.any() else None
+    return Solved(float(success.mean()), float(restarts.mean()), error, float(np.median(times)))
 
 
 def available_solvers(robot: Robot, names: Sequence[str]) -> tuple[dict[str, Solver], list[str]]:
@@ -209,7 +182,7 @@ def run(parameters: SolversParameters) -> Outcome:
         data={
             "arm": arm.as_data(),
             "solvers": {
-                name: {"trajectory": vars(tracked[name]) if name in tracked else None, "poses": found.as_data()}
+                name: {"trajectory": vars(tracked[name]) if name in tracked else None, "poses": vars(found)}
                 for name, found in solved.items()
             },
         },
@@ -246,8 +219,8 @@ def _pose_table(samples: int, solved: Mapping[str, Solved]) -> Table:
             name,
             f"{100.0 * found.success:.1f}",
             f"{found.mean_restarts:.1f}",
-            "–" if found.median_error is None else f"{1e3 * found.median_error:.0e}",
-            number(1e6 * found.median_time),
+            "–" if found.median_error_m is None else f"{1e3 * found.median_error_m:.0e}",
+            number(1e6 * found.median_time_s),
         )
         for name, found in solved.items()
     ]
@@ -260,7 +233,7 @@ def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Sol
     names = list(solved)
     panels: list[tuple[str, list[float], bool]] = [
         ("poses solved, %", [100.0 * s.success for s in solved.values()], False),
-        ("median time, µs", [1e6 * s.median_time for s in solved.values()], True),
+        ("median time, µs", [1e6 * s.median_time_s for s in solved.values()], True),
     ]
     if tracked:
         panels += [
