@@ -25,7 +25,6 @@ PACKAGES = (
     "numpy",
     "pin",
     "numba",
-    "llvmlite",
     "ruckig",
     "msgspec",
     "mcap",

@@ -9,7 +9,7 @@ from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.doctor import arm, computer, controller, findings
 from simbridge.doctor.findings import Finding
 from simbridge.errors import InvalidParameter, OutputError
-from simbridge.ik.kernels.cache import cache_directory
+from simbridge.ik.kernels.compile import cache_directory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import read_calibration, write_calibration
 from simbridge.robot.cell import Cell

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from simbridge.errors import SimbridgeError
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.ik.kernels import kernel
+from simbridge.robot.kinematics import task_jacobian, tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -54,13 +54,6 @@ class Arm:
         """Put the TCP at x y z rx ry rz (6,) in the flange."""
         self.tcp = np.array(pose, dtype=float)
         self._robot = self._bare.with_tcp(frame_of(self.tcp))
-        placements, prismatic = self._robot.placements, self._robot.prismatic
-        # The same arrays at every tick: to hand over new ones takes longer than the kinematics.
-        n = self._robot.n
-        self._q, self._pose, self._jacobian = np.empty((1, n)), np.empty((1, 7)), np.empty((1, 6, n))
-        self._find_pose = kernel.poses(placements, prismatic).bound(placements, self._q, np.empty(16), self._pose)
-        find_jacobian = kernel.jacobians(placements, prismatic, "pose")
-        self._find_jacobian = find_jacobian.bound(placements, self._q, self._jacobian)
         self._solver = ForwardDynamics(self._robot, twin=_LIGHT)
 
     def snapshot(self) -> Arm:
@@ -69,9 +62,7 @@ class Arm:
 
     def tool(self, q: Array) -> pin.SE3:
         """The TCP in the pendant's base at joint positions q (n,), rad."""
-        self._q[0] = q
-        self._find_pose()
-        frame = pin.XYZQUATToSE3(self._pose[0])
+        frame = tool_frame(self._robot, q)
         return pin.SE3(_TURN @ frame.rotation, _TURN @ frame.translation)
 
     def pose(self, q: Array) -> Array:
@@ -80,9 +71,8 @@ class Arm:
 
     def jacobian(self, q: Array) -> Array:
         """Of the TCP in the pendant's base (6, n), translation first."""
-        self._q[0] = q
-        self._find_jacobian()
-        return np.vstack([_TURN @ self._jacobian[0, :3], _TURN @ self._jacobian[0, 3:]])
+        jacobian = task_jacobian(self._robot, q, "pose")
+        return np.vstack([_TURN @ jacobian[:3], _TURN @ jacobian[3:]])
 
     def joints(self, target: pin.SE3, near: Array) -> Array:
         """Joint positions (n,) that put the TCP at a target in the pendant's base, found from nearby ones.

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from simbridge.experiments import HomogenizationParameters
 from simbridge.experiments.experiment import Expected, Outcome, Plot, Table, number, within, within_part
 from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
-from simbridge.ik.kernels.kernel import conditioning
+from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
 from simbridge.report.palette import INK
@@ -62,6 +62,10 @@ EXPECTED = (
 """On a UR10, over at least `SAMPLES` joint positions."""
 
 
+# Joint positions whose matrices are computed at once.
+_BLOCK = 2000
+
+
 @dataclass(frozen=True)
 class Spread:
     """Statistics over joint positions of a matrix that maps force to acceleration, in base axes, translation first.
@@ -92,11 +96,19 @@ def configurations(robot: Robot, samples: int, seed: int) -> Array:
 
 
 def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Spread]:
-    """The paper's three matrices, in one compiled pass."""
-    chain = robot.placements, robot.prismatic
-    found = conditioning(*chain, configurations(robot, samples, seed), Twin(), Twin.naive(robot.n))
-    spreads = map(Spread, found.mean, found.variance)
-    return dict(zip((TRANSPOSE, CONDITIONED, NAIVE), spreads, strict=True))
+    """The paper's three matrices."""
+    q = configurations(robot, samples, seed)
+    twins = [Twin(), Twin.naive(robot.n)]
+    names = (TRANSPOSE, CONDITIONED, NAIVE)
+    count, mean, squares = 0, np.zeros((len(names), 6, 6)), np.zeros((len(names), 6, 6))
+    # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would fill 100 MB.
+    for first in range(0, samples, _BLOCK):
+        matrices = np.array(mobility(robot.placements, robot.prismatic, q[first : first + _BLOCK], twins))
+        size, own = matrices.shape[1], matrices.mean(axis=1)
+        squares += ((matrices - own[:, None]) ** 2).sum(axis=1) + (own - mean) ** 2 * (count * size / (count + size))
+        mean += (own - mean) * (size / (count + size))
+        count += size
+    return {name: Spread(mean[i], squares[i] / count) for i, name in enumerate(names)}
 
 
 def response(robot: Robot, solver: Solver, samples: int, seed: int) -> Spread:

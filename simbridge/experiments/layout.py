@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from simbridge.errors import TargetOutOfReach
-from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
-from simbridge.ik.task import TASKS, freed
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.task import freed
 from simbridge.robot import pose
-from simbridge.robot.kinematics import task_jacobians, tool_path
+from simbridge.robot.chain import TASK_ROWS
+from simbridge.robot.kinematics import restart_postures, task_jacobians, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import pose_residual, significant
@@ -193,8 +194,8 @@ def _start_out_of_reach(robot: Robot, target: Array) -> TargetOutOfReach:
 
 def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOutOfReach:
     """Why an arm cannot do what needs these directions of a position, and what to do."""
-    possible = [task for task in TASKS if len(set(task_directions(robot, task))) == 1]
-    weaker = [task for task in list(TASKS)[list(TASKS).index(robot.task) + 1 :] if task in possible]
+    possible = [task for task in TASK_ROWS if len(set(task_directions(robot, task))) == 1]
+    weaker = [task for task in list(TASK_ROWS)[list(TASK_ROWS).index(robot.task) + 1 :] if task in possible]
     less = f"ask for less with --task {' or '.join(weaker)}"
     if not possible or task_directions(robot, "position", needed)[1] < needed.stop:
         why = "its joints cannot move its tool in all the directions that this needs"

@@ -17,12 +17,12 @@ import numpy as np
 from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.experiments import ExperimentParameters, FromHome, Task
 from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
-from simbridge.ik.forward_dynamics import ForwardDynamics, restart_postures
+from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import solver_of_function
 from simbridge.planning.options import Options
-from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobians
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot

@@ -1,22 +1,22 @@
-"""The compiled closed forms: all joint positions of a UR arm, or of a planar arm of two links, for one target.
+"""Closed forms for compiled code: all joint positions of a UR arm, or of a planar arm of two links, for one target.
 
-Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the UR-5/UR-10, 2013), the
+Joint angles are those of the standard table (Hawkins, Analytic inverse kinematics for the UR-5/UR-10, 2013). The
 triangle of upper arm and forearm is solved by the law of cosines in its half-angle form, which stays accurate where the
-arm is stretched or folded. Singular configurations are noted as bits: WRIST, SHOULDER, and ELBOW of `edge_of_reach.py`.
+arm is stretched or folded. Singular configurations are recorded as bits: WRIST, SHOULDER, and ELBOW of
+`workspace_boundary.py`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.ik.kernels.lazy import compiled
-from simbridge.ik.kernels.routine import Routine, own_source
-from simbridge.ik.linearization import Chain, Linearization, aim, look
+from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.forward_dynamics import aim
+from simbridge.ik.kernels.source import module_text
 from simbridge.ik.workspace_boundary import (
     FOLD,
     FREE,
@@ -30,28 +30,33 @@ from simbridge.ik.workspace_boundary import (
 from simbridge.robot.pose import Array, Counts, Flags
 
 WRIST, SHOULDER = 1, 4
-MOST = 8
+MAX_BRANCHES = 8
 
 _TURN = 2.0 * math.pi
 
 
-class Arm(NamedTuple):
-    """What the closed form knows of the arm: see `Structure`."""
+class Kernels(NamedTuple):
+    """The compiled functions `branches` and `follow`."""
 
-    lengths: Array
-    joints: Array
-    frames: Array
+    branches: Kernel
+    follow: Kernel
 
 
-class Room(NamedTuple):
-    """Arrays that are made before the loops.
+@lru_cache(maxsize=1)
+def kernels() -> Kernels:
+    """The compiled functions, the same for every arm."""
+    text = module_text(branches, follow)
+    return Kernels(kernel(text, "branches", "closed-form solver"), kernel(text, "follow", "closed-form solver"))
+
+
+class Buffers(NamedTuple):
+    """Arrays of the search for branches.
 
     Attributes:
-        out: Solutions (8, n), nearest first: the first `total`.
-        notes: What is singular in each (8,).
-        total: (1,); -1 if the target or the present positions are not finite, or the quaternion is zero.
+        out: Solutions (8, n), nearest first.
+        notes: The singularities of each (8,).
         goal: The target without base and tool (3, 4).
-        q: The solution in work (n,).
+        q: The current solution (n,).
         bends: Both postures of two links (2, 2).
         wanted: The target: position (3) and rotation matrix (9).
         turned: Its rotation without the tool (3, 3).
@@ -61,7 +66,6 @@ class Room(NamedTuple):
 
     out: Array
     notes: Counts
-    total: Counts
     goal: Array
     q: Array
     bends: Array
@@ -71,14 +75,13 @@ class Room(NamedTuple):
     shift: Array
 
 
-def room_for(n: int) -> Room:
-    """Room for the branches of an arm of n joints."""
-    return Room(
-        np.zeros((MOST, n)),
-        np.zeros(MOST, np.int64),
-        np.zeros(1, np.int64),
+def allocate_buffers(out: Array, notes: Counts) -> Buffers:
+    """Buffers around the arrays for solutions and their singularities."""
+    return Buffers(
+        out,
+        notes,
         np.zeros((3, 4)),
-        np.zeros(n),
+        np.zeros(out.shape[1]),
         np.zeros((2, 2)),
         np.zeros(12),
         np.zeros((3, 3)),
@@ -87,15 +90,15 @@ def room_for(n: int) -> Room:
     )
 
 
-@compiled
-def _accept(flags: int, joints: Array, near: Array, k: int, room: Room) -> int:
-    """Put table angles `room.q` in their place among the k nearest rows of `room.out`, unless a joint cannot get there.
+def accept(flags: int, joints: Array, near: Array, k: int, buffers: Buffers) -> int:
+    """Insert the table angles `buffers.q` among the k nearest rows of `buffers.out`, unless they are beyond joint
+    limits.
 
     Args:
         joints: Of a `Structure`.
         near: Joint positions (n,), rad: each joint is turned by whole turns to where it is nearest.
     """
-    q, out, notes = room.q, room.out, room.notes
+    q, out, notes = buffers.q, buffers.out, buffers.notes
     n = near.shape[0]
     cost = 0.0
     for i in range(n):
@@ -127,15 +130,14 @@ def _accept(flags: int, joints: Array, near: Array, k: int, room: Room) -> int:
     return k + 1
 
 
-@compiled
-def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> int:
-    """How many solutions there are for `room.goal`: the last joint's frame, turned by its angle.
+def ur_branches(lengths: Array, joints: Array, near: Array, slack: float, at_boundary: bool, buffers: Buffers) -> int:
+    """The number of solutions for `buffers.goal`: the last joint's frame, turned by its angle.
 
     Args:
-        at_the_edge: Turn the pan and wrist 3 within rounding, so that the arm reaches.
+        at_boundary: Turn the pan and wrist 3 within rounding, so that the arm reaches.
     """
-    joints, goal, q, bends = arm.joints, room.goal, room.q, room.bends
-    a2, a3, d4, d5 = arm.lengths[0], arm.lengths[1], arm.lengths[2], arm.lengths[3]
+    goal, q, bends = buffers.goal, buffers.q, buffers.bends
+    a2, a3, d4, d5 = lengths[0], lengths[1], lengths[2], lengths[3]
     px, py, pz = goal[0, 3], goal[1, 3], goal[2, 3]
     k = 0
     # The wrist's distance from the pan axis is the hypotenuse over d4.
@@ -145,7 +147,7 @@ def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> i
     ahead = math.sqrt(max(0.0, (r - abs(d4)) * (r + abs(d4))))
     pan_folds = ahead < FOLD
     for side in range(2):
-        # Rounding may put a stretched arm out of reach on one of the two sides that are one.
+        # Rounding may put a stretched arm out of reach on one of the two coinciding sides.
         if pan_folds and k > 0:
             break
         forward = ahead if side == 0 else -ahead
@@ -154,7 +156,7 @@ def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> i
         for flip in range(2):
             if flip == flips:
                 break
-            pan = pan_within_rounding(arm.lengths, goal, exact, forward, flip) if at_the_edge else exact
+            pan = pan_within_rounding(lengths, goal, exact, forward, flip) if at_boundary else exact
             xx, xy, xz, yx, yy, yz, zz, wx = in_plane(goal, pan)
             sine = math.sqrt(xz * xz + yz * yz)
             wrist_2 = math.atan2(sine if flip == 0 else -sine, zz)
@@ -168,7 +170,7 @@ def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> i
                 wrist_3 = math.atan2(-yz, xz)
             else:
                 wrist_3 = math.atan2(yz, -xz)
-            if sine < FREE or at_the_edge:
+            if sine < FREE or at_boundary:
                 s6, c6 = math.sin(wrist_3), math.cos(wrist_3)
                 turn = reachable_turn(wx, pz, -d5 * (s6 * xx + c6 * yx), -d5 * (s6 * xy + c6 * yy), a2, a3)
                 wrist_3 -= math.copysign(1.0, zz) * turn_within_rounding(turn, sine)
@@ -180,30 +182,28 @@ def _ur(arm: Arm, near: Array, slack: float, at_the_edge: bool, room: Room) -> i
             for bend in range(found):
                 q[0], q[1], q[2] = pan, bends[bend, 0], bends[bend, 1]
                 q[3], q[4], q[5] = lean - q[1] - q[2], wrist_2, wrist_3
-                k = _accept(flags | stretched, joints, near, k, room)
+                k = accept(flags | stretched, joints, near, k, buffers)
     return k
 
 
-@compiled
-def _planar(arm: Arm, near: Array, slack: float, room: Room) -> int:
-    """How many solutions there are for `room.goal`: the target from the structure's base; its position is read."""
-    lengths, goal = arm.lengths, room.goal
+def planar_branches(lengths: Array, joints: Array, near: Array, slack: float, buffers: Buffers) -> int:
+    """The number of solutions for `buffers.goal`: the target from the structure's base; its position is read."""
+    goal = buffers.goal
     if abs(goal[2, 3] - lengths[2]) > slack:
         return 0
-    first = near[0] + arm.joints[0, 0]
-    found, flags = elbow(goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, room.bends)
+    first = near[0] + joints[0, 0]
+    found, flags = elbow(goal[0, 3], goal[1, 3], lengths[0], lengths[1], first, slack, buffers.bends)
     k = 0
     for bend in range(found):
-        room.q[0], room.q[1] = room.bends[bend, 0], room.bends[bend, 1]
-        k = _accept(flags, arm.joints, near, k, room)
+        buffers.q[0], buffers.q[1] = buffers.bends[bend, 0], buffers.bends[bend, 1]
+        k = accept(flags, joints, near, k, buffers)
     return k
 
 
-@compiled
-def _goal(frames: Array, target: Array, room: Room) -> bool:
-    """Base^-1 target tool^-1 into `room.goal`; False for a target (7,) that is no pose."""
+def find_goal(frames: Array, target: Array, buffers: Buffers) -> bool:
+    """Base^-1 target tool^-1 into `buffers.goal`; False for a target (7,) that is no pose."""
     base, tool = frames[0], frames[1]
-    wanted, turned, unit, shift, goal = room.wanted, room.turned, room.unit, room.shift, room.goal
+    wanted, turned, unit, shift, goal = buffers.wanted, buffers.turned, buffers.unit, buffers.shift, buffers.goal
     norm = 0.0
     for i in range(3, 7):
         norm += target[i] * target[i]
@@ -230,77 +230,81 @@ def _goal(frames: Array, target: Array, room: Room) -> bool:
     return True
 
 
-@compiled
-def _branches(arm: Arm, target: Array, near: Array, slack: float, room: Room) -> int:
-    """How many solutions there are; -1 see `Room.total`."""
+def find_branches(
+    lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, buffers: Buffers
+) -> int:
+    """The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero."""
     n = near.shape[0]
-    finite = _goal(arm.frames, target, room)
+    finite = find_goal(frames, target, buffers)
     for i in range(n):
         finite = finite and abs(near[i]) < np.inf
     if not finite:
         return -1
-    room.notes[0] = 0
+    buffers.notes[0] = 0
     if n == 2:
-        return _planar(arm, near, slack, room)
-    k = _ur(arm, near, slack, False, room)
+        return planar_branches(lengths, joints, near, slack, buffers)
+    k = ur_branches(lengths, joints, near, slack, False, buffers)
     if k == 0 and slack < np.inf:
-        # Of several that rounding leaves open only the nearest: there may be two of one and the same.
-        k = min(1, _ur(arm, near, slack, True, room))
+        # Only the nearest of several within rounding: two of them may be the same solution.
+        k = min(1, ur_branches(lengths, joints, near, slack, True, buffers))
     return k
 
 
-def branches(arm: Arm, target: Array, near: Array, slack: float, room: Room) -> None:
-    """All solutions, nearest first, into `room`: its `out`, `notes` and `total`.
+def branches(
+    lengths: Array,
+    joints: Array,
+    frames: Array,
+    target: Array,
+    near: Array,
+    slack: float,
+    out: Array,
+    notes: Counts,
+) -> int:
+    """All solutions, nearest first.
 
     Args:
+        lengths, joints, frames: See `Structure`.
         target: Pose (7,); its quaternion need not be of unit length.
         near: Joint positions (n,), rad.
         slack: How far out of reach the target may be, m.
+        out: Result: solutions (8, n).
+        notes: Result: the singularities of each (8,).
+
+    Returns:
+        The number of solutions; -1 if the target or `near` is not finite, or the quaternion is zero.
     """
-    room.total[0] = _branches(arm, target, near, slack, room)
+    return find_branches(lengths, joints, frames, target, near, slack, allocate_buffers(out, notes))
 
 
 def follow(
-    arm: Arm,
+    lengths: Array,
+    joints: Array,
+    frames: Array,
     targets: Array,
     q: Array,
-    room: Room,
     path: Array,
     attained: Flags,
-    notes: Counts,
+    met: Counts,
 ) -> None:
-    """For each target (T, 7) the solution nearest to that of the one before; where there is none, the nearest of those
-    that point to it, or else the one before.
+    """For each target (T, 7) the solution nearest to the one before; where there is none, the nearest of those that
+    point to it, or else the one before.
 
     Args:
-        q: Joint positions (n,) to begin with, rad, which go along.
-        path: What comes out: joint positions (T, n), rad.
-        attained: Whether they attain the targets (T,).
-        notes: What is singular in them (T,).
+        lengths, joints, frames: See `Structure`.
+        q: Joint positions (n,) to begin with, rad, which are updated.
+        path: Result: joint positions (T, n), rad.
+        attained: Result: whether they attain the targets (T,).
+        met: Result: their singularities (T,).
     """
+    n = q.shape[0]
+    buffers = allocate_buffers(np.zeros((MAX_BRANCHES, n)), np.zeros(MAX_BRANCHES, np.int64))
     for t in range(targets.shape[0]):
-        k = _branches(arm, targets[t], q, SLACK, room)
+        k = find_branches(lengths, joints, frames, targets[t], q, SLACK, buffers)
         attained[t] = k > 0
         if not attained[t]:
-            k = _branches(arm, targets[t], q, np.inf, room)
-        notes[t] = room.notes[0] if k > 0 else 0
-        for i in range(q.shape[0]):
+            k = find_branches(lengths, joints, frames, targets[t], q, np.inf, buffers)
+        met[t] = buffers.notes[0] if k > 0 else 0
+        for i in range(n):
             if k > 0:
-                q[i] = room.out[0, i]
+                q[i] = buffers.out[0, i]
             path[t, i] = q[i]
-
-
-def residuals(chain: Chain, targets: Array, path: Array, sight: Linearization, out: Array) -> None:
-    """What is left of translation (m) and rotation (rad) of targets (T, 7) at joint positions (T, n); out (T, 2)."""
-    e = sight.error
-    for t in range(path.shape[0]):
-        aim(targets[t], sight.target)
-        look(chain, path[t], sight.target, np.inf, np.inf, e, sight.pull, sight.jacobian)
-        out[t, 0] = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
-        out[t, 1] = math.sqrt(e[3] * e[3] + e[4] * e[4] + e[5] * e[5])
-
-
-@lru_cache(maxsize=64)
-def routine(loop: Callable[..., None], looks: str = "") -> Routine:
-    """`branches`, `follow`, or `residuals` of a chain with such a look, compiled."""
-    return Routine(loop.__name__, "closed-form solver", own_source() + looks, lambda: loop)

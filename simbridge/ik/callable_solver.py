@@ -1,4 +1,4 @@
-"""An adapter that makes a solver of any function, so that it runs in every scenario and where a solver is measured."""
+"""An adapter from a function to a solver, so that it runs in every scenario and wherever solvers are compared."""
 
 from __future__ import annotations
 
@@ -12,34 +12,32 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
-from simbridge.ik.forward_dynamics import TOLERANCE, restart_postures
-from simbridge.ik.iterative import fallback_solver
-from simbridge.ik.joint_wrapping import wind_into_limits
-from simbridge.ik.solver import Solution, Solver
+from simbridge.ik.joint_wrapping import wrap_into_limits
+from simbridge.ik.selectively_damped import fallback_solver
+from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, Solver
 from simbridge.ik.task import residual, task_of
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 StepFunction: TypeAlias = Callable[[Array, pin.SE3], Array | Sequence[float]]
 
-_START_TOLERANCE = (1e-10, 1e-10)
 _CALLS, _TRIES = 100, 5
 
 
 class CallableSolver(Solver):
-    """A user's own solver, called once a control period.
+    """A custom solver, called once per control period.
 
     Args:
         robot: The arm.
         function: Given the present joint positions (n,) in rad and the target pose of the TCP in base_link, returns the
-            next ones (n,). It may keep a state of its own, but then `track` is no longer repeatable.
-        name: As the reports show it.
-        task: What of the target the function is meant to attain; the robot's own by default.
+            next ones (n,). It may keep a state, but then `track` is no longer repeatable.
+        name: For the reports.
+        task: The part of the target that the function is meant to attain; the robot's own by default.
 
     Raises:
         InvalidParameter: The function cannot be called; later, it returns something else than n finite numbers.
-        ForeignSolverError: Later: it failed. What it raised is the cause.
+        ForeignSolverError: Later: it failed; what it raised is the cause.
     """
 
     def __init__(
@@ -72,7 +70,7 @@ class CallableSolver(Solver):
         except SimbridgeError:
             raise
         except Exception as error:
-            raise ForeignSolverError(self.name, f"failed with {_told(error)}, at the joints {q.tolist()}") from error
+            raise ForeignSolverError(self.name, f"failed with {_summary(error)}, at the joints {q.tolist()}") from error
         try:
             joints = np.array(answer, dtype=float)
         except (TypeError, ValueError):
@@ -88,10 +86,10 @@ class CallableSolver(Solver):
         return out
 
     def _solve(self, goal: Array, start: Array) -> Solution:
-        """Calls the function again and again, at most a hundred times from the start and from each of five fixed
-        postures. Joints that it leaves beyond their limits are brought within by whole turns, where that can be done.
+        """Calls the function repeatedly, at most a hundred times from the start and from each of five fixed
+        postures. Joints beyond their limits are turned by whole turns where that helps.
         """
-        return self._search(goal, start, _START_TOLERANCE)
+        return self._search(goal, start, START_TOLERANCE)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         found = []
@@ -113,7 +111,7 @@ class CallableSolver(Solver):
                 if left[0] <= tolerance[0] and left[1] <= tolerance[1]:
                     break
             robot = self.robot
-            inside = bool(wind_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
+            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
             close = inside and left[0] <= tolerance[0] and left[1] <= tolerance[1]
             if best is None or close or sum(left) < best.distance + best.angle:
                 best = Solution(q, close, *left, calls, attempt)
@@ -123,8 +121,8 @@ class CallableSolver(Solver):
         return replace(best, iterations=calls, restarts=attempt)
 
 
-def _told(error: Exception) -> str:
-    """An exception of foreign code: its kind, what it says, and where it was raised."""
+def _summary(error: Exception) -> str:
+    """An exception of custom code: its class, message and place."""
     where = traceback.extract_tb(error.__traceback__)[-1]
     text = f"{type(error).__name__}: {error}".rstrip(".: ")
     return f"{text} ({where.filename}, line {where.lineno})"

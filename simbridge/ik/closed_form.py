@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.ik.branches import Arm, branches, follow, residuals, room_for, routine
+from simbridge.ik.branches import MAX_BRANCHES, kernels
 from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
-from simbridge.ik.kernels.routine import Call
-from simbridge.ik.linearization import chain_of, sight_for
+from simbridge.ik.settings import ClosedFormParameters
 from simbridge.ik.solver import Solution, Solver
 from simbridge.ik.structures import structure_of
+from simbridge.ik.task import freed
 from simbridge.ik.workspace_boundary import SLACK
+from simbridge.robot import pose
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
@@ -24,22 +26,24 @@ _NAMES = ("wrist", "elbow", "shoulder")
 class ClosedForm(Solver):
     """All joint positions that put the tool on the target: up to eight on a UR arm, two on a planar arm of two links.
 
-    A planar arm attains positions: the rotation of its targets is not looked at.
+    A planar arm attains positions: the rotation of its targets is ignored.
 
     Singular configurations. Where the axes of wrist 1 and wrist 3 are parallel (theta5 = 0 or pi), only the sum of
-    their angles matters: wrist 3 stays where it is (or turns as little as brings the arm within reach), and the two
-    flips of the wrist are one branch. Where the arm is stretched or folded, both elbows are one branch; where the wrist
-    is d4 away from the pan axis, as near as it gets, both shoulders are. A planar arm of equal links folded onto its
-    base leaves the first joint free: it stays where it is. `singular` and `singular_samples` say what and when.
+    their angles matters: wrist 3 stays where it is (or turns by the smallest angle that brings the arm within reach),
+    and the two flips of the wrist are one branch. Where the arm is stretched or folded, both elbows are one branch;
+    where the wrist is d4 away from the pan axis, as near as it gets, both shoulders are. A planar arm of equal links
+    folded onto its
+    base leaves the first joint free: it stays where it is. `singular` and `singular_samples` report them.
 
     Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or folded, with the
-    target's rotation: continuous, at rest when the target rests, and `last.residual` says by how much it misses. When
+    target's rotation: continuous, at rest when the target rests, and with the remaining error in `last.residual`. When
     joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
     attained by the stretched arm. Where a stretched or folded elbow meets another singularity, rounding can be more
-    than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given (`edge_of_reach.py`).
+    than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given
+        (`workspace_boundary.py`).
 
-    Steps go to the nearest of the solutions, even when that is far: where the present branch ends (at a limit or at
-    the edge of what its shoulder reaches) and another does not, the joints jump.
+    Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit or at the boundary of
+    what its shoulder reaches) and another does not, the joints jump.
 
     Args:
         robot: The arm. Its structure is found in its chain: a URDF of a UR arm will do.
@@ -50,21 +54,13 @@ class ClosedForm(Solver):
 
     name = "closed-form"
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot, settings: ClosedFormParameters | None = None) -> None:
         super().__init__(robot)
         structure = structure_of(robot)
         self.task = structure.task
-        self._arm = Arm(structure.lengths, structure.joints, structure.frames)
-        self._room = room_for(robot.n)
-        # The same arrays at every call: to hand over new ones takes longer than to find all branches.
-        self._goal, self._near = np.zeros(7), np.zeros(robot.n)
-        self._calls: dict[float, Call] = {}
-        # What was singular at each sample of the last call, as bits; at one sample just a number.
+        self._arm = structure.lengths, structure.joints, structure.frames
+        # The singularities at each sample of the last call, as bits; of a single sample just a number.
         self._met: Counts | int = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A copy makes calls of its own.
-        return {**self.__dict__, "_calls": {}}
 
     @property
     def iterations(self) -> int:
@@ -78,27 +74,28 @@ class ClosedForm(Solver):
     def singular_samples(self) -> dict[str, Counts]:
         """At which samples (K,) of the last call, counted from 0, each of `singular` was; a single target is sample 0.
 
-        The last call of `branches` (there the nearest solution counts), `step`, `track`, `solve` or `solve_each`.
+        The last call of `branches` (its nearest solution), `step`, `track`, `solve` or `solve_each`.
         """
         return _named(self._met)
 
     @property
     def singular(self) -> tuple[str, ...]:
-        """What was singular in the last call, at one sample or more (see `singular_samples`).
+        """The singularities of the last call, at one sample or more (see `singular_samples`).
 
         Of "wrist", "elbow" and "shoulder"; empty where every joint was determined and no two branches met.
         """
         return tuple(self.singular_samples)
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
-        """Where the way is singular, if it is anywhere."""
+        """Where the path is singular, if it is anywhere."""
         met = self._follow(as_poses(poses), as_joints(q0, self.robot.n))[2]
-        told = [f"{name} {len(at)}, first sample {at[0]}" for name, at in _named(met).items()]
-        if not told:
+        found = [f"{name} {len(at)}, first sample {at[0]}" for name, at in _named(met).items()]
+        if not found:
             return ()
+        share, listed = f"{np.count_nonzero(met)} of {len(met)} samples", "; ".join(found)
         return (
-            f"The closed form met singular poses in {np.count_nonzero(met)} of {len(met)} samples ({'; '.join(told)}): "
-            "a joint that a pose leaves free stays as near as can be to where it is.",
+            f"The closed form met singular poses in {share} ({listed}): "
+            "a joint that a pose leaves free stays as close to its position as possible.",
         )
 
     def reset(self, q: Array | Sequence[float]) -> None:
@@ -147,7 +144,7 @@ class ClosedForm(Solver):
         return path, self._residuals(poses, path), attained
 
     def lag(self, period: float) -> float | None:
-        """None at all: 0 s."""
+        """None: 0 s."""
         return 0.0
 
     def _found(self, goal: Array, near: Array, slack: float = SLACK) -> Array:
@@ -158,29 +155,27 @@ class ClosedForm(Solver):
             near: Joint positions (n,), rad.
             slack: How far out of reach the target may be, m: the arm then points to it.
         """
-        if slack not in self._calls:
-            self._calls[slack] = routine(branches).bound(self._arm, self._goal, self._near, slack, self._room)
-        self._goal[:], self._near[:] = goal, near
-        self._calls[slack]()
-        self._met = self._room.notes.item(0)
-        return self._room.out[: self._room.total.item()].copy()
+        out, notes = np.empty((MAX_BRANCHES, self.robot.n)), np.zeros(MAX_BRANCHES, np.int64)
+        count = kernels().branches(*self._arm, goal, near, slack, out, notes)
+        self._met = notes.item(0)
+        return out[: max(0, count)]
 
     def _follow(self, poses: Array, q: Array) -> tuple[Array, NDArray[np.bool_], Counts]:
         total = len(poses)
         path, attained = np.empty((total, self.robot.n)), np.empty(total, np.bool_)
         met = np.empty(total, np.int64)
-        routine(follow)(self._arm, poses, q, room_for(self.robot.n), path, attained, met)
+        kernels().follow(*self._arm, poses, q, path, attained, met)
         return path, attained, met
 
     def _residuals(self, poses: Array, path: Array) -> Array:
-        out = np.empty((len(path), 2))
-        chain, looks = chain_of(self.robot, self.task)
-        routine(residuals, looks)(chain, poses, path, sight_for(self.robot.n), out)
-        return out
+        """Remaining translation (m) and rotation (rad) (T, 2) at joint positions (T, n)."""
+        attained = tool_path(self.robot, path)
+        parts = pose.error(freed(self.task, poses, attained), attained)
+        return np.stack([np.linalg.norm(part, axis=1) for part in parts], axis=1)
 
 
 def _named(met: Counts | int) -> dict[str, Counts]:
-    """At which samples each kind of singularity was met, of those that were."""
+    """The samples of each kind of singularity that was met."""
     bits = np.atleast_1d(met)
     found = {name: np.flatnonzero(bits >> bit & 1) for bit, name in enumerate(_NAMES)}
     return {name: samples for name, samples in found.items() if len(samples)}

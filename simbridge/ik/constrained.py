@@ -1,4 +1,4 @@
-"""The constrained step: the task is strict, soft rows are asked for with what joints are left over.
+"""The constrained step: the task is strict, and soft rows use the remaining freedom of the joints.
 
 Lecture "Inverse kinematics" (rrlab, University of Kaiserslautern), from "Underdetermined system" to "Optimization:
 Algorithm": Lagrange multipliers lead to one linear system for the step and the multipliers,
@@ -7,12 +7,13 @@ Algorithm": Lagrange multipliers lead to one linear system for the step and the 
     [     J        0  ] [ lambda ] = [     e     ]
 
 Rows of J that depend on others ("eliminate redundant parameters", step 3 of the algorithm) are left out;
-`Solver.last.dependent_rows` says how many. An arm without joints to spare moves as by its inverse Jacobian.
+`Solver.last.dependent_rows` says how many. An arm without
+redundant joints moves as by its inverse Jacobian. The lecture has the weights W of the soft rows for joints only.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -20,15 +21,13 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.iteration import routine, track
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import ConstrainedParameters
-from simbridge.ik.kernels.lazy import compiled
+from simbridge.ik.inputs import Target
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.rows import Rows, SoftRows
-from simbridge.ik.solver import Solution, Solver, Target
-from simbridge.ik.stepping import state_for, step_for
-from simbridge.ik.steps.constrained import along, independent_rows, step
-from simbridge.ik.steps.work import Work, work_for
+from simbridge.ik.settings import ConstrainedParameters
+from simbridge.ik.solver import Solution, Solver
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -36,104 +35,16 @@ from simbridge.robot.robot import Robot
 _MAX_STRICT = 6
 
 
-class ConstrainedSettings(NamedTuple):
-    """What the compiled step is told.
-
-    Attributes:
-        hessian, gradient: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0.
-        pull: How b falls with A q: of the natural posture b = pull (posture - q), with A = I.
-        cutoff: Of dependent rows.
-    """
-
-    hessian: Array
-    gradient: Array
-    pull: float
-    cutoff: float
-
-
-class OwnRowsSettings(NamedTuple):
-    """What the compiled step is told where there are strict rows beside those of the task.
-
-    Attributes:
-        strict, values: These rows (m, n), and what they are to attain (m,).
-        others: All the rest.
-    """
-
-    strict: Array
-    values: Array
-    others: ConstrainedSettings
-
-
-@step_for(ConstrainedSettings, drifts=True)
-def constrained_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """The lecture's system: strict rows of the task, and soft rows."""
-    for k in range(rows):
-        work.asked[0, k], work.asked[1, k] = error[k], 0.0
-    _obey(settings, jacobian, rows, q, work, dq, drift, held)
-
-
-@step_for(OwnRowsSettings, drifts=True)
-def own_rows_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """Own strict rows come first, and of the task what they leave free: so that where both cannot be, it comes to rest.
-
-    Their motion and what makes up for it at the tool are one: if they need more than the clamp, both are shortened.
-    Where both can be, all of it is the lecture's one system, in which no strict row comes before another.
-    """
-    n, own = q.shape[0], settings.strict.shape[0]
-    for k in range(own):
-        work.asked[1, k] = settings.values[k]
-        for j in range(n):
-            work.rows[j, k] = settings.strict[k, j]
-    first = independent_rows(work.rows, own, settings.others.cutoff, work)
-    for i in range(first):
-        work.vector[i] = along(i, 1, own, work)
-    for i in range(first):
-        work.asked[0, rows + i], work.asked[1, rows + i] = 0.0, work.vector[i]
-        for j in range(n):
-            work.rows[j, rows + i] = work.joints[i, j]
-    for k in range(rows):
-        work.asked[0, k], work.asked[1, k] = error[k], 0.0
-        whole, left = 0.0, 0.0
-        for j in range(n):
-            whole += jacobian[j, k] * jacobian[j, k]
-        for i in range(first):
-            shared = 0.0
-            for j in range(n):
-                shared += jacobian[j, k] * work.joints[i, j]
-            # What the rows move of the tool is made up for where there is room.
-            work.asked[1, k] -= shared * work.vector[i]
-            for j in range(n):
-                jacobian[j, k] -= shared * work.joints[i, j]
-        for j in range(n):
-            left += jacobian[j, k] * jacobian[j, k]
-        for j in range(n):
-            # Of what is nearly nothing, the direction is rounding, which no row would keep.
-            jacobian[j, k] *= 1.0 if left > settings.others.cutoff * settings.others.cutoff * whole else 0.0
-            work.rows[j, k] = jacobian[j, k]
-    _obey(settings.others, work.rows, rows + first, q, work, dq, drift, held)
-
-
-@compiled
-def _obey(settings, strict, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """Three motions for the strict rows (n, rows) and what is asked of them, and for the soft rows at q (n,)."""
-    rank = independent_rows(strict, rows, settings.cutoff, work)
-    soft = work.motion
-    for i in range(q.shape[0]):
-        soft[i] = settings.gradient[i]
-        for j in range(q.shape[0]):
-            soft[i] -= settings.hessian[i, j] * settings.pull * q[j]
-    step(rows, rank, settings.hessian, soft, work, dq, drift, held)
-
-
 class Constrained(IterativeSolver):
     """The constrained step. Settings: see `ConstrainedParameters`.
 
     Args:
         robot: The arm.
-        soft: Soft rows of one's own, in place of the natural posture.
-        strict: Strict rows of one's own, at most six, beside those of the task. Where not all can be had, they come
-            first, and what depends on others is solved in the sense of least squares.
-        settings: Of `ConstrainedParameters`, by name.
+        settings: The defaults if left out.
+        soft: Custom soft rows, which replace the natural posture.
+        strict: Custom strict rows, at most six, in addition to those of the task. Where not all can be satisfied, they
+            come first, and dependent rows are solved in least squares.
+        changes: Single settings by name: see `ConstrainedParameters`.
 
     Raises:
         InvalidParameter: Rows do not fit the arm, or soft rows are given and settings of the natural posture, too.
@@ -144,15 +55,21 @@ class Constrained(IterativeSolver):
     settings: ConstrainedParameters
 
     def __init__(
-        self, robot: Robot, *, soft: SoftRows | None = None, strict: Rows | None = None, **settings: Any
+        self,
+        robot: Robot,
+        settings: ConstrainedParameters | None = None,
+        *,
+        soft: SoftRows | None = None,
+        strict: Rows | None = None,
+        **changes: Any,
     ) -> None:
-        posture = [name for name in ("posture", "weights", "pull") if name in settings]
+        posture = [name for name in ("posture", "weights", "pull") if changes.get(name) is not None]
         if soft is not None and posture:
             raise InvalidParameter("solver's soft rows", f"given with {' and '.join(posture)}", "given without")
         self._soft, self._strict = soft, strict
-        super().__init__(robot, **settings)
+        super().__init__(robot, settings, **changes)
         if soft is not None or strict is not None:
-            # A run that was made with rows of one's own cannot be made again from what settings.toml says.
+            # settings.toml is not enough to repeat a run with custom rows.
             self.name = "constrained with own rows"
         self._varying: CallableSolver | None = None
         if any(rows is not None and rows.vary for rows in (soft, strict)):
@@ -170,24 +87,20 @@ class Constrained(IterativeSolver):
     def _posture(self) -> Array:
         return self.robot.home if not self.settings.posture else self.for_each_joint("posture", self.settings.posture)
 
-    def kernel_settings(self) -> ConstrainedSettings | OwnRowsSettings:
+    def compiled_step(self) -> CompiledStep:
         s = self.settings
         weights = self.for_each_joint("weights", s.weights)
-        hessian, pull = np.diag(2.0 * weights / weights.max()), float(s.pull)
+        hessian, pull = np.diag(2.0 * weights / weights.max()), s.pull
         gradient = hessian @ (pull * self._posture)
         if self._soft is not None:
             (hessian, gradient), pull = self._soft.normal_equations(self.robot.home), 0.0
-        others = ConstrainedSettings(hessian, gradient, pull, float(s.cutoff))
+        soft = (np.ascontiguousarray(hessian), gradient, pull, s.cutoff)
         if self._strict is None:
-            return others
+            return CompiledStep(constrained_step, soft, drifts=True)
         strict, values = (np.array(part) for part in self._strict.at(self.robot.home))
         if len(strict) > _MAX_STRICT:
             raise InvalidParameter("number of a solver's strict rows", len(strict), f"at most {_MAX_STRICT}")
-        return OwnRowsSettings(strict, values, others)
-
-    def _work(self) -> Work:
-        settings = self._kernel_arguments[0]
-        return work_for(self.robot.n, 6 + (len(settings.strict) if isinstance(settings, OwnRowsSettings) else 0))
+        return CompiledStep(strict_rows_step, (strict, values, *soft), drifts=True, strict_rows=len(strict))
 
     def step(self, target: Target) -> Array:
         return super().step(target) if self._varying is None else Solver.step(self, target)
@@ -204,33 +117,205 @@ class Constrained(IterativeSolver):
         return out
 
     def _solve(self, goal: Array, start: Array) -> Solution:
-        """As of every iterative solver; with rows that vary as of `CallableSolver`, a call being a whole step."""
+        """As every iterative solver; with rows that vary as `CallableSolver`, where a call is a whole step."""
         return super()._solve(goal, start) if self._varying is None else self._varying._solve(goal, start)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         return super()._solve_each(poses, start) if self._varying is None else self._varying._solve_each(poses, start)
 
     def _iterated(self, q: Array, pose: Array) -> Array:
-        """The iterations of a step towards a pose (7,), each with the rows as they are where it begins."""
-        settings, *arguments = self._kernel_arguments
-        soft, own = (settings.others, settings) if isinstance(settings, OwnRowsSettings) else (settings, None)
+        """The iterations of a step towards a pose (7,), each with the rows at its joint positions."""
+        settings, *arguments = self._arguments
         at, out = np.array(q), np.empty((1, self.robot.n))
-        run, room = routine(track, self.name, self._looks), (state_for(self.robot.n), self._work())
+        strict, soft = settings[:-4], settings[-4:]
         for _ in range(self.iterations):
             if self._soft is not None:
                 hessian, gradient = self._soft.normal_equations(at)
-                soft = soft._replace(hessian=np.ascontiguousarray(hessian), gradient=gradient)
-            if own is not None and self._strict is not None:
-                strict, values = map(np.ascontiguousarray, self._strict.at(at))
-                if strict.shape != own.strict.shape:
-                    raise InvalidParameter("number of a solver's strict rows", len(strict), "the same everywhere")
-                own = OwnRowsSettings(strict, values, soft)
-            run(soft if own is None else own, *arguments, 1, pose[None], at, *room, out)
+                soft = (np.ascontiguousarray(hessian), gradient, *soft[2:])
+            if self._strict is not None:
+                rows, values = (np.array(part) for part in self._strict.at(at))
+                if rows.shape != strict[0].shape:
+                    raise InvalidParameter("number of a solver's strict rows", len(rows), "the same everywhere")
+                strict = (rows, values)
+            self._kernels.track((*strict, *soft), *arguments, 1, np.array(pose)[None], at, out)
         return at
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:
         return self._iterated(q, np.array(pin.SE3ToXYZQUAT(target)))
 
     def lag(self, period: float) -> float | None:
-        """None to speak of: an iteration is to remove the whole error."""
+        """Next to none: an iteration removes the whole error."""
         return self._lag_of(0.0, period)
+
+
+def constrained_step(
+    settings: tuple[Array, Array, float, float],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The lecture's system: strict rows of the task, and soft rows.
+
+    Args:
+        settings: 2 A^T W A (n, n) and 2 A^T W b (n,) of the soft rows at q = 0; how b falls with A q (for the natural
+            posture b = pull (posture - q), with A = I); the cutoff of dependent rows.
+    """
+    hessian, gradient, pull, cutoff = settings
+    for k in range(rows):
+        buffers.wanted[0, k], buffers.wanted[1, k] = error[k], 0.0
+    satisfy(hessian, gradient, pull, cutoff, jacobian, rows, q, buffers, dq, drift, held)
+
+
+def strict_rows_step(
+    settings: tuple[Array, Array, Array, Array, float, float],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """Custom strict rows come first; of the task remains what they leave free, so the arm comes to rest in conflicts.
+
+    Their motion and what compensates for it at the tool belong together: if they exceed the clamp, both are shortened.
+    Where everything can be satisfied this is the lecture's one system, in which no strict row comes before another.
+
+    Args:
+        settings: The custom rows (m, n) and what they are to attain (m,), then the settings of `constrained_step`.
+    """
+    strict, values, hessian, gradient, pull, cutoff = settings
+    n, own = q.shape[0], strict.shape[0]
+    for k in range(own):
+        buffers.wanted[1, k] = values[k]
+        for j in range(n):
+            buffers.rows[j, k] = strict[k, j]
+    first = independent_rows(buffers.rows, own, cutoff, buffers)
+    for i in range(first):
+        buffers.vector[i] = along(i, 1, own, buffers)
+    for i in range(first):
+        buffers.wanted[0, rows + i], buffers.wanted[1, rows + i] = 0.0, buffers.vector[i]
+        for j in range(n):
+            buffers.rows[j, rows + i] = buffers.joints[i, j]
+    for k in range(rows):
+        buffers.wanted[0, k], buffers.wanted[1, k] = error[k], 0.0
+        whole, left = 0.0, 0.0
+        for j in range(n):
+            whole += jacobian[j, k] * jacobian[j, k]
+        for i in range(first):
+            shared = 0.0
+            for j in range(n):
+                shared += jacobian[j, k] * buffers.joints[i, j]
+            # The tool motion of the custom rows is compensated where there is freedom left.
+            buffers.wanted[1, k] -= shared * buffers.vector[i]
+            for j in range(n):
+                jacobian[j, k] -= shared * buffers.joints[i, j]
+        for j in range(n):
+            left += jacobian[j, k] * jacobian[j, k]
+        for j in range(n):
+            # The direction of a remainder that is nearly zero is rounding, and would violate the rows.
+            jacobian[j, k] *= 1.0 if left > cutoff * cutoff * whole else 0.0
+            buffers.rows[j, k] = jacobian[j, k]
+    satisfy(hessian, gradient, pull, cutoff, buffers.rows, rows + first, q, buffers, dq, drift, held)
+
+
+def satisfy(
+    hessian: Array,
+    gradient: Array,
+    pull: float,
+    cutoff: float,
+    strict: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """Three motions for the strict rows (n, rows) with their values in `buffers.wanted`, and for the soft rows at q."""
+    rank = independent_rows(strict, rows, cutoff, buffers)
+    soft = buffers.motion
+    for i in range(q.shape[0]):
+        soft[i] = gradient[i]
+        for j in range(q.shape[0]):
+            soft[i] -= hessian[i, j] * pull * q[j]
+    solve_constraints(rows, rank, hessian, soft, buffers, dq, drift, held)
+
+
+def independent_rows(jacobian: Array, rows: int, cutoff: float, buffers: Buffers) -> int:
+    """J = U S V^T into `buffers`, and its numerical rank: V^T dq = S^-1 U^T e are the independent strict rows.
+
+    They are equivalent to all rows if none depends on others; otherwise they solve J dq = e in least squares.
+
+    Args:
+        jacobian: Of the strict rows, transposed (n, rows or more).
+        rows: Their number.
+        cutoff: Rows whose singular value is at or below this share of the largest count as dependent.
+    """
+    count = decompose(jacobian, jacobian.shape[0], rows, buffers.joints, buffers.singular, buffers.tool)
+    rank = 0
+    while rank < count and buffers.singular[rank] > cutoff * buffers.singular[0]:
+        rank += 1
+    return rank
+
+
+def solve_constraints(
+    rows: int,
+    rank: int,
+    hessian: Array,
+    gradient: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """Three motions whose sum satisfies the strict rows and, of those that do, has the smallest soft cost.
+
+    `dq` attains one part of what the rows demand and `held` the other, each without any motion in the null space;
+    `drift` reduces the soft cost in the null space. Where as many strict rows as joints are independent they determine
+    the motion alone, and no system is solved.
+
+    Args:
+        rows, rank: Of the strict rows, as `independent_rows` left them in `buffers`; their e, in two
+            parts, is in `buffers.wanted`.
+        hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost in rounding.
+        gradient: 2 A^T W b (n,), on the same scale.
+    """
+    n = hessian.shape[0]
+    if rank == n:
+        for j in range(n):
+            dq[j], drift[j], held[j] = 0.0, 0.0, 0.0
+        for i in range(rank):
+            wanted, other = along(i, 0, rows, buffers), along(i, 1, rows, buffers)
+            for j in range(n):
+                dq[j] += wanted * buffers.joints[i, j]
+                held[j] += other * buffers.joints[i, j]
+        return
+    kkt, sides, size = buffers.matrix, buffers.sides, n + rank
+    for a in range(size):
+        for b in range(size):
+            kkt[a, b] = hessian[a, b] if a < n and b < n else 0.0
+    for j in range(n):
+        sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
+    for i in range(rank):
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, buffers), 0.0, along(i, 1, rows, buffers)
+        for j in range(n):
+            kkt[n + i, j] = buffers.joints[i, j]
+            kkt[j, n + i] = buffers.joints[i, j]
+    solve_rank_revealing(kkt, sides, size, buffers.order)
+    for j in range(n):
+        dq[j], drift[j], held[j] = sides[0, j], sides[1, j], sides[2, j]
+
+
+def along(i: int, part: int, rows: int, buffers: Buffers) -> float:
+    """The motion, rad, along the i-th singular vector for one part of `buffers.wanted`."""
+    motion = 0.0
+    for k in range(rows):
+        motion += buffers.tool[i, k] * buffers.wanted[part, k]
+    return motion / buffers.singular[i]

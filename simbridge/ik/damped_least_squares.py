@@ -2,65 +2,36 @@
 
     q += J* e + (J* J - I) z,   J* = J^T (J J^T + lambda^2 I)^-1       (Haynes, "Exploring inverse kinematics", eq. 17)
 
-z = beta (q - bias)^2 is how the report prints the bias. That is the cost of being off the bias angle, not its gradient:
-it is never negative, so it turns a joint that is below its bias angle further away from it. The default is the
-gradient, z = 2 beta (q - bias); `bias_term="printed"` is there to compare.
+z = beta (q - bias)^2 is how the report prints the bias. That is the cost of the distance from the bias angle, not
+its gradient: it is never negative, so it turns a joint that is below its bias angle further away from it. The default
+is the gradient, z = 2 beta (q - bias); `bias_term="printed"` is kept for comparison.
 
-The damped null space leaks: as printed, the pull keeps the tool off its target by lambda^2 z / sigma. With a step clamp
-it acts in the true null space (lambda = 0) instead, costs no accuracy, and does nothing on an arm without joints to
-spare; with `step_clamp` infinite it is as printed.
+The damped null space is not exact: as printed, the pull keeps the tool off its target by lambda^2 z / sigma. With a
+step clamp it acts in the true null space (lambda = 0) instead, costs no accuracy, and does nothing on an arm without
+joints to spare; with `step_clamp` infinite it is as printed.
 
 The report clips each joint to the largest angle change by itself; here the whole step is shortened, which keeps its
-direction, and with that the promise that it lessens the error.
+direction, and so still reduces the error.
+
+Wampler, 1986; Nakamura and Hanafusa, 1986.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import DampedLeastSquaresParameters
-from simbridge.ik.stepping import step_for
-from simbridge.ik.steps.damped_least_squares import ease, step
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import decompose, joint_gram, solve_positive_definite, task_gram, to_joints, to_task
+from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.selectively_damped import fallback_solver
+from simbridge.ik.settings import DampedLeastSquaresParameters
+from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
 
-
-class DampedSettings(NamedTuple):
-    """lambda; and zeros (n,), for no stiffness."""
-
-    damping: float
-    no_stiffness: Array
-
-
-class StiffSettings(NamedTuple):
-    """lambda; beta and the bias angles (n,); which z, and whether in the true null space; zeros (n,) and (6,)."""
-
-    damping: float
-    stiffness: Array
-    bias: Array
-    printed: bool
-    exact: bool
-    no_stiffness: Array
-    no_error: Array
-
-
-@step_for(DampedSettings)
-def damped_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.damped_least_squares.step` without stiffness."""
-    step(jacobian, error, rows, q, settings.damping, settings.no_stiffness, q, False, work, dq)
-
-
-@step_for(StiffSettings, drifts=True)
-def stiff_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.damped_least_squares.step`, task and null space apart."""
-    s = settings
-    step(jacobian, error, rows, q, s.damping, s.no_stiffness, s.bias, False, work, dq)
-    if s.exact:
-        ease(jacobian, rows, q, s.stiffness, s.bias, s.printed, work, drift)
-    else:
-        step(jacobian, s.no_error, rows, q, s.damping, s.stiffness, s.bias, s.printed, work, drift)
+# Directions whose singular value is this share of the largest, or less, are free: the task does not constrain them.
+_DEPENDENT = 1e-6
 
 
 class DampedLeastSquares(IterativeSolver):
@@ -69,20 +40,149 @@ class DampedLeastSquares(IterativeSolver):
     name = "damped-least-squares"
     Parameters = DampedLeastSquaresParameters
     settings: DampedLeastSquaresParameters
-    dependable = False
 
     @property
     def parameters(self) -> dict[str, Any]:
         return super().parameters | {"bias": self._bias.tolist()}
 
     @property
+    def reaching(self) -> Solver:
+        return fallback_solver(self.robot, self.task)
+
+    @property
     def _bias(self) -> Array:
         return self.robot.home if not self.settings.bias else self.for_each_joint("bias", self.settings.bias)
 
-    def kernel_settings(self) -> DampedSettings | StiffSettings:
+    def compiled_step(self) -> CompiledStep:
         stiffness = self.for_each_joint("stiffness", self.settings.stiffness)
-        damping, bias, none = float(self.settings.damping), np.array(self._bias), np.zeros(self.robot.n)
+        damping, bias, none = self.settings.damping, np.array(self._bias), np.zeros(self.robot.n)
         if not stiffness.any():
-            return DampedSettings(damping, none)
+            return CompiledStep(damped_step, (damping, none))
         printed, exact = self.settings.bias_term == "printed", bool(np.isfinite(self.settings.step_clamp))
-        return StiffSettings(damping, stiffness, bias, printed, exact, none, np.zeros(6))
+        settings = (damping, stiffness, bias, printed, exact, none, np.zeros(6))
+        return CompiledStep(stiff_step, settings, drifts=True)
+
+
+def damped_step(
+    settings: tuple[float, Array],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The motion without stiffness.
+
+    Args:
+        settings: lambda, and zeros (n,).
+    """
+    damping, no_stiffness = settings
+    damped_motion(jacobian, error, rows, q, damping, no_stiffness, q, False, buffers, dq)
+
+
+def stiff_step(
+    settings: tuple[float, Array, Array, bool, bool, Array, Array],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The motion of the task, and that of the stiffness as a drift.
+
+    Args:
+        settings: lambda; beta and the bias angles (n,); whether z is as printed; whether it acts in the true null
+            space; zeros (n,) and (6,).
+    """
+    damping, stiffness, bias, printed, exact, no_stiffness, no_error = settings
+    damped_motion(jacobian, error, rows, q, damping, no_stiffness, bias, False, buffers, dq)
+    if exact:
+        null_space_pull(jacobian, rows, q, stiffness, bias, printed, buffers, drift)
+    else:
+        damped_motion(jacobian, no_error, rows, q, damping, stiffness, bias, printed, buffers, drift)
+
+
+def damped_motion(
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    damping: float,
+    stiffness: Array,
+    posture: Array,
+    printed: bool,
+    buffers: Buffers,
+    dq: Array,
+) -> None:
+    """The motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull towards a posture in the damped null space.
+
+    The posture's cost is the sum of beta_i (q_i - posture_i)^2 and z its gradient, 2 beta_i (q_i - posture_i). The pull
+    moves the tool by -lambda^2 (J J^T + lambda^2 I)^-1 J z, which is small except near a singularity.
+
+    Args:
+        damping: lambda, m (as in J, a metre weighs as a radian). With zero the normal equations of a singular
+            Jacobian leave out the dependent components.
+        stiffness: beta (n,), not negative; zeros for none. One half removes all of a joint's free distance to the
+            posture; more than one diverges.
+        posture: The joint positions (n,) to be pulled to.
+        printed: Take the report's z, beta_i (q_i - posture_i)^2, for comparison.
+    """
+    n = jacobian.shape[0]
+    posture_gradient(q, stiffness, posture, printed, dq)
+    # J* e + J* J z - z takes one solve: J* (e + J z) - z.
+    to_task(jacobian, dq, rows, buffers.task)
+    for k in range(rows):
+        buffers.task[k] += error[k]
+    # The smaller of the two equivalent systems: the larger one is singular except for the damping.
+    if n < rows:
+        joint_gram(jacobian, rows, buffers.matrix)
+        to_joints(jacobian, buffers.task, rows, buffers.motion)
+        for j in range(n):
+            buffers.matrix[j, j] += damping * damping
+        solve_positive_definite(buffers.matrix, buffers.motion, n)
+    else:
+        task_gram(jacobian, rows, buffers.matrix)
+        for k in range(rows):
+            buffers.matrix[k, k] += damping * damping
+        solve_positive_definite(buffers.matrix, buffers.task, rows)
+        to_joints(jacobian, buffers.task, rows, buffers.motion)
+    for j in range(n):
+        dq[j] = buffers.motion[j] - dq[j]
+
+
+def null_space_pull(
+    jacobian: Array,
+    rows: int,
+    q: Array,
+    stiffness: Array,
+    posture: Array,
+    printed: bool,
+    buffers: Buffers,
+    drift: Array,
+) -> None:
+    """The pull towards the posture alone, in the true null space: (J^+ J - I) z, with z as in `damped_motion`."""
+    posture_gradient(q, stiffness, posture, printed, buffers.motion)
+    count = decompose(jacobian, jacobian.shape[0], rows, buffers.joints, buffers.singular, buffers.tool)
+    for j in range(q.shape[0]):
+        drift[j] = -buffers.motion[j]
+    for i in range(count):
+        if buffers.singular[i] <= _DEPENDENT * buffers.singular[0]:
+            break
+        along = 0.0
+        for j in range(q.shape[0]):
+            along += buffers.joints[i, j] * buffers.motion[j]
+        for j in range(q.shape[0]):
+            drift[j] += along * buffers.joints[i, j]
+
+
+def posture_gradient(q: Array, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
+    """z of `damped_motion` (n,)."""
+    for j in range(q.shape[0]):
+        off = q[j] - posture[j]
+        z[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off

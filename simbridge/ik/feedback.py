@@ -1,34 +1,24 @@
 """Feedback inverse kinematics: q += J^T Q (J J^T Q + I)^-1 e.
 
-Pechev, "Inverse kinematics without matrix inversion", ICRA 2008; equation 5 of Scherzinger, Roennau and Dillmann.
-Pechev's loop drives J dq to e with the gain Q, and what it settles at is this formula. His Q is dynamic, from an
-optimisation off line for one arm; here it is constant and diagonal, and with equal gains the method is damped least
-squares with lambda^2 = 1/Q.
+Pechev, "Inverse kinematics without matrix inversion", ICRA 2008; equation 5 in Scherzinger, Roennau and Dillmann,
+"Inverse kinematics with forward dynamics solvers for sampled motion tracking". Pechev's loop drives J dq to e with the
+gain Q, and converges to this formula. His Q is dynamic, from an offline optimization for one arm; here it is constant
+and diagonal, and with equal gains the method is damped least squares with lambda^2 = 1/Q.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
 import numpy as np
 
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import FeedbackParameters
-from simbridge.ik.stepping import step_for
-from simbridge.ik.steps.feedback import step
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import solve_positive_definite, task_gram, to_joints
+from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.selectively_damped import fallback_solver
+from simbridge.ik.settings import FeedbackParameters
+from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
-
-
-class FeedbackSettings(NamedTuple):
-    """Diagonal of Q (6,)."""
-
-    gain: Array
-
-
-@step_for(FeedbackSettings)
-def feedback_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.feedback.step`."""
-    step(jacobian, error, rows, q, settings.gain, work, dq)
 
 
 class FeedbackIK(IterativeSolver):
@@ -37,11 +27,49 @@ class FeedbackIK(IterativeSolver):
     name = "feedback"
     Parameters = FeedbackParameters
     settings: FeedbackParameters
-    dependable = False
 
-    def kernel_settings(self) -> FeedbackSettings:
-        return FeedbackSettings(np.ones(6) * np.array(self.settings.gain))
+    @property
+    def reaching(self) -> Solver:
+        return fallback_solver(self.robot, self.task)
+
+    def compiled_step(self) -> CompiledStep:
+        return CompiledStep(feedback_step, (np.ones(6) * np.array(self.settings.gain),))
 
     def rotation_weight(self) -> float:
         gain = np.ones(6) * np.array(self.settings.gain)
         return float(gain[3:].mean() / gain[:3].mean())
+
+
+def feedback_step(
+    settings: tuple[Array],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The motion to which the feedback loop converges, by one solve instead of the loop or an inverse.
+
+    With S = sqrt(Q), Q (J J^T Q + I)^-1 = S (S J J^T S + I)^-1 S, whose matrix is symmetric with no eigenvalue below
+    one. For Q = I / lambda^2 this is damped least squares.
+
+    Args:
+        settings: The diagonal of Q (6,), not negative: 1/m^2 for the translation (each joint's motion being in rad), 1
+            for the rotation. The larger it is, the less error remains; a component of zero is left out.
+    """
+    (gain,) = settings
+    task_gram(jacobian, rows, buffers.matrix)
+    for a in range(rows):
+        root = math.sqrt(gain[a])
+        buffers.task[a] = root
+        buffers.vector[a] = root * error[a]
+        for b in range(a + 1):
+            buffers.matrix[a, b] *= root * buffers.task[b]
+        buffers.matrix[a, a] += 1.0
+    solve_positive_definite(buffers.matrix, buffers.vector, rows)
+    for a in range(rows):
+        buffers.vector[a] *= buffers.task[a]
+    to_joints(jacobian, buffers.vector, rows, dq)

@@ -1,7 +1,7 @@
 """Inverse kinematics by simulated forward dynamics (Scherzinger, Roennau and Dillmann).
 
-The pose error pulls as a force at the tool of a virtual twin of the arm whose mass sits almost wholly in the tool, so
-that the twin accelerates nearly alike in every direction and every posture:
+The pose error acts as a force at the tool of a virtual twin of the arm. The twin's mass is almost entirely at the tool,
+so that it accelerates nearly alike in every direction and every posture:
 
     qdd = H^-1 J^T (Kp e + Kd de/dt)                  (equation 12)
     q  += 0.25 dt^2 qdd                               (lines 8 and 9 of Algorithm 1)
@@ -13,72 +13,60 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.inputs import Target, as_joints, as_pose
-from simbridge.ik.joint_wrapping import wind_into_limits
-from simbridge.ik.kernels.kernel import ForwardDynamicsKernel, forward_dynamics_kernel
-from simbridge.ik.kernels.routine import Call
-from simbridge.ik.routine_solver import RoutineSolver
-from simbridge.ik.setting_checks import Numbers, error_clamps_of, expand_gain, number, step_clamp_of, whole
-from simbridge.ik.settings import PRESETS
-from simbridge.ik.solver import Solution
+from simbridge.ik.iterative import without_clamps
+from simbridge.ik.joint_wrapping import wrap_into_limits
+from simbridge.ik.kernels import forward_dynamics as loops
+from simbridge.ik.setting_checks import expand_gain
+from simbridge.ik.settings import PRESETS, ForwardDynamicsParameters, resolved
+from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
-from simbridge.robot.pose import Array
+from simbridge.robot.kinematics import restart_postures
+from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
-__all__ = ["TOLERANCE", "ForwardDynamics", "Twin", "restart_postures"]
-
-Counts = NDArray[np.int64]
-Scheme = Literal["paper", "velocity-accumulation"]
-
-# What `solve` and the reach check hold to.
-TOLERANCE = (1e-6, 1e-5)  # m, rad
-_START_TOLERANCE = (1e-10, 1e-10)
 _KAPPA = 2.0
-# Far beyond any use, and short of what arithmetic can bear.
+# Far beyond any use, and within what arithmetic can represent.
 _SHORTEST_STEP, _LONGEST_STEP = 1e-9, 1e3
 _TRIES = 60
 _ITERATIONS = 200
 _SOLVE_ERROR_CLAMP, _SOLVE_STEP_CLAMP = (0.5, 1.0), 0.5
 _RELEASED_STEP = 0.02  # s
-# What is first added to every joint where an iteration failed, in kg m^2 a kg at the tool.
+# The first ballast after an iteration that failed: kg m^2 per joint, for a kg at the tool.
 _BALLAST = 1e-3
+_MASSES = ("tool_mass", "tool_inertia", "link_mass", "link_inertia")
 
 
-class ForwardDynamics(RoutineSolver):
+class ForwardDynamics(StatefulSolver):
     """The paper's solver.
+
+    With a step clamp, iterations that raise the error are undone and damped, so that a target out of reach is
+    approached as closely as possible, and then held. Without clamps this is the paper's plain algorithm, which
+    oscillates on targets out of reach. With the scheme "velocity-accumulation" it integrates as the authors' released
+    controller (cartesian_controllers): q += dt qd, qd = 0.9 (qd + dt qdd), within the joint limits; dt is 0.02 s, there
+    is no step clamp, and the velocity is kept from target to target. `preset(robot, "released")` has its other
+    settings, too.
 
     Args:
         robot: The arm.
-        dt: Virtual time step, s.
-        iterations: N, per step.
-        kp: Stiffness: six numbers (N/m, then N m/rad), or one for the translation, of which the rotation gets a tenth.
-        kd: Damping, likewise (N s/m, then N m s/rad).
-        twin: The virtual masses.
-        error_clamp: The largest translation (m) and rotation (rad) that pull; None for no clamp.
-        step_clamp: The largest motion of a joint in an iteration, rad (of a slide m). With it iterations that raise the
-            error are taken back and damped, so that a target out of reach is approached as near as can be, and then
-            held; None for neither. Without clamps this is the paper's plain algorithm, which oscillates on targets out
-            of reach.
-        scheme: "paper": q += 0.25 dt^2 qdd. "velocity-accumulation": as the authors' released controller
-            (cartesian_controllers) has it: q += dt qd, qd = 0.9 (qd + dt qdd), within the joint limits; dt is 0.02 s,
-            there is no step clamp, and the velocity goes on from target to target.
-            `preset(robot, "released")` has its other settings, too.
-        task: "pose", "axis" or "position": what of a target is to be attained; the robot's own by default.
+        settings: The defaults if left out.
+        twin: The four virtual masses at once.
+        changes: Single settings by name: see `ForwardDynamicsParameters`. A clamp that is None is no clamp; elsewhere
+            None is "not given".
 
     Raises:
         UnstableSolver: The settings are at or past the stability bound, kappa + 2 dt kd/m < 8 and dt kd/m < 4, where
             kappa = dt^2 kp/m, for translation and rotation each; with velocity accumulation kappa < 1/9.
         InvalidParameter: A setting makes no sense.
-        UnknownName: There is no such task.
+        UnknownName: There is no such setting, preset or task.
     """
 
     name = "forward-dynamics"
@@ -86,62 +74,53 @@ class ForwardDynamics(RoutineSolver):
     def __init__(
         self,
         robot: Robot,
+        settings: ForwardDynamicsParameters | None = None,
         *,
-        dt: float = 0.1,
-        iterations: int = 50,
-        kp: Numbers = 50.0,
-        kd: Numbers = 0.0,
         twin: Twin | None = None,
-        error_clamp: Sequence[float] | None = (0.2, 0.5),
-        step_clamp: float | None = 0.1,
-        scheme: Scheme = "paper",
-        task: str | None = None,
+        **changes: Any,
     ) -> None:
-        self.dt = number("dt", dt)
-        self._iterations = whole("iterations", iterations)
-        self.kp = expand_gain("kp", kp)
-        self.kd = expand_gain("kd", kd)
-        self.twin = twin or Twin()
-        self.error_clamp = None if error_clamp is None else error_clamps_of(error_clamp)
-        self.step_clamp = None if step_clamp is None else step_clamp_of(step_clamp)
-        self.scheme = scheme
+        if twin is not None:
+            changes = {**dict(zip(_MASSES, twin.numbers, strict=True)), **changes}
+        given = resolved(ForwardDynamicsParameters, settings, without_clamps(changes))
+        self.dt, self._iterations, self.scheme = given.dt, given.iterations, given.scheme
+        self.kp, self.kd = expand_gain("kp", given.kp), expand_gain("kd", given.kd)
+        self.twin = Twin(*(getattr(given, name) for name in _MASSES))
+        self.error_clamp, self.step_clamp = given.error_clamp, given.step_clamp
         if not _SHORTEST_STEP <= self.dt <= _LONGEST_STEP:
-            raise InvalidParameter("solver's dt", dt, f"from {_SHORTEST_STEP:g} to {_LONGEST_STEP:g} s")
+            raise InvalidParameter("solver's dt", given.dt, f"from {_SHORTEST_STEP:g} to {_LONGEST_STEP:g} s")
         super().__init__(robot)
-        self.task = task_of(robot, task)
+        self.task = task_of(robot, given.task or None)
         self._masses = effective_masses(self.twin, robot)
         self._check_scheme()
         self._check_stability()
-        step = math.inf if self.step_clamp is None else self.step_clamp
-        clamped = self.error_clamp or (math.inf, math.inf)
         ballast = _BALLAST * self._masses[0]
         self._settings = np.array(
-            [self.dt, step, *clamped, *self.twin.numbers, *self.kp, *self.kd, self.kappa, ballast]
+            [
+                *(self.dt, self.step_clamp, *self.error_clamp),
+                *(*self.twin.numbers, *self.kp, *self.kd, self.kappa, ballast),
+            ]
         )
-        # Next to the solver, so that a step needs not look them up.
-        self._placements = robot.placements
+        self._placements = np.array(robot.placements)
         self._limits = np.array([robot.position_min, robot.position_max])
         self._n = robot.n
+        self._kernels = loops.kernels(robot, self.task)
 
     @classmethod
     def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:
         """The solver with the settings of a preset, except for those given.
 
             accurate        kp 50: follows closely
-            smooth          kp 5: a low-pass filter for targets that are noisy or rare
+            smooth          kp 5: a low-pass filter for targets that are noisy or sparse
             near-singular   link mass 0.1: calm at singularities, less straight
             one-shot        dt 1, kp 2: most of the way to a far target in one step; `solve` adds restarts
             released        what the authors' released controller does
 
         Raises:
-            UnknownName: There is no such preset.
+            UnknownName: There is no such preset, or no such setting.
         """
-        from simbridge.ik.settings import ForwardDynamicsParameters
-
         if name not in PRESETS:
             raise UnknownName("preset", name, PRESETS)
-        solver = ForwardDynamicsParameters(**PRESETS[name]).arguments()
-        return cls(robot, **{**solver, **settings})
+        return cls(robot, preset=name, **settings)
 
     def _check_scheme(self) -> None:
         if self.scheme not in ("paper", "velocity-accumulation"):
@@ -150,19 +129,19 @@ class ForwardDynamics(RoutineSolver):
             return
         if self.dt != _RELEASED_STEP:
             raise InvalidParameter("solver's dt", self.dt, f"{_RELEASED_STEP} s for velocity accumulation")
-        if self.step_clamp is not None and math.isfinite(self.step_clamp):
+        if math.isfinite(self.step_clamp):
             raise InvalidParameter("solver's step_clamp", self.step_clamp, "none (inf) for velocity accumulation")
 
     def _check_stability(self) -> None:
         kappa, damping = loads(self.dt, self.kp, self.kd, self._masses)
-        # What the task does not see does not pull.
+        # Only the components that the task constrains.
         rows = 3 if self.task == "position" else 6
         kappa, damping = kappa[:rows], damping[:rows]
         self.kappa = float(np.max(kappa))
         if self.scheme == "velocity-accumulation":
             radius = [accumulated_radius(k, d) for k, d in zip(kappa, damping, strict=True)]
             worst = int(np.argmax(radius))
-            # Without any pull an error just stays.
+            # Without stiffness an error is constant.
             if radius[worst] >= 1.0 and (kappa[worst] > 0.0 or radius[worst] > 1.0 + 1e-9):
                 raise UnstableSolver(float(kappa[worst]), float(damping[worst]), accumulating=True)
             return
@@ -195,42 +174,36 @@ class ForwardDynamics(RoutineSolver):
             "kp": list(self.kp),
             "kd": list(self.kd),
             **asdict(self.twin),
-            "error_clamp": [] if self.error_clamp is None else list(self.error_clamp),
-            "step_clamp": math.inf if self.step_clamp is None else self.step_clamp,
+            "error_clamp": list(self.error_clamp),
+            "step_clamp": self.step_clamp,
             "scheme": self.scheme,
             "task": self.task,
         }
 
     def _memory_at(self, q: Array) -> Array:
-        """As `codegen/loops.py` says."""
+        """As `kernels/forward_dynamics.py` describes it."""
         memory = np.zeros(2 * self._n + 8)
         memory[: self._n] = q
         return memory
 
-    def _bound(self, poses: Array, memory: Array, out: Array) -> Call:
-        kernel = self._kernel()
-        run = kernel.track if self.scheme == "paper" else kernel.accumulate
-        limits, settings, work = self._limits, self._settings, np.empty(44 + 3 * self._n)
-        return run.bound(self._placements, limits, poses, memory, settings, self._iterations, work, out)
-
-    def _kernel(self) -> ForwardDynamicsKernel:
-        return forward_dynamics_kernel(self.robot, self.task)
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
+        run = self._kernels.track if self.scheme == "paper" else self._kernels.accumulate
+        run(self._placements, self._limits, poses, memory, self._settings, self._iterations, out)
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """Iterates at kappa = 2, whatever the gains of `step` are: first from the start, then from sixty fixed
         postures, until one leads to the target within the joint limits. A try that stalls near the target, as with a
-        nearly stretched arm, is finished with damped Gauss-Newton steps."""
+        nearly stretched arm, is finished by damped Gauss-Newton steps."""
         best: tuple[tuple[bool, bool, float], Array, Array] | None = None
-        iterations, restarts = 0, -1
-        for begin in [start, *restart_postures(self.robot, _TRIES)]:
-            restarts += 1
-            found, residuals, used, _ = self._search(goal[None], begin, _START_TOLERANCE, tries=0)
+        iterations, restarts = 0, 0
+        for restarts, begin in enumerate([start, *restart_postures(self.robot, _TRIES)]):  # noqa: B007
+            found, residuals, used, _ = self._search(goal[None], begin, START_TOLERANCE, tries=0)
             iterations += int(used[0])
             q = found[0]
-            inside = bool(wind_into_limits(self.robot.prismatic, self._limits[0], self._limits[1], start, q))
-            miss = float(np.max(residuals[0] / _START_TOLERANCE))
+            inside = bool(wrap_into_limits(self.robot.prismatic, self._limits[0], self._limits[1], start, q))
+            miss = float(np.max(residuals[0] / START_TOLERANCE))
             close = miss <= 1.0
-            # What attains the target within the limits comes first, then what attains it at all, then the nearest.
+            # Best is what attains the target within the limits, then what attains it at all, then the nearest.
             rank = (not (close and inside), not close, miss)
             if best is None or rank < best[0]:
                 best = rank, q, residuals[0]
@@ -268,55 +241,22 @@ class ForwardDynamics(RoutineSolver):
         settings = np.array([1.0, _SOLVE_STEP_CLAMP, *_SOLVE_ERROR_CLAMP, *twin, *gains, *np.zeros(8)])
         starts = restart_postures(self.robot, tries)
         total = len(poses)
-        q, residuals, work = np.empty((total, self._n)), np.empty((total, 2)), np.empty(44 + 3 * self._n)
+        q, residuals = np.empty((total, self._n)), np.empty((total, 2))
         used, tried = np.empty(total, np.int64), np.empty(total, np.int64)
-        self._kernel().solve(
-            self._placements,
-            start,
-            starts,
-            poses,
-            settings,
-            _ITERATIONS,
-            np.array(tolerance),
-            work,
-            q,
-            residuals,
-            used,
-            tried,
+        limits = np.array(tolerance)
+        self._kernels.solve(
+            self._placements, start, starts, poses, settings, _ITERATIONS, limits, q, residuals, used, tried
         )
         return q, residuals, used, tried
 
     def lag(self, period: float) -> float | None:
         """T rho/(1 - rho) with rho = (1 - dt^2 kp/4m)^N for the slowest axis of the translation; None where unknown.
 
-        That is with damping, with velocity accumulation, and with no mass at the tool.
+        It is unknown with damping, with velocity accumulation, and without mass at the tool.
         """
         known = self.scheme == "paper" and not any(self.kd) and self.twin.tool_mass > 0.0
-        # Without a pull along some axis the target is never followed.
+        # Without stiffness along some axis the target is never followed.
         if not known or min(self.kp[:3]) == 0.0:
             return None
         rho = (1.0 - 0.25 * self.dt**2 * min(self.kp[:3]) / self.twin.tool_mass) ** self._iterations
         return period * rho / (1.0 - rho)
-
-
-def restart_postures(robot: Robot, count: int) -> Array:
-    """Postures (count, n) from which a failed try starts again: always the same, spread over the joints' ranges.
-
-    Of a joint that turns at most one turn is used, around zero if it gets there; of an endless slide two metres.
-    """
-    ranges = [
-        _used_range(*limits) for limits in zip(robot.position_min, robot.position_max, robot.prismatic, strict=True)
-    ]
-    low, high = np.array(ranges).T
-    return np.random.default_rng(0).uniform(low, high, (count, robot.n))
-
-
-def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:
-    if slides:
-        low = least if math.isfinite(least) else min(-1.0, most - 2.0)
-        return low, most if math.isfinite(most) else max(1.0, low + 2.0)
-    low, high = max(least, -math.pi), min(most, math.pi)
-    if low <= high:
-        return low, high
-    # Wholly beyond half a turn.
-    return (least, min(most, least + 2.0 * math.pi)) if least > 0.0 else (max(least, most - 2.0 * math.pi), most)

@@ -1,4 +1,4 @@
-"""What solvers are given, targets and joint positions: checked here, for all of them, since compiled code does not."""
+"""Checks of targets and joint positions, for all solvers: compiled code does not check them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
+from simbridge.robot.pose import Array
 
-Array: TypeAlias = NDArray[np.float64]
 Target: TypeAlias = pin.SE3 | Array | Sequence[float]
 
-# Beyond these, squares would overflow (m), and rounding be more than tolerances are (rad, or m of a slide).
+# Beyond these, squares would overflow (m), and rounding would exceed the tolerances (rad, or m of a slide).
 _FARTHEST, _FARTHEST_JOINT = 1e100, 1e6
 # The squared length from which a quaternion has a direction; below, doubles lose their digits.
 _LEAST = 1e-290
@@ -32,7 +31,7 @@ def as_pose(target: Target) -> Array:
     """
     given = pin.SE3ToXYZQUAT(target) if isinstance(target, pin.SE3) else _numbers("target", target, _TARGET).copy()
     if given.shape == (7,):
-        # Number by number: a dozen calls of numpy would take longer than an iteration of a solver.
+        # In plain Python: a dozen calls of numpy would take longer than an iteration of a solver.
         px, py, pz, x, y, z, w = given.tolist()
         length = x * x + y * y + z * z + w * w
         if px * px + py * py + pz * pz <= _FARTHEST**2:
@@ -46,16 +45,17 @@ def as_pose(target: Target) -> Array:
 
 
 def as_poses(targets: Any) -> Array:
-    """Targets [x y z qx qy qz qw] (T, 7), of unit length: the array that was given, where it is all that already.
+    """Targets [x y z qx qy qz qw] (T, 7), of unit length, in an array for compiled code; not copied if it is one
+    already.
 
     Raises:
         InvalidParameter: They are of another shape, or one is not finite, or its quaternion is zero.
     """
-    given = np.ascontiguousarray(_numbers("array of targets", targets, f"of shape {_SHAPE}"))
+    given = np.require(_numbers("array of targets", targets, f"of shape {_SHAPE}"), requirements=("C", "W"))
     if given.ndim != 2 or given.shape[1] != 7:
         raise InvalidParameter("shape of the targets", given.shape, _SHAPE)
     poses = given
-    # In parts: what is computed on the way is small beside the joint positions that the targets become.
+    # In blocks, so that temporary arrays stay small compared with the result.
     for first in range(0, len(given), pose.BLOCK):
         positions, quaternions = np.split(given[first : first + pose.BLOCK], [3], axis=1)
         near = np.einsum("ij,ij->i", positions, positions) <= _FARTHEST**2

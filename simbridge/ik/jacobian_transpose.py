@@ -1,59 +1,40 @@
-"""The Jacobian transpose: the error pulls the arm as a force, and what is in its way has no inertia.
+"""The Jacobian transpose: the error acts on the arm as a force, without inertia.
 
     q += 0.25 dt^2 alpha J^T Kp e             (step_length "paper")
     q += alpha J^T e                          (step_length "buss-kim")
 
 The first is what the paper compares its solver to (Scherzinger, Roennau and Dillmann, equation 6): Algorithm 1 with the
-constant alpha in place of the inverse mass matrix, chosen so that both accelerate the tool alike on average,
+constant alpha instead of the inverse mass matrix, chosen so that both accelerate the tool alike on average,
 
     alpha = mean diag(J H^-1 J^T) / mean diag(J J^T)
 
-The second takes the step that lessens the error most, were the arm linear (Buss and Kim, Selectively damped least
-squares for inverse kinematics, 2005): alpha = <e, J J^T e> / <J J^T e, J J^T e>.
+The second takes the step that would reduce the error most, if the arm were linear (Buss and Kim, Selectively damped
+least squares for inverse kinematics, 2005): alpha = <e, J J^T e> / <J J^T e, J J^T e>.
+
+Wolovich and Elliott, 1984; Balestrino, De Maria and Sciavicco, 1984.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import JacobianTransposeParameters
-from simbridge.ik.kernels.kernel import mobility
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import to_joints, to_task
+from simbridge.ik.kernels.mathematics import mobility
+from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.selectively_damped import fallback_solver
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.stepping import step_for
-from simbridge.ik.steps.jacobian_transpose import step, step_of_best_length
+from simbridge.ik.settings import JacobianTransposeParameters
+from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 _SAMPLES = 20_000
-
-
-class GivenLength(NamedTuple):
-    """alpha and the gains K (6,) of the error's components."""
-
-    alpha: float
-    gain: Array
-
-
-class BestLength(NamedTuple):
-    """Nothing is to be set."""
-
-
-@step_for(GivenLength)
-def given_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.jacobian_transpose.step`."""
-    step(jacobian, error, rows, q, settings.alpha, settings.gain, work, dq)
-
-
-@step_for(BestLength)
-def best_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.jacobian_transpose.step_of_best_length`."""
-    step_of_best_length(jacobian, error, rows, q, work, dq)
 
 
 class JacobianTranspose(IterativeSolver):
@@ -66,8 +47,7 @@ class JacobianTranspose(IterativeSolver):
     name = "jacobian-transpose"
     Parameters = JacobianTransposeParameters
     settings: JacobianTransposeParameters
-    dependable = False
-    patience = 3000
+    max_start_iterations = 3000
 
     @property
     def alpha(self) -> float:
@@ -77,14 +57,19 @@ class JacobianTranspose(IterativeSolver):
     def parameters(self) -> dict[str, Any]:
         return super().parameters | ({"alpha": self.alpha} if self.settings.step_length == "paper" else {})
 
-    def kernel_settings(self) -> GivenLength | BestLength:
+    @property
+    def reaching(self) -> Solver:
+        return fallback_solver(self.robot, self.task)
+
+    def compiled_step(self) -> CompiledStep:
         if self.settings.step_length == "buss-kim":
-            return BestLength()
-        return GivenLength(0.25 * self.settings.dt**2 * self.alpha, np.array(expand_gain("kp", self.settings.kp)))
+            return CompiledStep(best_length_step, (0.0,))
+        gain = np.array(expand_gain("kp", self.settings.kp))
+        return CompiledStep(given_length_step, (0.25 * self.settings.dt**2 * self.alpha, gain))
 
     def rotation_weight(self) -> float:
         kp = np.array(expand_gain("kp", self.settings.kp))
-        # Without any pull on the translation there is nothing to weigh against.
+        # Without stiffness in translation there is nothing to weigh against.
         paper = self.settings.step_length == "paper" and kp[:3].any()
         return float(kp[3:].mean() / kp[:3].mean()) if paper else 1.0
 
@@ -101,5 +86,59 @@ def paper_alpha(robot: Robot, samples: int = _SAMPLES) -> float:
 def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
     chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.frombuffer(prismatic, dtype=bool)
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, len(slides)))
-    plain, conditioned = mobility(chain, slides, q, Twin())
+    # Contiguous along the samples: that fixes the order in which they are summed.
+    plain, conditioned = (np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin()]))
     return float(np.trace(conditioned).mean() / np.trace(plain).mean())
+
+
+def given_length_step(
+    settings: tuple[float, Array],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The motion alpha J^T K e.
+
+    Args:
+        settings: alpha, and the diagonal of K (6,), not negative.
+    """
+    alpha, gain = settings
+    for k in range(rows):
+        buffers.task[k] = alpha * gain[k] * error[k]
+    to_joints(jacobian, buffers.task, rows, dq)
+
+
+def best_length_step(
+    settings: tuple[float],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error.
+
+    alpha = <e, J J^T e> / <J J^T e, J J^T e>: Buss, "Introduction to inverse kinematics with Jacobian transpose,
+    pseudoinverse and damped least squares methods", 2004.
+
+    Args:
+        settings: Unused.
+    """
+    to_joints(jacobian, error, rows, dq)
+    to_task(jacobian, dq, rows, buffers.task)
+    pull, reach = 0.0, 0.0
+    for k in range(rows):
+        pull += error[k] * buffers.task[k]
+        reach += buffers.task[k] * buffers.task[k]
+    # With a reach whose square is rounding there is no direction to search.
+    alpha = pull / reach if reach > 1e-290 else 0.0
+    for j in range(jacobian.shape[0]):
+        dq[j] *= alpha

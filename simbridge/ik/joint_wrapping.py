@@ -1,4 +1,4 @@
-"""Joint positions that differ by whole turns are one posture: the one within the joint limits is wanted."""
+"""Joint positions that differ by whole turns are one posture: choosing the one within the joint limits."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import math
 
 import numpy as np
 
-from simbridge.ik.kernels.lazy import compiled
 from simbridge.robot.pose import Array, Flags
 
 
-@compiled
-def wind_into_limits(prismatic: Flags, low: Array, high: Array, near: Array, q: Array) -> bool:
+def wrap_into_limits(prismatic: Flags, low: Array, high: Array, near: Array, q: Array) -> bool:
     """Turn joints that are out of range by whole turns, to where they are in range and nearest to `near`.
 
     Args:
-        prismatic: Which joints slide (n,): they cannot be wound.
+        prismatic: Which joints slide (n,): they cannot be turned.
         low, high: Joint limits (n,), rad or m; may be infinite.
         near, q: Joint positions (n,); q is changed in place.
 

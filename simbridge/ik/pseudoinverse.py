@@ -1,30 +1,18 @@
 """The pseudoinverse of the Jacobian with a step gain: q += alpha J^+ e, by singular value decomposition.
 
-Seed tutorial "Inverse kinematics" (step 4, "move by a small step"): the larger alpha, the faster, and the more the arm
-jitters when the goal is out of its reach. It need not: with the clamps on a step that raises the error is halved.
+Whitney, "Resolved motion rate control of manipulators and human prostheses", 1969; Buss, "Introduction to inverse
+kinematics with Jacobian transpose, pseudoinverse and damped least squares methods", 2004; seed tutorial "Inverse
+kinematics" (step 4, "move by a small step"). According to the tutorial a larger alpha is faster, and makes the arm
+jitter when the goal is out of reach. With the clamps it does not: a step that raises the error is halved.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import PseudoinverseParameters
-from simbridge.ik.stepping import step_for
-from simbridge.ik.steps.pseudoinverse import step
-
-
-class PseudoinverseSettings(NamedTuple):
-    """Step gain, and the share of the largest singular value up to which others count as zero."""
-
-    alpha: float
-    cutoff: float
-
-
-@step_for(PseudoinverseSettings)
-def pseudoinverse_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.pseudoinverse.step`."""
-    step(jacobian, error, rows, q, settings.alpha, settings.cutoff, work, dq)
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import decompose
+from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.settings import PseudoinverseParameters
+from simbridge.robot.pose import Array
 
 
 class Pseudoinverse(IterativeSolver):
@@ -34,8 +22,8 @@ class Pseudoinverse(IterativeSolver):
     Parameters = PseudoinverseParameters
     settings: PseudoinverseParameters
 
-    def kernel_settings(self) -> PseudoinverseSettings:
-        return PseudoinverseSettings(float(self.settings.alpha), float(self.settings.cutoff))
+    def compiled_step(self) -> CompiledStep:
+        return CompiledStep(pseudoinverse_step, (self.settings.alpha, self.settings.cutoff))
 
     @property
     def cutoff(self) -> float:
@@ -44,3 +32,38 @@ class Pseudoinverse(IterativeSolver):
     def lag(self, period: float) -> float | None:
         """T rho/(1 - rho) with rho = (1 - alpha)^N: each iteration leaves that part of the error, away from clamps."""
         return self._lag_of(1.0 - self.settings.alpha, period)
+
+
+def pseudoinverse_step(
+    settings: tuple[float, float],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
+
+    Args:
+        settings: alpha (0 to 1), and the cutoff: singular values at or below this share of the largest count as zero,
+            and their directions stay still. Above it the motion grows as the inverse of the singular value, so one
+            direction may move 1 / cutoff times as far as the best one.
+    """
+    alpha, cutoff = settings
+    n = jacobian.shape[0]
+    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
+    for j in range(n):
+        dq[j] = 0.0
+    for i in range(count):
+        sigma = buffers.singular[i]
+        if sigma <= cutoff * buffers.singular[0]:
+            return
+        along = 0.0
+        for k in range(rows):
+            along += buffers.tool[i, k] * error[k]
+        scale = alpha * along / sigma
+        for j in range(n):
+            dq[j] += scale * buffers.joints[i, j]

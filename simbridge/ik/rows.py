@@ -1,4 +1,4 @@
-"""Linear conditions on the motion of one iteration, as a user gives them to the constrained step."""
+"""Custom linear conditions on the motion of one iteration, for the constrained step."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
 
-Array: TypeAlias = NDArray[np.float64]
 Given: TypeAlias = ArrayLike | Callable[[Array], ArrayLike]
 
-# Singular values up to this share of the largest are rounding.
+# Singular values up to this share of the largest count as zero.
 _FREE = 1e-12
 # Beyond it squares, and products of them and weights, may overflow.
 _LARGEST = 1e60
@@ -58,18 +58,19 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class SoftRows(Rows):
-    """Conditions that are kept as far as the strict ones leave room, in the sense of weighted least squares.
+    """Conditions that are met as far as the strict ones allow, in weighted least squares.
 
     Attributes:
-        weights: How much each row counts (k,), positive; all alike by default.
+        weights: Of each row (k,), positive; equal by default.
     """
 
     weights: ArrayLike = 1.0
 
     def normal_equations(self, q: Array) -> tuple[Array, Array]:
-        """2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,), scaled: the heaviest joint's entry is two.
+        """2 A^T W A (n, n) and 2 A^T W b (n,) at joint positions q (n,), scaled so that the largest diagonal entry is
+        two.
 
-        What the rows leave free is to rest.
+        The joints rest in directions that the rows leave free.
 
         Raises:
             InvalidParameter: Shapes do not fit, or a number is not finite, or a weight not positive.

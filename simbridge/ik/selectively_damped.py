@@ -1,29 +1,20 @@
 """Selectively damped least squares: each singular direction of the Jacobian is damped by as much as it needs.
 
-Buss and Kim, "Selectively damped least squares for inverse kinematics", Journal of Graphics Tools 10(3), 2005: no
-damping constant is chosen; a direction may turn no joint further than moves the tool by about what is asked.
+Buss and Kim, "Selectively damped least squares for inverse kinematics", Journal of Graphics Tools 10(3), 2005: the
+section on the method, for one multibody. No damping constant is chosen; the motion along a singular direction may turn
+no joint further than moves the tool by about the error.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
 
-from simbridge.ik.iterative import IterativeSolver
-from simbridge.ik.iterative_settings import SelectivelyDampedParameters
-from simbridge.ik.stepping import step_for
-from simbridge.ik.steps.selectively_damped import step
-
-
-class SelectiveSettings(NamedTuple):
-    """gamma_max, rad."""
-
-    largest_angle: float
-
-
-@step_for(SelectiveSettings)
-def selective_step(settings, jacobian, error, rows, q, work, dq, drift, held):  # type: ignore[no-untyped-def]
-    """`steps.selectively_damped.step`, with the first three rows as translation."""
-    step(jacobian, error, rows, q, 3, settings.largest_angle, work, dq)
+from simbridge.ik.iterative import CompiledStep, IterativeSolver
+from simbridge.ik.kernels.dense import EPSILON, decompose
+from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.settings import SelectivelyDampedParameters
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
 
 
 class SelectivelyDamped(IterativeSolver):
@@ -33,5 +24,77 @@ class SelectivelyDamped(IterativeSolver):
     Parameters = SelectivelyDampedParameters
     settings: SelectivelyDampedParameters
 
-    def kernel_settings(self) -> SelectiveSettings:
-        return SelectiveSettings(float(self.settings.largest_angle))
+    def compiled_step(self) -> CompiledStep:
+        return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
+
+
+def fallback_solver(robot: Robot, task: str) -> SelectivelyDamped:
+    """A solver that finds what can be reached, for solvers that do not converge reliably: it needs no tuning."""
+    return SelectivelyDamped(robot, task=task)
+
+
+def clamp_factor(vector: Array, n: int, bound: float) -> float:
+    """The factor of the paper's ClampMaxAbs: it reduces the largest entry to `bound`, and keeps the direction."""
+    largest = 0.0
+    for j in range(n):
+        largest = max(largest, abs(vector[j]))
+    return bound / largest if largest > bound else 1.0
+
+
+def length(vector: Array, start: int, stop: int) -> float:
+    """The length of a part of a vector."""
+    square = 0.0
+    for k in range(start, stop):
+        square += vector[k] * vector[k]
+    return math.sqrt(square)
+
+
+def selectively_damped_step(
+    settings: tuple[float],
+    jacobian: Array,
+    error: Array,
+    rows: int,
+    q: Array,
+    buffers: Buffers,
+    dq: Array,
+    drift: Array,
+    held: Array,
+) -> None:
+    """The sum of the motions along the singular directions, each clamped to its own bound, and clamped as a whole.
+
+    The paper's end effectors are points. Here the tool's translation counts as one and its rotation as another, whose
+    position is measured in radians: one radian weighs as one metre, as in the Jacobian.
+
+    Args:
+        settings: gamma_max, the largest motion of a joint, rad (m, if it slides). The paper's is pi/4.
+    """
+    (gamma_max,) = settings
+    n = jacobian.shape[0]
+    split = min(3, rows)
+    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
+    # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint j.
+    rho, part = buffers.vector, buffers.motion
+    for j in range(n):
+        dq[j] = 0.0
+        rho[j] = length(jacobian[j], 0, split) + length(jacobian[j], split, rows)
+    for i in range(count):
+        sigma, u, v = buffers.singular[i], buffers.tool[i], buffers.joints[i]
+        if sigma <= 12.0 * EPSILON * buffers.singular[0]:
+            break
+        along = 0.0
+        for k in range(rows):
+            along += u[k] * error[k]
+        gain = length(u, 0, split) + length(u, split, rows)
+        travel = 0.0
+        for j in range(n):
+            travel += abs(v[j]) * rho[j]
+        travel /= sigma
+        gamma = gamma_max * gain / travel if travel > gain else gamma_max
+        for j in range(n):
+            part[j] = along / sigma * v[j]
+        factor = clamp_factor(part, n, gamma)
+        for j in range(n):
+            dq[j] += factor * part[j]
+    factor = clamp_factor(dq, n, gamma_max)
+    for j in range(n):
+        dq[j] *= factor

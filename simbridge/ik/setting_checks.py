@@ -1,4 +1,4 @@
-"""What settings of solvers are checked for, in terms of their flags; checks give the settings back as plain data."""
+"""Checks of single settings, in terms of their flags; each returns the setting as plain data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
 """One number, or several."""
 
 Gain = tuple[float, float, float, float, float, float]
-# Short of what patience can bear.
+# More would take minutes.
 MAX_ITERATIONS = 100_000
 # Beyond it a force would overflow.
 _LARGEST_GAIN = 1e100
@@ -87,7 +87,7 @@ def error_clamps_of(value: Any) -> tuple[float, float]:
     return clamps[0], clamps[1]
 
 
-def keep(settings: object, **checked: Any) -> None:
-    """Puts checked settings in their place in a frozen dataclass."""
+def validated(settings: object, **checked: Any) -> None:
+    """Stores checked settings in a frozen dataclass."""
     for name, value in checked.items():
         object.__setattr__(settings, name, value)

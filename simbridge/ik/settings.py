@@ -1,26 +1,35 @@
-"""The solvers' settings as the command line and a scenario give them: plain data, quick to import."""
+"""The settings of every solver: plain data, quick to import.
+
+A solver's settings are the arguments of its class: `ForwardDynamics(robot, kp=20.0)`, the flag `--solver.kp 20` and
+`ForwardDynamicsParameters(kp=20.0)` in a scenario are the same field. A new solver is a file with its class, a class of
+settings here, and its entry in `SOLVERS`.
+"""
 
 from __future__ import annotations
 
+import importlib
 import math
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from simbridge.errors import UnknownName
-from simbridge.ik.iterative_settings import (
-    ConstrainedParameters,
-    DampedLeastSquaresParameters,
-    FeedbackParameters,
-    IterativeParameters,
-    JacobianTransposeParameters,
-    PseudoinverseParameters,
-    SelectivelyDampedParameters,
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.ik.setting_checks import (
+    error_clamps_of,
+    expand_gain,
+    number,
+    numbers,
+    positive,
+    step_clamp_of,
+    validated,
+    whole,
 )
-from simbridge.ik.setting_checks import error_clamps_of, keep, numbers
 
 if TYPE_CHECKING:
     from simbridge.ik.solver import Solver
     from simbridge.robot.robot import Robot
+
+_Settings = TypeVar("_Settings", bound="SolverParameters")
 
 PRESETS: dict[str, dict[str, Any]] = {
     "accurate": {"kp": (50.0,)},
@@ -38,47 +47,60 @@ PRESETS: dict[str, dict[str, Any]] = {
 """Settings of forward dynamics for a purpose; see `ForwardDynamics.preset`."""
 
 
-def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
-    """Changed settings with a preset among them spelt out; those given beside it hold.
+@dataclass(frozen=True)
+class SolverParameters:
+    """What the settings of all solvers share."""
 
-    Raises:
-        UnknownName: There is no such preset.
-    """
-    name = changes.get("preset")
-    if not name:
-        return changes
-    if name not in PRESETS:
-        raise UnknownName("preset", name, PRESETS)
-    return {**PRESETS[name], **changes, "preset": ""}
+    solver_class: ClassVar[tuple[str, str]]
+    """Module and class of the solver."""
+
+    def build(self, robot: Robot) -> Solver:
+        """The solver with these settings.
+
+        Raises:
+            InvalidParameter: A setting makes no sense for this robot.
+            UnstableSolver: Forward dynamics at or past its stability bound.
+            NoClosedForm: The closed form of an arm that has none.
+        """
+        module, name = self.solver_class
+        solver: Solver = getattr(importlib.import_module(module), name)(robot, self)
+        return solver
+
+
+def unless_preset(default: Any) -> Any:
+    """A setting with a default that a preset may replace; None stands for "not given"."""
+    return field(default=None, metadata={"default": default})
 
 
 @dataclass(frozen=True)
-class ForwardDynamicsParameters:
+class ForwardDynamicsParameters(SolverParameters):
     """Settings of the forward-dynamics solver (Scherzinger, Roennau and Dillmann)."""
 
-    dt: float = 0.1
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.forward_dynamics", "ForwardDynamics")
+
+    dt: float = unless_preset(0.1)
     """Virtual time step, s."""
-    iterations: int = 50
+    iterations: int = unless_preset(50)
     """Iterations per control period (N in the paper)."""
-    kp: tuple[float, ...] = (50.0,)
+    kp: tuple[float, ...] = unless_preset((50.0,))
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
-    kd: tuple[float, ...] = (0.0,)
+    kd: tuple[float, ...] = unless_preset((0.0,))
     """Damping, likewise, N s/m and N m s/rad."""
-    tool_mass: float = 1.0
+    tool_mass: float = unless_preset(1.0)
     """Virtual mass at the tool, kg."""
-    tool_inertia: float = 1.0
+    tool_inertia: float = unless_preset(1.0)
     """Virtual inertia at the tool, kg m^2."""
-    link_mass: float = 1e-3
+    link_mass: float = unless_preset(1e-3)
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""
-    link_inertia: float = 1e-6
+    link_inertia: float = unless_preset(1e-6)
     """Virtual inertia of each link, kg m^2."""
-    error_clamp: tuple[float, ...] = (0.2, 0.5)
+    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5))
     """Largest error that pulls, m and rad; inf inf is the paper's plain algorithm."""
-    step_clamp: float = 0.1
+    step_clamp: float = unless_preset(0.1)
     """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
-    scheme: Literal["paper", "velocity-accumulation"] = "paper"
-    """How it integrates: as the paper prints it, or as the released controller does (dt 0.02, no step clamp)."""
-    task: str = ""
+    scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper")
+    """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
+    task: str = unless_preset("")
     """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
     preset: str = ""
     """Settings for a purpose, where they are not given: accurate, smooth, near-singular, one-shot or released."""
@@ -86,59 +108,195 @@ class ForwardDynamicsParameters:
     def __post_init__(self) -> None:
         if self.preset and self.preset not in PRESETS:
             raise UnknownName("preset", self.preset, PRESETS)
-        clamps = error_clamps_of(self.error_clamp)
-        keep(self, kp=numbers("kp", self.kp), kd=numbers("kd", self.kd), error_clamp=clamps)
-
-    def arguments(self) -> dict[str, Any]:
-        """What `ForwardDynamics` is to be made with; a setting at its default gives way to the preset's.
-
-        Raises:
-            InvalidParameter: A setting makes no sense.
-        """
-        from simbridge.ik.twin import Twin
-
-        settings = {own.name: getattr(self, own.name) for own in fields(self)}
-        for name, value in PRESETS.get(settings.pop("preset"), {}).items():
-            if getattr(self, name) == getattr(type(self), name):
-                settings[name] = value
-        masses = {own.name: settings.pop(own.name) for own in fields(Twin)}
-        return {**settings, "twin": Twin(**masses), "task": self.task or None}
-
-    def build(self, robot: Robot) -> Solver:
-        """The solver with these settings.
-
-        Raises:
-            UnstableSolver: At or past the stability bound.
-            InvalidParameter: A setting makes no sense.
-        """
-        from simbridge.ik.forward_dynamics import ForwardDynamics
-
-        return ForwardDynamics(robot, **self.arguments())
+        preset = PRESETS.get(self.preset, {})
+        for own in fields(self):
+            if getattr(self, own.name) is None:
+                validated(self, **{own.name: preset.get(own.name, own.metadata["default"])})
+        for name in ("kp", "kd"):
+            expand_gain(name, getattr(self, name))
+        validated(
+            self,
+            dt=number("dt", self.dt),
+            iterations=whole("iterations", self.iterations),
+            kp=numbers("kp", self.kp),
+            kd=numbers("kd", self.kd),
+            error_clamp=error_clamps_of(self.error_clamp),
+            step_clamp=step_clamp_of(self.step_clamp),
+        )
 
 
 @dataclass(frozen=True)
-class ClosedFormParameters:
+class IterativeParameters(SolverParameters):
+    """Settings that the iterative solvers share."""
+
+    iterations: int = 10
+    """Iterations per control period."""
+    error_clamp: tuple[float, ...] = (0.2, 0.5)
+    """Largest error that acts, m and rad; inf inf for none."""
+    step_clamp: float = 0.1
+    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
+    task: str = ""
+    """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
+
+    def __post_init__(self) -> None:
+        validated(
+            self,
+            iterations=whole("iterations", self.iterations),
+            error_clamp=error_clamps_of(self.error_clamp),
+            step_clamp=step_clamp_of(self.step_clamp),
+        )
+
+
+@dataclass(frozen=True)
+class JacobianTransposeParameters(IterativeParameters):
+    """Settings of the Jacobian transpose."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.jacobian_transpose", "JacobianTranspose")
+
+    iterations: int = 50
+    """Iterations per control period."""
+    step_length: Literal["paper", "buss-kim"] = "paper"
+    """A constant gain that compares to forward dynamics, or the length that lessens the error most."""
+    alpha: float = 0.0
+    """Of the paper: the constant that replaces the twin's inverse mass matrix; 0 computes it for the robot."""
+    dt: float = 0.1
+    """Of the paper: virtual time step, s."""
+    kp: tuple[float, ...] = (50.0,)
+    """Of the paper: stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        expand_gain("kp", self.kp)
+        validated(self, kp=numbers("kp", self.kp), alpha=number("alpha", self.alpha), dt=positive("dt", self.dt))
+        if self.step_length not in ("paper", "buss-kim"):
+            raise InvalidParameter("solver's step_length", self.step_length, "paper or buss-kim")
+        if not (math.isfinite(self.alpha) and self.alpha >= 0.0):
+            raise InvalidParameter("solver's alpha", self.alpha, "a positive number, or 0 to compute it")
+
+
+@dataclass(frozen=True)
+class PseudoinverseParameters(IterativeParameters):
+    """Settings of the pseudoinverse."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.pseudoinverse", "Pseudoinverse")
+
+    alpha: float = 0.5
+    """Step gain, above 0 and below 2: the part of the error that an iteration is to remove."""
+    cutoff: float = 1e-6
+    """Singular values of the Jacobian up to this part of the largest count as zero."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validated(self, alpha=number("alpha", self.alpha), cutoff=positive("cutoff", self.cutoff))
+        if not 0.0 < self.alpha < 2.0:
+            raise InvalidParameter("solver's alpha", self.alpha, "above 0 and below 2, where steps diverge")
+
+
+@dataclass(frozen=True)
+class DampedLeastSquaresParameters(IterativeParameters):
+    """Settings of damped least squares."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
+
+    damping: float = 0.05
+    """lambda, in m (of the translation) and rad (of the rotation) per rad."""
+    stiffness: tuple[float, ...] = (0.0,)
+    """Joint stiffness beta: the pull of each joint towards its bias angle, one number or one a joint, below 1.
+    With a step clamp it acts in what the task leaves free."""
+    bias: tuple[float, ...] = ()
+    """Bias angles, rad; the robot's home if left out."""
+    bias_term: Literal["gradient", "printed"] = "gradient"
+    """The pull: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
+    step_clamp: float = 0.15
+    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validated(
+            self,
+            damping=positive("damping", self.damping),
+            stiffness=numbers("stiffness", self.stiffness),
+            bias=numbers("bias", self.bias),
+        )
+        if not self.stiffness or not all(0.0 <= beta < 1.0 for beta in self.stiffness):
+            raise InvalidParameter("solver's stiffness", self.stiffness, "from 0 to below 1, where joints swing")
+        if self.bias_term not in ("gradient", "printed"):
+            raise InvalidParameter("solver's bias_term", self.bias_term, "gradient or printed")
+
+
+@dataclass(frozen=True)
+class SelectivelyDampedParameters(IterativeParameters):
+    """Settings of selectively damped least squares."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.selectively_damped", "SelectivelyDamped")
+
+    largest_angle: float = 0.785
+    """gamma_max, the largest joint motion along one singular vector, rad."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validated(self, largest_angle=positive("largest_angle", self.largest_angle))
+
+
+@dataclass(frozen=True)
+class FeedbackParameters(IterativeParameters):
+    """Settings of feedback inverse kinematics."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
+
+    gain: tuple[float, ...] = (400.0,)
+    """Q, the loop's gain, 1/m^2 (of the rotation 1): one number or six, translation first; one is 1 / damping^2."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validated(self, gain=numbers("gain", self.gain))
+        if len(self.gain) not in (1, 6) or not all(math.isfinite(g) and g > 0.0 for g in self.gain):
+            raise InvalidParameter("solver's gain", self.gain, "one positive number, or six")
+
+
+@dataclass(frozen=True)
+class ConstrainedParameters(IterativeParameters):
+    """Settings of the constrained step."""
+
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.constrained", "Constrained")
+
+    posture: tuple[float, ...] = ()
+    """The natural posture, rad; the robot's home if left out."""
+    weights: tuple[float, ...] = (1.0,)
+    """How much each joint's distance from it counts, one number or one a joint, positive."""
+    pull: float = 0.05
+    """The part of that distance an iteration would cover if nothing were strict, 0 to 1."""
+    cutoff: float = 1e-6
+    """Rows whose singular value is up to this part of the largest count as dependent."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        validated(
+            self,
+            posture=numbers("posture", self.posture),
+            weights=numbers("weights", self.weights),
+            pull=number("pull", self.pull),
+            cutoff=positive("cutoff", self.cutoff),
+        )
+        if not self.weights or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
+            raise InvalidParameter("solver's weights", self.weights, "positive numbers")
+        if not 0.0 <= self.pull <= 1.0:
+            raise InvalidParameter("solver's pull", self.pull, "from 0 to 1")
+
+
+@dataclass(frozen=True)
+class ClosedFormParameters(SolverParameters):
     """The closed form has no settings."""
 
-    def build(self, robot: Robot) -> Solver:
-        """The solver.
-
-        Raises:
-            NoClosedForm: The arm is neither a UR arm with nominal kinematics nor a planar arm of two links.
-        """
-        from simbridge.ik.closed_form import ClosedForm
-
-        return ClosedForm(robot)
+    solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.closed_form", "ClosedForm")
 
 
 @dataclass(frozen=True)
 class FunctionParameters:
-    """A function of one's own has no settings."""
+    """A custom solver function has no settings."""
 
 
-SolverParameters: TypeAlias = ForwardDynamicsParameters | IterativeParameters | ClosedFormParameters
-
-SOLVERS: dict[str, type[ForwardDynamicsParameters] | type[IterativeParameters] | type[ClosedFormParameters]] = {
+SOLVERS: dict[str, type[SolverParameters]] = {
     "forward-dynamics": ForwardDynamicsParameters,
     "jacobian-transpose": JacobianTransposeParameters,
     "pseudoinverse": PseudoinverseParameters,
@@ -151,8 +309,42 @@ SOLVERS: dict[str, type[ForwardDynamicsParameters] | type[IterativeParameters] |
 """Every solver by its name at the command line."""
 
 
+def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping[str, Any]) -> _Settings:
+    """Settings with changes by name. The command line, scenarios and the solvers' classes all come here.
+
+    Args:
+        kind: The class of the settings.
+        settings: None for the defaults.
+        changes: A value of None is not given. A preset among them applies to what is not among them.
+
+    Raises:
+        UnknownName: There is no such setting, or no such preset.
+        InvalidParameter: A setting makes no sense.
+    """
+    known = {own.name for own in fields(kind)}
+    for name in changes:
+        if name not in known:
+            raise unknown_setting(next(solver for solver, other in SOLVERS.items() if other is kind), name)
+    given = with_preset({name: value for name, value in changes.items() if value is not None})
+    return kind(**given) if settings is None else replace(settings, **given)
+
+
+def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
+    """Changes with a preset among them replaced by its settings, except for those that are given as well.
+
+    Raises:
+        UnknownName: There is no such preset.
+    """
+    name = changes.get("preset")
+    if not name:
+        return changes
+    if name not in PRESETS:
+        raise UnknownName("preset", name, PRESETS)
+    return {**PRESETS[name], **changes, "preset": ""}
+
+
 def is_function(name: str) -> bool:
-    """Whether a solver's name is that of a function of one's own, `module:function`."""
+    """Whether a solver's name is that of a custom function, `module:function`."""
     place, _, function = name.rpartition(":")
     return bool(place and function)
 
@@ -164,12 +356,12 @@ def check_solver(name: str) -> None:
         UnknownName: There is no such solver.
     """
     if name not in SOLVERS and not is_function(name):
-        raise UnknownName("solver", name, SOLVERS, "A function of your own is given as module:function.")
+        raise UnknownName("solver", name, SOLVERS, "A custom function is given as module:function.")
 
 
 def unknown_setting(solver: str, setting: str) -> UnknownName:
-    """The error that a solver has no such setting, and which solvers have it."""
-    known = [field.name for field in fields(SOLVERS[solver])]
-    others = [name for name, kind in SOLVERS.items() if setting in {field.name for field in fields(kind)}]
+    """The error that a solver has no such setting, with the solvers that have it."""
+    known = [own.name for own in fields(SOLVERS[solver])]
+    others = [name for name, kind in SOLVERS.items() if setting in {own.name for own in fields(kind)}]
     hint = f"{setting} is a setting of {' and '.join(others)}: choose it with --solver." if others else ""
     return UnknownName(f"setting of {solver}", setting, known, hint)

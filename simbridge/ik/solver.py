@@ -1,4 +1,4 @@
-"""What every solver offers."""
+"""The interface of every solver, and what solvers share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.ik.inputs import Target, as_joints, as_pose, as_poses
+from simbridge.ik.task import residual
 from simbridge.robot.kinematics import movable_directions, task_jacobian, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -19,16 +20,22 @@ from simbridge.robot.robot import Robot
 CUTOFF = 1e-6
 """Share of the Jacobian's largest singular value up to which rows count as dependent, unless a solver has its own."""
 
+TOLERANCE = (1e-6, 1e-5)
+"""Translation (m) and rotation (rad) within which a target counts as reached."""
+
+START_TOLERANCE = (1e-10, 1e-10)
+"""The same for the first joint positions of a plan."""
+
 
 @dataclass(frozen=True)
 class Solution:
     """The outcome of `Solver.solve`.
 
     Attributes:
-        q: Joint positions (n,), rad: those of the best try, whether it converged or not.
+        q: Joint positions (n,), rad, of the best try, whether it converged or not.
         converged: Whether they meet the tolerance within the joint limits.
-        distance: What is left of the translation, m.
-        angle: What is left of the rotation, rad.
+        distance: Remaining translation, m.
+        angle: Remaining rotation, rad.
         iterations: Iterations over all tries.
         restarts: Tries after the first.
     """
@@ -43,7 +50,7 @@ class Solution:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The state of a solver after a step, each figure computed when it is asked for.
+    """The state of a solver after a step, computed on demand.
 
     Attributes:
         robot: The arm.
@@ -52,7 +59,7 @@ class Diagnosis:
         iterations: Iterations spent on it.
         task: "pose", "axis" or "position": what of the target was to be attained.
         cutoff: Share of the largest singular value up to which rows of the task depend on others.
-        strict: Rows (m, n) that the solver keeps to beside those of the task, if any.
+        strict: Strict rows (m, n) that the solver adds to those of the task, if any.
     """
 
     robot: Robot
@@ -65,21 +72,19 @@ class Diagnosis:
 
     @cached_property
     def residual(self) -> tuple[float, float]:
-        """What is left of the translation (m) and of the rotation (rad), as far as the task asks for it."""
-        from simbridge.ik.task import residual
-
+        """Remaining translation (m) and rotation (rad), in the components that the task constrains."""
         return residual(self.task, self.target, tool_path(self.robot, self.q[None])[0])
 
     @cached_property
     def _singular_values(self) -> Array:
-        """Of the task's Jacobian, as many as there are directions in which the arm can ever move."""
+        """Of the task's Jacobian, as many as there are directions in which the arm can move at all."""
         singular = np.linalg.svd(task_jacobian(self.robot, self.q, self.task), compute_uv=False)
         return np.pad(singular, (0, 6))[: movable_directions(self.robot.placements, self.robot.prismatic, self.task)]
 
     @cached_property
     def dependent_rows(self) -> int:
-        """How many rows of `strict`, and of what these leave of the task, depend on others: above 0 the arm is
-        singular, or has too few joints.
+        """The number of dependent rows among `strict` and what they leave of the task: above 0 the arm is singular, or
+        has too few joints.
 
         Directions in which the arm never moves, such as across the plane of a planar arm, are not counted.
         """
@@ -125,7 +130,7 @@ class Solver(ABC):
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self._q: Array = robot.home.copy()
-        # What `last` is about: joint positions and target. Made when asked for: it would double the time of a step.
+        # Joint positions and target for `last`, which is made on demand: it would double the time of a step.
         self._stepped: tuple[Array, Array] | None = None
         self._last: Diagnosis | None = None
 
@@ -144,7 +149,7 @@ class Solver(ABC):
         return self._last
 
     def _strict_rows(self) -> Array | None:
-        """Rows (m, n) that are kept to beside those of the task."""
+        """Strict rows (m, n) besides those of the task."""
         return None
 
     @property
@@ -217,8 +222,8 @@ class Solver(ABC):
         """Solve many targets (T, 7), each from the solution of the one before.
 
         Returns:
-            Joint positions (T, n), residuals (T, 2) in m and rad, and which attained their target (T,). Whether within
-            the joint limits is not asked, but for the closed form, which knows no solution beyond them.
+            Joint positions (T, n), residuals (T, 2) in m and rad, and which attained their target (T,). They may be
+            beyond the joint limits, except those of the closed form.
 
         Raises:
             InvalidParameter: The targets are no poses (T, 7), or the start is not n finite numbers.
@@ -239,15 +244,14 @@ class Solver(ABC):
 
     @property
     def reaching(self) -> Solver:
-        """Who tells which targets can be reached, and solves the first joints of a plan.
+        """The solver that decides which targets can be reached, and finds the first joint positions of a plan.
 
-        The solver itself; where it converges too slowly to tell, or to something else than the target, a dependable one
-        with the same task.
+        The solver itself; or a reliable one with the same task, where it converges too slowly or not to the target.
         """
         return self
 
     def notes(self, poses: Array, q0: Array) -> tuple[str, ...]:
-        """Sentences on what is special about the way that `track` takes; for most solvers there is nothing to say.
+        """Remarks on the path that `track` takes; most solvers have none.
 
         Args:
             poses: Targets (T, 7).
@@ -256,9 +260,47 @@ class Solver(ABC):
         return ()
 
     def lag(self, period: float) -> float | None:
-        """How long the solution trails a target that moves at constant speed, s; None when no formula is known.
+        """The lag of the solution behind a target that moves at constant speed, s; None when no formula is known.
 
         Args:
             period: Time between two steps, s.
         """
         return None
+
+
+class StatefulSolver(Solver):
+    """A solver whose `step` and `track` are one compiled loop, with a memory that is kept between targets."""
+
+    def __init__(self, robot: Robot) -> None:
+        super().__init__(robot)
+        self._memory: Array | None = None
+
+    def reset(self, q: Array | Sequence[float]) -> None:
+        super().reset(q)
+        self._memory = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy continues from the same memory, with its own arrays.
+        return {**self.__dict__, "_memory": None if self._memory is None else self._memory.copy()}
+
+    def step(self, target: Target) -> Array:
+        goal = as_pose(target)
+        if self._memory is None:
+            self._memory = self._memory_at(self._q)
+        out = np.empty((1, self.robot.n))
+        self._advance(goal[None], self._memory, out)
+        self._stepped_to(out[0], goal)
+        return out[0].copy()
+
+    def _track(self, poses: Array, q0: Array) -> Array:
+        out = np.empty((len(poses), self.robot.n))
+        self._advance(poses, self._memory_at(q0), out)
+        return out
+
+    def _memory_at(self, q: Array) -> Array:
+        """The whole memory of an arm at rest at q (n,)."""
+        return q.copy()
+
+    @abstractmethod
+    def _advance(self, poses: Array, memory: Array, out: Array) -> None:
+        """Go on to the poses (T, 7), which updates the memory; out: joint positions (T, n)."""

@@ -1,15 +1,13 @@
-"""A solver of one's own by its name at the command line: `module:function`, or `./script.py:function`."""
+"""Custom solvers by name at the command line: `module:function`, or `./script.py:function`."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
 import importlib.util
-import os
 import sys
 from collections.abc import Iterator
 from functools import reduce
-from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
@@ -20,7 +18,7 @@ from simbridge.robot.robot import Robot
 
 
 def solver_of_function(robot: Robot, name: str) -> CallableSolver:
-    """The function of that name as a solver, which bears the name.
+    """The function of that name as a solver, which has the same name.
 
     Raises:
         ForeignSolverError: There is no such module, or it cannot be imported.
@@ -31,9 +29,9 @@ def solver_of_function(robot: Robot, name: str) -> CallableSolver:
 
 
 def function_named(name: str) -> StepFunction:
-    """What `module:function` names; `module:object.method` does too.
+    """The function that `module:function` names; `module:object.method` works too.
 
-    A module is looked for in the working directory and then as Python does; one that ends in .py is a file.
+    A module is looked up in the working directory and then as Python does; a name that ends in .py is a file.
 
     Raises:
         ForeignSolverError, UnknownName, InvalidParameter: See `solver_of_function`.
@@ -42,7 +40,7 @@ def function_named(name: str) -> StepFunction:
     if not is_function(name):
         raise InvalidParameter("solver", name, "module:function, or ./script.py:function")
     try:
-        module = _script(Path(place)) if place.endswith(".py") else _module(place)
+        module = _script(place) if place.endswith(".py") else _module(place)
     except SimbridgeError:
         raise
     except (Exception, SystemExit) as error:
@@ -60,22 +58,26 @@ def function_named(name: str) -> StepFunction:
 
 
 def _module(name: str) -> ModuleType:
-    with _importing_from(os.getcwd()):
+    # The empty path is the working directory.
+    with _importing_from(""):
         return importlib.import_module(name)
 
 
-def _script(path: Path) -> ModuleType:
-    location = os.path.abspath(path)
-    if not os.path.isfile(location):
-        raise ForeignSolverError(str(path), "cannot be used: there is no such file")
-    name = f"simbridge_solver_{path.stem}"
-    spec = importlib.util.spec_from_file_location(name, location)
+def _script(path: str) -> ModuleType:
+    folder, _, file = path.rpartition("/")
+    name = f"simbridge_solver_{file.removesuffix('.py')}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Where dataclasses and the like look for the module that defines them.
     sys.modules[name] = module
-    with _importing_from(os.path.dirname(location)):
-        spec.loader.exec_module(module)
+    with _importing_from(folder or "/" * path.startswith("/")):
+        try:
+            spec.loader.exec_module(module)
+        except FileNotFoundError as error:
+            if error.filename != spec.origin:
+                raise
+            raise ForeignSolverError(path, "cannot be used: there is no such file") from error
     return module
 
 

@@ -1,4 +1,4 @@
-"""Which arms have a closed form, read off the chain itself: not the name, nor how its frames were chosen.
+"""Which arms have a closed form, from the chain itself: not from its name, nor from the choice of its frames.
 
 Two joint axes with parallel or crossing directions are joined by Rz(phi) Tz(d) Tx(a) Rx(alpha) Rz(psi) Tz(e). The turns
 about and shifts along an axis belong as well to the joint that turns about it, so that any chain of the right structure
@@ -18,16 +18,16 @@ from simbridge.robot.robot import Robot
 
 # URDF files give right angles with nine or ten digits; the axes of real arms are off by far more than that.
 PARALLEL = 1e-8
-# What lengths and angles taken for zero may do to a pose stays below the accuracy that is promised.
+# Lengths and angles below this count as zero: their effect on a pose stays below the promised accuracy.
 _ON_AXIS = 1e-10
 
 
 @dataclass(frozen=True)
 class Structure:
-    """An arm as its closed form sees it. All arrays are contiguous, for compiled code.
+    """The parameters of an arm with a closed form. All arrays are contiguous, for compiled code.
 
     Attributes:
-        task: What it attains of a target: "pose", or "position" (see `simbridge.ik.task`).
+        task: The part of a target that it attains: "pose", or "position" (see `simbridge.ik.task`).
         lengths: m. A UR arm (4,): upper arm a2, forearm a3, d4 (all of the offset along the parallel axes) and d5.
             A planar arm (3,): its two links, and the height of the TCP over the base.
         joints: (3, n), rad: theta - q, the standard table's joint angles less the robot's; lower and upper limits.
@@ -114,10 +114,10 @@ def _parallel(placement: Array, robot: Robot, names: tuple[str, ...]) -> _Joinin
     return _Joining(phi=phi, d=float(z), a=math.hypot(x, y), psi=turn - phi, e=0.0)
 
 
-def _crossing(placement: Array, sense: float, robot: Robot, names: tuple[str, ...]) -> _Joining:
-    """alpha = sense pi/2 and a = 0: axes that meet at a right angle."""
+def _crossing(placement: Array, direction: float, robot: Robot, names: tuple[str, ...]) -> _Joining:
+    """alpha = direction pi/2 and a = 0: axes that meet at a right angle."""
     rotation, shift = placement[:3, :3], placement[:3, 3]
-    x, y, cosine = sense * rotation[:, 2]
+    x, y, cosine = direction * rotation[:, 2]
     if abs(cosine) > PARALLEL:
         raise NoClosedForm(robot.name, f"the axes of {names[0]} and {names[1]} are not at a right angle")
     phi = math.atan2(x, -y)

@@ -1,10 +1,10 @@
-"""Task masks: how much of the target pose a solver is asked to attain.
+"""Task masks: the part of the target pose that a solver is to attain.
 
     pose      position and rotation, six rows
-    axis      position and the direction of the tool's z axis, five rows: the turn about that axis is free
+    axis      position and the direction of the tool's z axis, five rows: the rotation about that axis is free
     position  position, three rows
 
-An arm with more joints than its task has rows is redundant: it has a null space to move in.
+An arm with more joints than its task has rows is redundant: it can move in the null space.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnknownName
 from simbridge.robot import pose
+from simbridge.robot.chain import TASK_ROWS
 
 if TYPE_CHECKING:
     from simbridge.robot.robot import Robot
-
-TASKS = {"pose": 6, "axis": 5, "position": 3}
-"""Every task by its name, with the number of its rows."""
 
 
 def task_of(robot: Robot, name: str | None = None) -> str:
@@ -31,13 +29,13 @@ def task_of(robot: Robot, name: str | None = None) -> str:
         UnknownName: There is no such task.
     """
     task = name or robot.task
-    if task not in TASKS:
-        raise UnknownName("task", task, TASKS)
+    if task not in TASK_ROWS:
+        raise UnknownName("task", task, TASK_ROWS)
     return task
 
 
 def freed(task: str, poses: ArrayLike, like: ArrayLike) -> NDArray[np.float64]:
-    """Poses (..., 7) that ask no more than the task does: what it leaves free is taken from the poses `like`.
+    """Poses (..., 7) in which everything that the task leaves free is taken from the poses `like`.
 
     Their difference from `like` is the task's error: none in rotation for a position; the smallest turn between the
     two z axes for an axis.
@@ -60,6 +58,6 @@ def freed(task: str, poses: ArrayLike, like: ArrayLike) -> NDArray[np.float64]:
 
 
 def residual(task: str, target: ArrayLike, attained: ArrayLike) -> tuple[float, float]:
-    """What is left of the translation (m) and of the rotation (rad) that the task asks for."""
+    """Remaining translation (m) and rotation (rad), in the components that the task constrains."""
     translation, rotation = pose.error(freed(task, target, attained), attained)
     return float(np.linalg.norm(translation)), float(np.linalg.norm(rotation))

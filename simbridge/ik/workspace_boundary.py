@@ -1,49 +1,48 @@
-"""Two links and what they reach; and what a UR arm reaches at the edge, where rounding decides.
+"""What two links reach, and what a UR arm reaches at the boundary of its workspace, where rounding decides.
 
 A wrist that is nearly singular turns rounding into an angle of wrist 3, and a shoulder that is nearly singular turns it
 into an angle of the pan, by far more than itself; nearly stretched or folded, an arm may so be put out of reach of a
 pose that it has. Where the wrist's sine is 1e-5 and it stands 1e-7 m before the pan axis, the last digit of a target is
-1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links. Seen the other way round, such angles are
-free: turned by that much they move the tool by no more than rounding. Among them are those that the arm reaches with.
+1e-9 rad of pan, 1e-4 rad of wrist 3 and 1e-5 m of the goal of the two links. Conversely, such angles are
+free: turned by that much they move the tool by no more than rounding. The arm can reach with some of them.
 """
 
 from __future__ import annotations
 
 import math
 
-from simbridge.ik.kernels.lazy import compiled
 from simbridge.robot.pose import Array
 
 # Lengths (m) and sines that are rounding: a joint that they leave undetermined is free.
 FREE = 1e-11
-# How far past its reach an arm is stretched all the same, m, and past a limit a joint is set on it, rad.
+# How far out of reach a target still counts as reached, m, and a joint beyond a limit is set to it, rad.
 SLACK = 1e-11
-# Two solutions nearer than this (rad, or m of the wrist's distance) are told as one: rounding parts them by up to 1e-7.
+# Two solutions nearer than this (rad, or m of the wrist's distance) count as one: rounding separates them by up to
+# 1e-7.
 FOLD = 1e-6
 # How far a turn within rounding may take the tool, m and rad: a thousand times the rounding of a target.
 _ROUNDING = 1e-12
-# What is in reach for the search below: well within the slack.
+# What counts as in reach for the search below: well within the slack.
 _NEAR = 1e-13
-# Smaller parts of the largest turn are not looked at, nor is the best one found more exactly than in so many steps.
+# Halvings of the largest turn that are tried, and steps of the golden-section search.
 _HALVINGS, _SECTIONS = 40, 60
 _GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 
 ELBOW = 2
-"""The note of a stretched, folded or undetermined elbow."""
+"""The bit of a stretched, folded or undetermined elbow."""
 
 
-@compiled
 def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out: Array) -> tuple[int, int]:
     """Both postures of two links in a plane: rows of `out` (2, 2) are the two joint angles, rad.
 
     Args:
         x, y: The goal, m.
         a, b: The links, m.
-        near: What the first angle is where the goal leaves it free.
+        near: The first angle where the goal leaves it free.
         slack: How far out of reach the goal may be, m; the links then point to it.
 
     Returns:
-        How many there are, and ELBOW if they are one or undetermined.
+        Their number, and ELBOW if they coincide or are undetermined.
     """
     distance = math.sqrt(x * x + y * y)
     if distance > a + b + slack or distance < abs(a - b) - slack:
@@ -61,9 +60,9 @@ def elbow(x: float, y: float, a: float, b: float, near: float, slack: float, out
     return (1, ELBOW) if one else (2, 0)
 
 
-@compiled
 def in_plane(goal: Array, pan: float) -> tuple[float, float, float, float, float, float, float, float]:
-    """The goal's x and y axes, what its z axis has along the parallel axes, and how far ahead its origin is.
+    """The goal's x and y axes, the component of its z axis along the parallel axes, and the distance ahead of its
+    origin.
 
     In the plane of the arm: x ahead, y up; z is the parallel axes' direction.
     """
@@ -75,7 +74,6 @@ def in_plane(goal: Array, pan: float) -> tuple[float, float, float, float, float
     return xx, xy, xz, yx, yy, yz, zz, wx
 
 
-@compiled
 def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: float) -> float:
     """The smallest turn of v, rad, that brings c - v within reach of the links a and b (or as near as it gets)."""
     c2, v2 = cx * cx + cy * cy, vx * vx + vy * vy
@@ -89,7 +87,6 @@ def reachable_turn(cx: float, cy: float, vx: float, vy: float, a: float, b: floa
     return wanted - between
 
 
-@compiled
 def turn_within_rounding(turn: float, sine: float) -> float:
     """As much of a turn of wrist 3, rad, as moves the tool by no more than rounding, for this sine of wrist 2.
 
@@ -99,8 +96,7 @@ def turn_within_rounding(turn: float, sine: float) -> float:
     return min(max(turn, -most), most)
 
 
-@compiled
-def _missing(lengths: Array, goal: Array, pan: float, flip: int) -> float:
+def missing_reach(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     """How far out of reach the two links' goal is, m, with wrist 3 turned within rounding."""
     a, b, d5 = lengths[0], lengths[1], lengths[3]
     xx, xy, xz, yx, yy, yz, _, wx = in_plane(goal, pan)
@@ -115,7 +111,6 @@ def _missing(lengths: Array, goal: Array, pan: float, flip: int) -> float:
     return max(0.0, distance - a - b, abs(a - b) - distance)
 
 
-@compiled
 def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, flip: int) -> float:
     """The angle of the pan with which the arm reaches, or gets nearest, of those that rounding leaves open.
 
@@ -129,7 +124,7 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
     most = min(math.pi, 2.0 * _ROUNDING / size) if size > _ROUNDING else math.pi
     _, _, xz, _, _, yz, zz, _ = in_plane(goal, pan)
     sine = math.sqrt(xz * xz + yz * yz)
-    least = _missing(lengths, goal, pan, flip)
+    least = missing_reach(lengths, goal, pan, flip)
     # A turn moves the goal of the links, and swings the offset d5 by the more the smaller the sine.
     swing = 2.0 * most / sine if sine > most else 2.0
     if least <= _NEAR or least > d4 * most + d5 * swing:
@@ -145,8 +140,8 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
             turn = centre + away
             if abs(turn) > most:
                 continue
-            missing = _missing(lengths, goal, pan + turn, flip)
-            # Of those that reach, the smallest.
+            missing = missing_reach(lengths, goal, pan + turn, flip)
+            # The smallest of those that reach.
             if max(missing, _NEAR) < least or (missing <= _NEAR and abs(turn) < abs(best)):
                 least, best = max(missing, _NEAR), turn
                 low, high = centre + 0.5 * min(away, 4.0 * away), centre + 0.5 * max(away, 4.0 * away)
@@ -155,11 +150,11 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
         low, high = max(low, -most), min(high, most)
         for _ in range(_SECTIONS):
             left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-            if _missing(lengths, goal, pan + left, flip) < _missing(lengths, goal, pan + right, flip):
+            if missing_reach(lengths, goal, pan + left, flip) < missing_reach(lengths, goal, pan + right, flip):
                 high = right
             else:
                 low = left
         middle = 0.5 * (low + high)
-        if _missing(lengths, goal, pan + middle, flip) < least:
+        if missing_reach(lengths, goal, pan + middle, flip) < least:
             best = middle
     return pan + best if abs(best) <= most else pan

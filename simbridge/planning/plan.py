@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
-from simbridge.ik.forward_dynamics import TOLERANCE
-from simbridge.ik.solver import Solver
+from simbridge.ik.solver import TOLERANCE, Solver
 from simbridge.planning.check import Peaks, check_reach, check_setpoints
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options

@@ -9,10 +9,9 @@ import pytest
 
 from simbridge.experiments import solvers
 from simbridge.experiments.setup import make_solver
-from simbridge.ik.forward_dynamics import restart_postures
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import restart_postures, tool_path
 
 UR10 = load_robot("ur10")
 TARGETS = solvers.scenario_targets(UR10, "square_tracking")

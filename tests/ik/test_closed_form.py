@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from simbridge.bench import closed_form
+from simbridge.bench.solvers import branches_time
 from simbridge.errors import InvalidParameter, NoClosedForm
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.settings import SOLVERS
@@ -533,6 +533,6 @@ print("numba" in sys.modules)
 
 
 def test_the_benchmark_times_all_eight_branches():
-    seconds, count = closed_form.branches_time()
+    seconds, count = branches_time()
     assert count == 8
     assert seconds > 0.0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from simbridge.ik import dense
+from simbridge.ik.kernels import dense
 from tests.ik.machine import machine_code
 
 SEEDS = st.integers(0, 2**32 - 1)

@@ -13,16 +13,16 @@ import pinocchio as pin
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from simbridge.ik.kernels.kernel import conditioning, forward_dynamics_kernel
 
 from simbridge.bench.solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, restart_postures
-from simbridge.ik.kernels.kernel import conditioning, forward_dynamics_kernel
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.mathematics import rotation_vector
 from simbridge.ik.settings import ForwardDynamicsParameters, with_preset
 from simbridge.ik.twin import effective_masses
 from simbridge.robot import load_robot, pose
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.trajectory import square
 
 DATA = Path(__file__).parents[1] / "data"

@@ -13,9 +13,9 @@ import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
 from simbridge.ik.settings import SOLVERS, IterativeParameters
-from simbridge.ik.task import TASKS, freed, residual
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot, pose
+from simbridge.robot.chain import TASK_ROWS, freed, residual
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
 
@@ -38,7 +38,7 @@ def finite_differences(robot, q, task, step=1e-6):
     if task == "axis":
         x, y = (pose.rotate(tool_path(robot, q[None])[0, 3:], axis) for axis in np.eye(3)[:2])
         return np.vstack([out[:3], x @ out[3:], y @ out[3:]])
-    return out[: TASKS[task]]
+    return out[: TASK_ROWS[task]]
 
 
 def task_rows(robot, q, target, task):
@@ -47,20 +47,20 @@ def task_rows(robot, q, target, task):
     translation, rotation = pose.error(freed(task, target, at), at)
     if task == "axis":
         rotation = np.array([pose.rotate(at[3:], axis) @ rotation for axis in np.eye(3)[:2]])
-    return np.concatenate([translation, rotation])[: TASKS[task]]
+    return np.concatenate([translation, rotation])[: TASK_ROWS[task]]
 
 
 def postures(robot, seed, spread=2.5):
     return np.random.default_rng(seed).uniform(-spread, spread, robot.n)
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASKS)), st.sampled_from(ARMS))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)), st.sampled_from(ARMS))
 def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, robot):
     q = postures(robot, seed)
     assert np.abs(task_jacobian(robot, q, task) - finite_differences(robot, q, task)).max() < 1e-8
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASKS)))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(list(TASK_ROWS)))
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
     at, target = (np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2))
@@ -99,7 +99,7 @@ def formula(name, jacobian, error, q):
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([name for name in RIVALS if name != "selectively-damped"]),
-    st.sampled_from(list(TASKS)),
+    st.sampled_from(list(TASK_ROWS)),
 )
 def test_an_iteration_without_clamps_is_the_formula(seed, name, task):
     q = UR10.home + 0.2 * postures(UR10, seed)
@@ -165,7 +165,7 @@ def test_a_dependable_solver_finds_reachable_poses(name):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(RIVALS), st.sampled_from(list(TASKS)))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(RIVALS), st.sampled_from(list(TASK_ROWS)))
 def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_output(seed, name, task):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -12,25 +11,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.ik.kernels import mathematics
+from simbridge.ik.kernels import mathematics, source
+from simbridge.ik.kernels.compile import kernel
 from simbridge.ik.kernels.expression import Trace, statements
-from simbridge.ik.kernels.kernel import Module
-from simbridge.ik.kernels.source import forward_dynamics_source, look_source, structure
-from simbridge.ik.task import TASKS
+from simbridge.ik.kernels.source import Generated, Structure, module_text, structure_entries
+from simbridge.robot import chain as robot_chain
+from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
 
 # Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
 
-# The kernel's own `move`, which is compiled into its loops, as a function of its own.
-MOVED = """
+
 def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion):
-    move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)
-"""
+    """Calls the generated `move`."""
+    move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)  # noqa: F821
 
 
-class Placements(NamedTuple):
-    placements: np.ndarray
+def linearized(placements, q, target, translation_clamp, rotation_clamp, error, pull, jacobian):
+    """Calls the generated `linearize`."""
+    linearize(placements, q, target, translation_clamp, rotation_clamp, error, pull, jacobian)  # noqa: F821
+
+
+def kinematics(placements, q, twin, tool, jacobian, mass):
+    """Calls a function that is generated as `move` is."""
+    compute(placements, q, twin, tool, jacobian, mass)  # noqa: F821
+
+
+def compiled(entry, **given):
+    """A function of this file as a kernel, with generated functions."""
+    return kernel(module_text(entry, given=given), entry.__name__, "chain of a test")
 
 
 class Chain:
@@ -48,39 +58,33 @@ class Chain:
             for _ in range(self.n + 1)
         ]
         self.frames = np.array([placement.homogeneous for placement in self.placements])
-        text = forward_dynamics_source(self.frames, self.slides) + MOVED + self._kinematics()
-        module = Module(text, "chain of a test")
-        self.move = module.routine("moved")
-        self.looks = {task: self._look(task) for task in TASKS}
-        self.kinematics = module.routine("kinematics")
+        self.structure = Structure(structure_entries(self.frames).tobytes(), tuple(self.slides))
+        self.move = compiled(moved, move=source.move(self.structure, "pose"))
+        self.linearize = {
+            task: compiled(linearized, linearize=source.linearize(self.structure, task)) for task in TASK_ROWS
+        }
+        self.kinematics = compiled(kinematics, compute=self._kinematics())
 
-    def _look(self, task):
-        """The look of the solvers that work on the Jacobian, as a routine of its own."""
-        return Module(look_source(self.frames, self.slides, task), "chain of a test").routine("look")
-
-    def looked(self, q, target, task, clamps=(math.inf, math.inf)):
-        """Error (6,), pull (6,) and Jacobian (n, 6) of a look; what it leaves alone is 9."""
+    def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
+        """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
         error, pull, jacobian = np.full(6, 9.0), np.full(6, 9.0), np.full((self.n, 6), 9.0)
         aim = np.concatenate([target.translation, target.rotation.ravel()])
-        self.looks[task](Placements(self.frames), q, aim, *map(float, clamps), error, pull, jacobian)
+        self.linearize[task](self.frames, q, aim, *map(float, clamps), error, pull, jacobian)
         return error, pull, jacobian
 
     def _kinematics(self):
-        """Tool frame, Jacobian and mass matrix, traced and printed as the kernel is."""
+        """Tool frame, Jacobian and mass matrix, traced and printed as the solvers' functions are."""
         trace, n = Trace(), self.n
-        symbols = [
-            [[trace.name(f"placements[{i}, {r}, {c}]") if v != v else v for c, v in enumerate(row)] for r, row in rows]
-            for i, rows in ((i, enumerate(frame)) for i, frame in enumerate(structure(self.frames).tolist()))
-        ]
-        at = mathematics.frames(symbols, self.slides, [trace.name(f"q[{i}]") for i in range(n)])
-        twists = mathematics.jacobian(at, self.slides)
+        at = self.structure.frames_at(trace)
+        twists = robot_chain.jacobian(at, self.slides)
         mass = mathematics.mass_matrix(at, twists, [trace.name(f"twin[{i}]") for i in range(4)])
         results = [(f"tool[{r}, {c}]", at.rotation[r][c]) for r in range(3) for c in range(3)]
         results += [(f"tool[{r}, 3]", at.position[r]) for r in range(3)]
         results += [(f"jacobian[{r}, {c}]", twists[c][r]) for r in range(6) for c in range(n)]
         results += [(f"mass[{r}, {c}]", mass[r][c]) for r in range(n) for c in range(r + 1)]
         body = "\n".join(f"    {line}" for line in statements(trace, results))
-        return f"\ndef kinematics(placements, q, twin, tool, jacobian, mass):\n{body}\n"
+        text = f"def compute(placements, q, twin, tool, jacobian, mass):\n{body}\n"
+        return Generated(text, (mathematics.cosine_and_sine,))
 
     def expected(self, q, twin):
         """Tool, Jacobian (6, n) and mass matrix (n, n) by pinocchio; twin: tool mass and inertia, then each link's."""
@@ -180,15 +184,15 @@ def smallest_turn(one, other):
     return across / sine * math.atan2(sine, one @ other)
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", TASK_ROWS)
 @pytest.mark.parametrize("kinds", CHAINS)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_compiled_look_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(kinds, task, seed):
+def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(kinds, task, seed):
     rng, own = np.random.default_rng(seed), chain(kinds)
     q = posture(rng, own.n)
     tool, geometric, _ = own.expected(q, np.ones(4))
     target = pin.SE3(pin.exp3(rng.uniform(-1.0, 1.0, 3)) @ tool.rotation, rng.uniform(-1.0, 1.0, 3))
-    error, pull, rows = own.looked(q, target, task)
+    error, pull, rows = own.linearized(q, target, task)
     turn = {
         "pose": pin.log3(target.rotation @ tool.rotation.T),
         "axis": smallest_turn(tool.rotation[:, 2], target.rotation[:, 2]),
@@ -197,18 +201,18 @@ def test_the_compiled_look_is_pinocchios_error_and_jacobian_in_the_rows_of_the_t
     wanted = np.concatenate([target.translation - tool.translation, turn])
     assert np.abs(error - wanted).max() < 1e-12
     # For an axis: turns about the tool's own x and y.
-    seen = np.eye(6)[: TASKS[task]]
+    seen = np.eye(6)[: TASK_ROWS[task]]
     if task == "axis":
         seen[3:, 3:] = tool.rotation.T[:2]
-    assert np.abs(pull[: TASKS[task]] - seen @ wanted).max() < 1e-12
-    assert np.abs(rows[:, : TASKS[task]] - (seen @ geometric).T).max() < 1e-12
+    assert np.abs(pull[: TASK_ROWS[task]] - seen @ wanted).max() < 1e-12
+    assert np.abs(rows[:, : TASK_ROWS[task]] - (seen @ geometric).T).max() < 1e-12
     clamps = rng.uniform(0.05, 0.5, 2)
-    error, pull, _ = own.looked(q, target, task, clamps)
+    error, pull, _ = own.linearized(q, target, task, clamps)
     assert np.abs(error - wanted).max() < 1e-12
     clamped = wanted.copy()
     for part, clamp in zip(np.split(clamped, 2), clamps, strict=True):
         part *= min(1.0, clamp / max(np.linalg.norm(part), 1e-300))
-    assert np.abs(pull[: TASKS[task]] - seen @ clamped).max() < 1e-12
+    assert np.abs(pull[: TASK_ROWS[task]] - seen @ clamped).max() < 1e-12
 
 
 def turned(angle, axis):

@@ -9,20 +9,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.ik.kernels.lazy import Compiled
-from simbridge.ik.steps import (
-    constrained,
-    damped_least_squares,
-    feedback,
-    jacobian_transpose,
-    pseudoinverse,
-    selectively_damped,
-)
-from simbridge.ik.steps.work import work_for
+from simbridge.ik.constrained import independent_rows as independent_rows_python
+from simbridge.ik.constrained import solve_constraints
+from simbridge.ik.damped_least_squares import damped_motion, null_space_pull
+from simbridge.ik.feedback import feedback_step
+from simbridge.ik.jacobian_transpose import best_length_step, given_length_step
+from simbridge.ik.kernels.step import allocate_buffers
+from simbridge.ik.pseudoinverse import pseudoinverse_step
+from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.machine import machine_code
 
 # Drops what is singular to rounding, and keeps all that is merely near it.
 CUTOFF = 1e-9
+
+independent_rows = machine_code(independent_rows_python)
+three_motions = machine_code(solve_constraints)
+pull_in_null_space = machine_code(null_space_pull)
+
+
+def damped(settings, jacobian, error, rows, q, buffers, dq, drift, held):
+    """`damped_motion` with the arguments of a step."""
+    machine_code(damped_motion)(jacobian, error, rows, q, *settings, buffers, dq)
 
 
 class Case:
@@ -42,11 +49,11 @@ class Case:
         """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
         jacobian, e, dq = np.full((self.n, 6), 9.0), np.full(6, 9.0), np.full(self.n, 9.0)
         jacobian[:, : self.m], e[: self.m] = self.j.T, self.e if error is None else error
-        work = work_for(self.n)
-        for array in work:
+        buffers = allocate_buffers(self.n, 6)
+        for array in buffers:
             array[...] = 5
-        run = machine_code(step) if isinstance(step, Compiled) else step
-        returned = run(jacobian, e, self.m, self.q, *parameters, work, dq)
+        run = step if step in (damped, constrained_step) or "<locals>" in step.__qualname__ else machine_code(step)
+        returned = run(parameters, jacobian, e, self.m, self.q, buffers, dq, *np.zeros((2, self.n)))
         assert np.all(np.isfinite(dq))
         return dq, returned
 
@@ -67,14 +74,14 @@ def close(found, expected, tolerance=1e-10):
 
 @given(any_case, st.floats(0.01, 1.0))
 def test_the_pseudoinverse_step_is_numpys_pinv_whatever_the_rank(case, alpha):
-    dq, _ = case.run(pseudoinverse.step, alpha, CUTOFF)
+    dq, _ = case.run(pseudoinverse_step, alpha, CUTOFF)
     close(dq, alpha * np.linalg.pinv(case.j, rcond=CUTOFF) @ case.e)
 
 
 def test_singular_directions_at_or_below_the_cutoff_stay_still():
     case = Case(1, 6, 6, 6, 0.0)
     case.j = np.diag([1.0, 0.5, 0.1, 0.01, 0.001, 0.0001])
-    dq, _ = case.run(pseudoinverse.step, 1.0, 0.005)
+    dq, _ = case.run(pseudoinverse_step, 1.0, 0.005)
     close(dq, np.r_[case.e[:4] / [1.0, 0.5, 0.1, 0.01], 0.0, 0.0])
 
 
@@ -97,30 +104,29 @@ def plain_sdls(j, e, translation, gamma_max):
     return clamp_max_abs(total, gamma_max)
 
 
-@given(regular_case, st.floats(-3, 1), st.integers(0, 6))
-def test_selective_damping_is_the_papers_algorithm(case, size, translation):
+@given(regular_case, st.floats(-3, 1))
+def test_selective_damping_is_the_papers_algorithm(case, size):
     error = 10.0**size * case.e
-    translation = min(translation, case.m)
-    dq, _ = case.run(selectively_damped.step, translation, math.pi / 4.0, error=error)
-    close(dq, plain_sdls(case.j, error, translation, np.pi / 4), 1e-9)
+    dq, _ = case.run(selectively_damped_step, math.pi / 4.0, error=error)
+    close(dq, plain_sdls(case.j, error, min(3, case.m), np.pi / 4), 1e-9)
 
 
 @given(any_case, st.floats(-3, 3), st.floats(0.01, 1.0))
 def test_selective_damping_never_moves_a_joint_further_than_gamma_max(case, size, gamma_max):
-    dq, _ = case.run(selectively_damped.step, min(3, case.m), gamma_max, error=10.0**size * case.e)
+    dq, _ = case.run(selectively_damped_step, gamma_max, error=10.0**size * case.e)
     assert np.abs(dq).max() <= gamma_max * (1.0 + 1e-12)
 
 
 def test_selective_damping_leaves_a_small_error_in_an_easy_direction_undamped():
     case = Case(3, 6, 6, 6, 0.0)
-    dq, _ = case.run(selectively_damped.step, 3, np.pi / 4, error=1e-3 * case.e)
+    dq, _ = case.run(selectively_damped_step, math.pi / 4, error=1e-3 * case.e)
     close(case.j @ dq, 1e-3 * case.e)
 
 
 @given(any_case, st.floats(-2, 4))
 def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
     gain = 10.0**size * case.rng.uniform(0.1, 10.0, 6)
-    dq, _ = case.run(feedback.step, gain)
+    dq, _ = case.run(feedback_step, gain)
     weight = np.diag(gain[: case.m])
     expected = case.j.T @ weight @ np.linalg.solve(case.j @ case.j.T @ weight + np.eye(case.m), case.e)
     close(dq, expected, 1e-8)
@@ -129,22 +135,22 @@ def test_the_feedback_step_is_equation_5_of_the_paper(case, size):
 @given(any_case)
 def test_a_feedback_gain_of_zero_leaves_that_component_out(case):
     gain = np.array([0.0, 10.0, 10.0, 10.0, 10.0, 10.0])
-    with_it, _ = case.run(feedback.step, gain)
+    with_it, _ = case.run(feedback_step, gain)
     case.e[0] += 100.0
-    assert np.array_equal(case.run(feedback.step, gain)[0], with_it)
+    assert np.array_equal(case.run(feedback_step, gain)[0], with_it)
 
 
 @given(any_case, EIGENVALUES)
 def test_a_feedback_gain_of_one_over_lambda_squared_is_damped_least_squares(case, damping):
     free = np.zeros(case.n)
-    damped, _ = case.run(damped_least_squares.step, damping, free, free, False)
-    close(case.run(feedback.step, np.full(6, damping**-2))[0], damped, 1e-8)
+    dq, _ = case.run(damped, damping, free, free, False)
+    close(case.run(feedback_step, np.full(6, damping**-2))[0], dq, 1e-8)
 
 
 @given(any_case, EIGENVALUES)
 def test_damped_least_squares_minimises_error_and_motion_together(case, damping):
     free = np.zeros(case.n)
-    dq, _ = case.run(damped_least_squares.step, damping, free, free, False)
+    dq, _ = case.run(damped, damping, free, free, False)
     stacked = np.vstack([case.j, damping * np.eye(case.n)])
     close(dq, np.linalg.lstsq(stacked, np.r_[case.e, np.zeros(case.n)], rcond=None)[0], 1e-8)
 
@@ -152,16 +158,16 @@ def test_damped_least_squares_minimises_error_and_motion_together(case, damping)
 @given(any_case, EIGENVALUES, st.booleans())
 def test_the_stiffness_term_is_equation_17_of_the_report(case, damping, printed):
     beta, off = case.rng.uniform(0.0, 1.0, case.n), case.q - case.posture
-    dq, _ = case.run(damped_least_squares.step, damping, beta, case.posture, printed)
-    damped = case.j.T @ np.linalg.inv(case.j @ case.j.T + damping**2 * np.eye(case.m))
+    dq, _ = case.run(damped, damping, beta, case.posture, printed)
+    inverse = case.j.T @ np.linalg.inv(case.j @ case.j.T + damping**2 * np.eye(case.m))
     z = beta * off**2 if printed else 2.0 * beta * off
-    close(dq, damped @ case.e + (damped @ case.j - np.eye(case.n)) @ z, 1e-7)
+    close(dq, inverse @ case.e + (inverse @ case.j - np.eye(case.n)) @ z, 1e-7)
 
 
 @given(any_case, st.floats(1e-3, 1.0))
 def test_the_gradient_form_lowers_the_postures_cost_and_moves_the_tool_only_as_the_damping_allows(case, damping):
     beta, off = case.rng.uniform(0.1, 1.0, case.n), case.q - case.posture
-    dq, _ = case.run(damped_least_squares.step, damping, beta, case.posture, False, error=np.zeros(case.m))
+    dq, _ = case.run(damped, damping, beta, case.posture, False, error=np.zeros(case.m))
     slope = 2.0 * beta * off
     assert slope @ dq <= 1e-12
     assert np.abs(slope @ dq) > 0.0 or not np.any(slope)
@@ -172,8 +178,8 @@ def test_the_gradient_form_lowers_the_postures_cost_and_moves_the_tool_only_as_t
 def test_the_printed_form_pushes_a_joint_below_its_posture_further_away():
     case = Case(4, 1, 1, 0, 0.0)
     case.q, case.posture = np.array([-1.0]), np.array([0.0])
-    gradient, _ = case.run(damped_least_squares.step, 0.1, np.array([0.2]), case.posture, False)
-    printed, _ = case.run(damped_least_squares.step, 0.1, np.array([0.2]), case.posture, True)
+    gradient, _ = case.run(damped, 0.1, np.array([0.2]), case.posture, False)
+    printed, _ = case.run(damped, 0.1, np.array([0.2]), case.posture, True)
     assert gradient[0] == pytest.approx(0.4)
     assert printed[0] == pytest.approx(-0.2)
 
@@ -181,27 +187,27 @@ def test_the_printed_form_pushes_a_joint_below_its_posture_further_away():
 @given(regular_case)
 def test_without_damping_a_regular_jacobian_gives_the_pseudoinverse(case):
     free = np.zeros(case.n)
-    dq, _ = case.run(damped_least_squares.step, 0.0, free, free, False)
+    dq, _ = case.run(damped, 0.0, free, free, False)
     close(dq, np.linalg.pinv(case.j) @ case.e, 1e-8)
 
 
 @given(any_case, st.floats(-2, 2))
 def test_the_transpose_is_the_transpose(case, alpha):
     gain = case.rng.uniform(0.0, 10.0, 6)
-    dq, _ = case.run(jacobian_transpose.step, alpha, gain)
+    dq, _ = case.run(given_length_step, alpha, gain)
     close(dq, alpha * case.j.T @ (gain[: case.m] * case.e))
 
 
 @given(any_case)
 def test_the_best_length_is_buss_and_kims(case):
-    dq, _ = case.run(jacobian_transpose.step_of_best_length)
+    dq, _ = case.run(best_length_step, 0.0)
     reach = case.j @ case.j.T @ case.e
     close(dq, case.e @ reach / (reach @ reach) * case.j.T @ case.e if np.any(reach) else np.zeros(case.n))
 
 
 @given(regular_case)
 def test_no_other_length_of_the_transpose_leaves_less_error(case):
-    dq, _ = case.run(jacobian_transpose.step_of_best_length)
+    dq, _ = case.run(best_length_step, 0.0)
 
     def left(share):
         return np.linalg.norm(case.e - share * case.j @ dq)
@@ -209,29 +215,25 @@ def test_no_other_length_of_the_transpose_leaves_less_error(case):
     assert left(1.0) <= min(left(share) for share in (0.0, 0.5, 0.99, 1.01, 2.0)) * (1.0 + 1e-12)
 
 
-independent_rows = machine_code(constrained.independent_rows)
-three_motions = machine_code(constrained.step)
-ease = machine_code(damped_least_squares.ease)
-
-
-def motions(error, values, rows, rank, hessian, gradient, work):
-    """The three motions: for the error, for own strict rows, for the soft rows."""
+def motions(error, values, rows, rank, hessian, gradient, buffers):
+    """The three motions: for the error, for custom strict rows, for the soft rows."""
     dq, drift, held = np.full((3, len(gradient)), 9.0)
-    work.asked[:] = [error, values]
-    three_motions(rows, rank, hessian, gradient, work, dq, drift, held)
+    buffers.wanted[:] = [error, values]
+    three_motions(rows, rank, hessian, gradient, buffers, dq, drift, held)
     return dq, held, drift
 
 
-def whole_step(error, rows, rank, hessian, gradient, work, dq):
+def whole_step(error, rows, rank, hessian, gradient, buffers, dq):
     """All motions in one."""
-    dq[:] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, work), axis=0)
+    dq[:] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, buffers), axis=0)
 
 
-def constrained_step(jacobian, error, rows, q, weights, natural, cutoff, work, dq):
-    """The whole step with one soft row a joint, dq_i = natural_i, and how many strict rows depend on others."""
+def constrained_step(settings, jacobian, error, rows, q, buffers, dq, drift, held):
+    """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend on others."""
+    weights, natural, cutoff = settings
     hessian = 2.0 * np.diag(weights) / (weights.max() or 1.0)
-    rank = int(independent_rows(jacobian, rows, cutoff, work))
-    whole_step(error, rows, rank, hessian, hessian @ natural, work, dq)
+    rank = independent_rows(jacobian, rows, cutoff, buffers)
+    whole_step(error, rows, rank, hessian, hessian @ natural, buffers, dq)
     return rows - rank
 
 
@@ -261,24 +263,24 @@ def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pul
 @given(any_case)
 def test_each_motion_of_the_constrained_step_does_its_own_part_and_no_more(case):
     hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
-    work, none = work_for(case.n), np.zeros(6)
+    buffers, none = allocate_buffers(case.n, 6), np.zeros(6)
     jacobian, parts = np.zeros((case.n, 6)), np.zeros((2, 6))
     jacobian[:, : case.m], parts[:, : case.m] = case.j.T, [case.e, case.rng.normal(size=case.m)]
-    assert independent_rows(jacobian, case.m, CUTOFF, work) == rank
-    found = motions(*parts, case.m, rank, hessian, gradient, work)
+    assert independent_rows(jacobian, case.m, CUTOFF, buffers) == rank
+    found = motions(*parts, case.m, rank, hessian, gradient, buffers)
     for part, error, slope in zip(found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True):
         alone = np.empty(case.n)
-        independent_rows(jacobian, case.m, CUTOFF, work)
-        whole_step(error, case.m, rank, hessian, slope, work, alone)
+        independent_rows(jacobian, case.m, CUTOFF, buffers)
+        whole_step(error, case.m, rank, hessian, slope, buffers, alone)
         close(part, alone)
 
 
 @given(any_case, st.booleans())
 def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
     beta, off = case.rng.uniform(0.0, 1.0, case.n), case.q - case.posture
-    jacobian, drift, work = np.full((case.n, 6), 9.0), np.full(case.n, 9.0), work_for(case.n)
+    jacobian, drift, buffers = np.full((case.n, 6), 9.0), np.full(case.n, 9.0), allocate_buffers(case.n, 6)
     jacobian[:, : case.m] = case.j.T
-    ease(jacobian, case.m, case.q, beta, case.posture, printed, work, drift)
+    pull_in_null_space(jacobian, case.m, case.q, beta, case.posture, printed, buffers, drift)
     z = beta * off**2 if printed else 2.0 * beta * off
     close(drift, (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z)
 
@@ -290,8 +292,8 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
     soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
     hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
 
-    def step(jacobian, error, rows, q, work, dq):
-        whole_step(error, rows, int(independent_rows(jacobian, rows, 1e-9, work)), *system, work, dq)
+    def step(settings, jacobian, error, rows, q, buffers, dq, drift, held):
+        whole_step(error, rows, independent_rows(jacobian, rows, 1e-9, buffers), *system, buffers, dq)
 
     system = (hessian, gradient)
     kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])
@@ -310,7 +312,7 @@ def test_joints_without_a_weight_still_leave_the_strict_rows_obeyed(case):
 def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
     ones, none = np.ones(case.n), np.zeros(case.m)
     for step, parameters, unpulled in (
-        (damped_least_squares.step, (damping, 0.3 * ones, case.posture, False), (damping, 0.0 * ones, ones, False)),
+        (damped, (damping, 0.3 * ones, case.posture, False), (damping, 0.0 * ones, ones, False)),
         (constrained_step, (ones, 0.7 * (case.posture - case.q), 1e-9), (ones, 0.0 * ones, 1e-9)),
     ):
         whole, _ = case.run(step, *parameters)
@@ -321,12 +323,12 @@ def test_the_pull_towards_a_posture_is_a_term_of_its_own(case, damping):
 def test_no_step_gives_nan_for_any_rank_and_scale(case, damping, size):
     ones, gain, error = np.ones(case.n), np.full(6, 10.0**size), 10.0**size * case.e
     for step, parameters in (
-        (pseudoinverse.step, (1.0, 1e-9)),
-        (selectively_damped.step, (min(3, case.m), np.pi / 4)),
-        (feedback.step, (gain,)),
-        (damped_least_squares.step, (damping, ones, case.posture, False)),
-        (jacobian_transpose.step, (1.0, gain)),
-        (jacobian_transpose.step_of_best_length, ()),
+        (pseudoinverse_step, (1.0, 1e-9)),
+        (selectively_damped_step, (math.pi / 4,)),
+        (feedback_step, (gain,)),
+        (damped, (damping, ones, case.posture, False)),
+        (given_length_step, (1.0, gain)),
+        (best_length_step, (0.0,)),
         (constrained_step, (ones, case.posture - case.q, 1e-9)),
         (constrained_step, (0.0 * ones, case.posture - case.q, 1e-9)),
     ):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from simbridge import load_robot
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.ik.task import TASKS
 from simbridge.planning.scenario import Scenario
+from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot_file import RobotFile
@@ -115,7 +115,7 @@ def test_links_pass_through_each_other_as_on_paper():
 
 
 def test_every_task_that_a_robot_file_may_name_is_one_that_the_solvers_know():
-    assert get_args(get_type_hints(RobotFile)["task"]) == tuple(TASKS)
+    assert get_args(get_type_hints(RobotFile)["task"]) == tuple(TASK_ROWS)
 
 
 def planar_file(tmp_path: Path, old: str, new: str) -> Path:
@@ -128,7 +128,7 @@ def planar_file(tmp_path: Path, old: str, new: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", TASK_ROWS)
 def test_a_robot_file_names_its_task(tmp_path, task):
     assert load_robot(planar_file(tmp_path, '"position"', f'"{task}"')).task == task
 

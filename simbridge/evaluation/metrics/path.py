@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TypedDict
 
 import numpy as np
@@ -23,8 +22,8 @@ from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
 from simbridge.evaluation.metrics.samples import rows, stamps
-from simbridge.ik.kernels.lazy import compiled
-from simbridge.ik.kernels.routine import Routine
+from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.source import module_text
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]
@@ -148,9 +147,8 @@ def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array
 
 
 @lru_cache(maxsize=1)
-def _search() -> Routine:
-    # All that it calls is in this file.
-    return Routine("nearest_places", "contour error", Path(__file__).read_text("utf-8"), lambda: _nearest_places)
+def _search() -> Kernel:
+    return kernel(module_text(_nearest_places), "_nearest_places", "contour error")
 
 
 def _nearest_places(
@@ -189,7 +187,6 @@ def _nearest_places(
         distances[k], places[k] = best, place
 
 
-@compiled
 def _on_piece(p: Point, a: Point, b: Point, start: float, stop: float, low: float, high: float) -> tuple[float, float]:
     """Distance to, and place on, the piece from corner a to b, at start and stop, as far as it is from low to high."""
     step = stop - start
@@ -201,7 +198,6 @@ def _on_piece(p: Point, a: Point, b: Point, start: float, stop: float, low: floa
     return _distance(p, _between(a, b, along / step)), stop if along >= step else start + along
 
 
-@compiled
 def _corner_before(length: Array, place: float) -> int:
     """The last corner at or before a place; -1 if there is none."""
     low, high = 0, length.shape[0]
@@ -214,17 +210,14 @@ def _corner_before(length: Array, place: float) -> int:
     return low - 1
 
 
-@compiled
 def _between(a: Point, b: Point, part: float) -> Point:
     return a[0] + part * (b[0] - a[0]), a[1] + part * (b[1] - a[1]), a[2] + part * (b[2] - a[2])
 
 
-@compiled
 def _distance(p: Point, q: Point) -> float:
     x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
     return math.sqrt(x * x + y * y + z * z)
 
 
-@compiled
 def _row(points: Array, k: int) -> Point:
     return points[k, 0], points[k, 1], points[k, 2]

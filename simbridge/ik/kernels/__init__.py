@@ -1,13 +1,10 @@
-"""Straight-line machine code for a chain, from mathematics that is written once.
+"""Compiled code for a chain, from mathematics that is written once, by public numba.
 
-expression     scalars that remember how they were computed, and the text they print
-mathematics    frames, Jacobian, mass matrix, solves: plain functions of scalars
-loops          what runs over iterations and targets: plain functions of arrays
-source         a chain and its mathematics, printed as a module
-lazy           functions that are compiled when they are first needed
-routine        a compiled function, its arguments in one block, found again by the next process
-machine_code   what numba makes of it, the first time
-cache          where that is kept
-engine         where it runs
-kernel         the routines of a robot
+expression        scalars that record how they were computed, and print it as Python
+mathematics       mass matrix, error, linear solves: plain functions of scalars
+source            the text of a module: straight-line code for a chain, and the loops that call it
+compile           writes a module's text to the cache directory, imports it, and compiles it
+forward_dynamics  the loops of the forward-dynamics solver
+descent           the loops of the iterative solvers, with `step` and `null_space`
+dense             small linear solves and the singular value decomposition
 """

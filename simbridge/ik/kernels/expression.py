@@ -9,18 +9,17 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec, TypeAlias
+from typing import Any, ParamSpec
 
-Scalar: TypeAlias = Any
-"""A float, or an `Expression`: the mathematics does not mind which."""
+from simbridge.robot.chain import Scalar
 
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3}
-_Given = ParamSpec("_Given")
+_Args = ParamSpec("_Args")
 
 
 @dataclass
 class Trace:
-    """All operations of one function, in an order in which they can be computed; equal ones are there once."""
+    """All operations of one function, in an order in which they can be computed; equal ones appear once."""
 
     nodes: list[tuple[Any, ...]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
@@ -33,7 +32,7 @@ class Trace:
         return Expression(self, self._known[node])
 
     def name(self, text: str) -> Expression:
-        """Something that the function is given, by its Python text."""
+        """A value that the generated function reads, by its Python text."""
         return self.add("name", text)
 
     def index(self, value: Scalar) -> int:
@@ -113,16 +112,16 @@ def _negated(value: Scalar) -> Expression | None:
     return Expression(value.trace, operands[0]) if kind == "neg" else None
 
 
-def opaque(outputs: int) -> Callable[[Callable[_Given, Any]], Callable[_Given, Any]]:
-    """Marks a function with branches, which a trace calls instead of walking through.
+def opaque(outputs: int) -> Callable[[Callable[_Args, Any]], Callable[_Args, Any]]:
+    """Marks a function with branches, which the generated code calls instead of containing it.
 
     Args:
         outputs: How many scalars it returns.
     """
 
-    def mark(function: Callable[_Given, Any]) -> Callable[_Given, Any]:
+    def mark(function: Callable[_Args, Any]) -> Callable[_Args, Any]:
         @functools.wraps(function)
-        def call(*arguments: _Given.args, **named: _Given.kwargs) -> Any:
+        def call(*arguments: _Args.args, **named: _Args.kwargs) -> Any:
             traced = next((a for a in arguments if isinstance(a, Expression)), None)
             if traced is None:
                 return function(*arguments, **named)
@@ -138,8 +137,8 @@ def opaque(outputs: int) -> Callable[[Callable[_Given, Any]], Callable[_Given, A
 def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]:
     """The trace as lines of Python that assign each result to its place.
 
-    What is used more than once gets a name of its own; the rest is written where it is used. Nothing is assigned to a
-    place before everything is computed, so that places may be read as well.
+    Values that are used more than once get a name; the others are written where they are used. Results are assigned
+    after everything is computed, so the same array may hold inputs and results.
     """
     wanted = [(place, trace.index(value)) for place, value in results]
     uses = _uses(trace, [index for _, index in wanted])
@@ -149,7 +148,7 @@ def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]
         if not uses[index]:
             continue
         text[index] = _text(kind, operands, text)
-        # Numbers are repeated where they are used; other things that are given are read once.
+        # Constants are repeated where they are used; array elements are read once.
         trivial = kind == "name" and not operands[0].endswith("]")
         if trivial or (uses[index] == 1 and kind not in ("call", "name")):
             continue
@@ -160,7 +159,7 @@ def statements(trace: Trace, results: Iterable[tuple[str, Scalar]]) -> list[str]
 
 
 def _uses(trace: Trace, wanted: list[int]) -> list[int]:
-    """How often each operation's value is needed, on the way to the wanted ones."""
+    """How often each operation's value is needed to compute the wanted ones."""
     uses = [0] * len(trace.nodes)
     for index in wanted:
         uses[index] += 1
@@ -179,7 +178,7 @@ def _operands(node: tuple[Any, ...]) -> tuple[int, ...]:
 
 
 def _text(kind: str, operands: list[Any], text: dict[int, tuple[str, int]]) -> tuple[str, int]:
-    """An operation as Python, and how strongly it binds."""
+    """An operation as Python, and its precedence."""
     if kind == "name":
         return operands[0], 9
     if kind == "item":
@@ -191,7 +190,7 @@ def _text(kind: str, operands: list[Any], text: dict[int, tuple[str, int]]) -> t
         operand, inner = text[operands[0]]
         return f"-{operand if inner > level else f'({operand})'}", level
     (a, left), (b, right) = text[operands[0]], text[operands[1]]
-    # Python computes from the left, so only the right operand of equal strength needs its brackets.
+    # Python associates to the left, so only a right operand of equal precedence needs brackets.
     a = a if left >= level else f"({a})"
     b = b if right > level else f"({b})"
     return f"{a} {kind} {b}", level

@@ -1,125 +1,26 @@
-"""The mathematics of a serial chain, once, over scalars.
+"""The dynamics and the error of a serial chain, over scalars; its kinematics are in `simbridge.robot.chain`.
 
-With floats these functions are the reference; with expressions they leave straight-line code. A vector is a list of
-three scalars, a matrix a list of rows, a twist [translation, rotation] a list of six. Every joint's axis is the z axis
-of its own frame; everything is in base axes, and moments are about the tool's point.
+With floats or numpy columns these functions compute; with expressions they leave straight-line code.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from simbridge.ik.kernels.expression import Scalar, opaque
+import numpy as np
 
-Vector = list[Scalar]
-Matrix = list[list[Scalar]]
+from simbridge.ik.kernels.expression import opaque
+from simbridge.ik.twin import Twin
+from simbridge.robot import chain
+from simbridge.robot.chain import Frames, Matrix, Scalar, Vector, columns, cross, dot, minus, plus, scaled
+from simbridge.robot.pose import Array, Flags
 
-
-@dataclass(frozen=True)
-class Frames:
-    """Where everything is.
-
-    Attributes:
-        origins, axes: Of each joint (before it moves).
-        rotation, position: Of the tool.
-    """
-
-    origins: list[Vector]
-    axes: list[Vector]
-    rotation: Matrix
-    position: Vector
-
-
-def dot(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
-    """a . b"""
-    total: Scalar = 0.0
-    for x, y in zip(a, b, strict=True):
-        total = total + x * y
-    return total
-
-
-def cross(a: Vector, b: Vector) -> Vector:
-    """a x b"""
-    return [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
-
-
-def plus(a: Vector, b: Vector) -> Vector:
-    """a + b"""
-    return [x + y for x, y in zip(a, b, strict=True)]
-
-
-def minus(a: Vector, b: Vector) -> Vector:
-    """a - b"""
-    return [x - y for x, y in zip(a, b, strict=True)]
-
-
-def scaled(factor: Scalar, a: Vector) -> Vector:
-    """factor a"""
-    return [factor * x for x in a]
-
-
-def columns(a: Matrix) -> list[Vector]:
-    """The transpose."""
-    return [list(column) for column in zip(*a, strict=True)]
-
-
-def product(a: Matrix, b: Matrix) -> Matrix:
-    """A B"""
-    return [[dot(row, column) for column in columns(b)] for row in a]
-
-
-def frames(placements: Sequence[Matrix], slides: Sequence[bool], q: Sequence[Scalar]) -> Frames:
-    """Joint frames and tool frame of a chain.
-
-    Args:
-        placements: Each joint's frame in the one before it, then the tool in the last: [R | p] rows of four.
-        slides: Which joints are prismatic.
-        q: Joint positions.
-    """
-    rotation: Matrix = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    position: Vector = [0.0, 0.0, 0.0]
-    origins, axes = [], []
-    for i, placement in enumerate(placements):
-        position = plus(position, [dot(row, [entry[3] for entry in placement]) for row in rotation])
-        rotation = product(rotation, [row[:3] for row in placement])
-        if i == len(q):
-            break
-        x, y, z = columns(rotation)
-        origins.append(position)
-        axes.append(z)
-        if slides[i]:
-            position = plus(position, scaled(q[i], z))
-        else:
-            c, s = cosine_and_sine(q[i])
-            rotation = columns([plus(scaled(c, x), scaled(s, y)), minus(scaled(c, y), scaled(s, x)), z])
-    return Frames(origins, axes, rotation, position)
-
-
-def jacobian(at: Frames, slides: Sequence[bool]) -> list[Vector]:
-    """The tool's twist for a unit velocity of each joint: the columns of the geometric Jacobian."""
-    return [
-        [*axis, 0.0, 0.0, 0.0] if slide else [*cross(axis, minus(at.position, origin)), *axis]
-        for origin, axis, slide in zip(at.origins, at.axes, slides, strict=True)
-    ]
-
-
-def task_rows(at: Frames, motion: Vector, task: str = "pose") -> Vector:
-    """What a task sees of a twist or an error: all; or translation alone; or, of an axis, the turns that tilt it.
-
-    Those are the turns about the tool's own x and y axes, which is all of a turn that moves its z axis.
-    """
-    if task == "position":
-        return motion[:3]
-    if task == "axis":
-        x, y, _ = columns(at.rotation)
-        return [*motion[:3], dot(x, motion[3:]), dot(y, motion[3:])]
-    return motion
+cosine_and_sine = opaque(outputs=2)(chain.cosine_and_sine)
 
 
 def mass_matrix(at: Frames, twists: list[Vector], twin: Sequence[Scalar]) -> Matrix:
-    """The virtual twin's mass matrix, lower triangle, by composite rigid bodies.
+    """The virtual twin's mass matrix, lower triangle, by the composite-rigid-body algorithm.
 
     Args:
         at: The frames.
@@ -187,7 +88,7 @@ def solved(a: Matrix, b: Vector) -> Vector:
 
 
 def weighted(twists: list[Vector], a: Matrix) -> Matrix:
-    """J A^-1 J^T, lower triangle (6 rows): how readily the tool accelerates, when A is a mass matrix."""
+    """J A^-1 J^T, lower triangle (6 rows): the tool's acceleration per force, where A is a mass matrix."""
     lower, inverse = factorised(a)
     halves = [forward_substituted(lower, list(row)) for row in columns(twists)]
     others = [[d * y for d, y in zip(inverse, half, strict=True)] for half in halves]
@@ -195,9 +96,11 @@ def weighted(twists: list[Vector], a: Matrix) -> Matrix:
 
 
 def pose_error(target: Vector, wanted: Matrix, at: Frames, task: str = "pose") -> Vector:
-    """Target minus tool, as far as the task sees it: translation, then the Rodrigues vector of R_target R_tool^T.
+    """Target minus tool in the components that the task constrains: translation, then the Rodrigues vector of
+    R_target R_tool^T.
 
-    For an axis the Rodrigues vector is the smallest that brings the tool's z axis to the target's; for a position zero.
+    For "axis" the Rodrigues vector is the smallest that turns the tool's z axis to the target's; for "position" it is
+    zero.
     """
     if task == "position":
         return [*minus(target, at.position), 0.0, 0.0, 0.0]
@@ -214,45 +117,9 @@ def clamped(error: Vector, largest: Sequence[Scalar]) -> Vector:
     return [*shortened(x, y, z, largest[0]), *shortened(rx, ry, rz, largest[1])]
 
 
-@opaque(outputs=2)
-def cosine_and_sine(angle: float) -> tuple[float, float]:
-    """Both within 2 units in the last place, in less than half the time of two calls of the C library.
-
-    Cody and Waite's reduction to a quarter turn (pi/2 in three parts), then fdlibm's minimax polynomials, whose terms
-    are paired (Estrin) so that they can be computed side by side.
-    """
-    # Beyond, the reduction would lose digits; not a number ends here, too.
-    if not abs(angle) < 1e5:
-        return math.cos(angle), math.sin(angle)
-    # Adding and taking away 1.5 * 2^52 rounds to the nearest whole number.
-    quarters = (angle * 0.6366197723675814 + 6755399441055744.0) - 6755399441055744.0
-    x = ((angle - quarters * 1.5707963267341256) - quarters * 6.077100506303966e-11) - quarters * 2.0222662487959506e-21
-    x2 = x * x
-    x4 = x2 * x2
-    sine = x + (x * x2) * (
-        (-1.66666666666666324348e-01 + x2 * 8.33333333332248946124e-03)
-        + x4
-        * (
-            (-1.98412698298579493134e-04 + x2 * 2.75573137070700676789e-06)
-            + x4 * (-2.50507602534068634195e-08 + x2 * 1.58969099521155010221e-10)
-        )
-    )
-    cosine = (1.0 - 0.5 * x2) + x4 * (
-        (4.16666666666666019037e-02 + x2 * -1.38888888888741095749e-03)
-        + x4
-        * (
-            (2.48015872894767294178e-05 + x2 * -2.75573143513906633035e-07)
-            + x4 * (2.08757232129817482790e-09 + x2 * -1.13596475577881948265e-11)
-        )
-    )
-    quadrant = int(quarters)
-    a, b = (sine, cosine) if quadrant & 1 else (cosine, sine)
-    return (-a if (quadrant + 1) & 2 else a), (-b if quadrant & 2 else b)
-
-
 @opaque(outputs=3)
 def shortened(x: float, y: float, z: float, largest: float) -> tuple[float, float, float]:
-    """A vector in its own direction, at most so long."""
+    """A vector shortened to a largest length, direction kept."""
     norm = math.sqrt(x * x + y * y + z * z)
     scale = largest / norm if norm > largest else 1.0
     return scale * x, scale * y, scale * z
@@ -262,7 +129,9 @@ def shortened(x: float, y: float, z: float, largest: float) -> tuple[float, floa
 def axis_turn(
     ax: float, ay: float, az: float, bx: float, by: float, bz: float, nx: float, ny: float, nz: float
 ) -> tuple[float, float, float]:
-    """The smallest Rodrigues vector that turns the unit vector a into b; about n, which is across a, if they oppose."""
+    """The smallest Rodrigues vector that turns the unit vector a into b; about n, which is perpendicular to a, if they
+    oppose.
+    """
     x, y, z = ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
     sine = math.sqrt(x * x + y * y + z * z)
     cosine = ax * bx + ay * by + az * bz
@@ -279,7 +148,7 @@ def axis_turn(
 def rotation_vector(
     d00: float, d01: float, d02: float, d10: float, d11: float, d12: float, d20: float, d21: float, d22: float
 ) -> tuple[float, float, float]:
-    """The Rodrigues vector of a rotation matrix: exact, no dead band near zero, a branch of its own near pi."""
+    """The Rodrigues vector of a rotation matrix: exact, without a dead band near zero, with a branch near pi."""
     # Half the skew part is sin(angle) times the axis; half the trace less one is cos(angle).
     x, y, z = 0.5 * (d21 - d12), 0.5 * (d02 - d20), 0.5 * (d10 - d01)
     sine = math.sqrt(x * x + y * y + z * z)
@@ -288,7 +157,7 @@ def rotation_vector(
     if cosine > -0.99:
         scale = angle / sine if sine > 1e-12 else 1.0
         return scale * x, scale * y, scale * z
-    # Near pi the sine vanishes and only the symmetric part still knows the axis (up to its sign).
+    # Near pi the sine vanishes, and only the symmetric part determines the axis (up to its sign).
     k = 1.0 / (1.0 - cosine)
     if d00 >= d11 and d00 >= d22:
         ax = math.sqrt(max(0.0, (d00 - cosine) * k))
@@ -303,3 +172,23 @@ def rotation_vector(
         angle = -angle
     scale = angle / math.sqrt(ax * ax + ay * ay + az * az)
     return scale * ax, scale * ay, scale * az
+
+
+def mobility(placements: Array, prismatic: Flags, configurations: Array, twins: Sequence[Twin]) -> list[Array]:
+    """J J^T and, for each twin, J H^-1 J^T at joint positions (T, n): arrays (T, 6, 6), base axes, translation first.
+
+    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual twins.
+    """
+    fixed = chain.exact_placements(placements).tolist()
+    q = list(np.ascontiguousarray(configurations.T))
+    at = chain.frames(fixed, prismatic, q, lambda angle: (np.cos(angle), np.sin(angle)))
+    twists = chain.jacobian(at, prismatic)
+    rows = columns(twists)
+    plain = [[dot(rows[i], rows[j]) for j in range(i + 1)] for i in range(6)]
+    lower = [plain, *(weighted(twists, mass_matrix(at, twists, twin.numbers)) for twin in twins)]
+    matrices = np.empty((len(lower), len(configurations), 6, 6))
+    for matrix, triangle in zip(matrices, lower, strict=True):
+        for i, row in enumerate(triangle):
+            for j, entry in enumerate(row):
+                matrix[:, i, j] = matrix[:, j, i] = entry
+    return list(matrices)

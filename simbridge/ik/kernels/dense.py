@@ -1,27 +1,23 @@
-"""Small dense linear algebra, compiled: a symmetric solve, a rank-revealing solve and a singular value decomposition.
+"""Small dense linear algebra for compiled loops: two linear solves, a singular value decomposition, Jacobian products.
 
-Sizes are up to twelve (the rank-revealing solve: whatever its arrays hold). Nothing here allocates, calls numpy, or
-holds the interpreter's lock; every routine works in arrays it is given, and uses only their leading part. Finite
-input whose squares neither overflow nor underflow gives finite output, whatever its rank; equal input gives equal
-output bit for bit.
+Sizes are up to twelve (the rank-revealing solve: any). The functions work in place on the leading part of the arrays
+they are given. Finite input whose squares neither overflow nor underflow gives finite output, whatever its rank.
 """
 
 from __future__ import annotations
 
 import math
 
-from simbridge.ik.kernels.lazy import compiled
 from simbridge.robot.pose import Array, Counts
 
 EPSILON = 2.0**-52
 MAX_SWEEPS = 30
 ORTHOGONAL = 1e-15
-"""Cosine of two vectors, off a right angle, that the decomposition leaves."""
+"""Cosine between two singular vectors that counts as a right angle."""
 NEGLIGIBLE = 1e-60
-"""Squared length, against a largest entry of about one, that counts as zero."""
+"""Squared length that counts as zero, where the largest entry is about one."""
 
 
-@compiled
 def solve_positive_definite(a: Array, b: Array, n: int) -> None:
     """Solve a x = b in place of b, by L D L^T in place of a's lower triangle; the upper one is not read.
 
@@ -35,7 +31,7 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
         diagonal = a[j, j]
         d = diagonal
         for k in range(j):
-            # Held until here: a[j, k] is l d, a[k, k] is 1 / d.
+            # So far a[j, k] is l d, and a[k, k] is 1 / d.
             scaled = a[j, k]
             l = scaled * a[k, k]  # noqa: E741
             d -= scaled * l
@@ -61,7 +57,6 @@ def solve_positive_definite(a: Array, b: Array, n: int) -> None:
         b[i] = s
 
 
-@compiled
 def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
     """Solve a x = b for any square a and each b of `sides`, by Gaussian elimination with complete pivoting in place.
 
@@ -71,7 +66,7 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             unknowns are zero and the equations without a pivot are left out, which still solves the system if b is in
             the range of a.
         n: The order.
-        order: Room for n indices.
+        order: Scratch for n indices.
 
     Returns:
         The numerical rank: the number of pivots above n roundings of the largest.
@@ -116,7 +111,7 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
             sides[k, i] = s / a[i, i]
         for i in range(rank, n):
             sides[k, i] = 0.0
-    # Back to the unknowns' own order, cycle by cycle.
+    # Back to the order of the unknowns, cycle by cycle.
     for i in range(n):
         while order[i] != i:
             other = order[i]
@@ -126,14 +121,13 @@ def solve_rank_revealing(a: Array, sides: Array, n: int, order: Counts) -> int:
     return rank
 
 
-@compiled
 def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> None:
-    """Turn `count` row vectors among themselves until they are orthogonal and their lengths fall; `turned` turns along.
+    """Rotate `count` row vectors until they are orthogonal and sorted by falling length; `turned` is rotated with them.
 
     Hestenes' one-sided Jacobi method, pairs in row order, the longer vector of a pair first (de Rijk 1989).
     """
     for _ in range(MAX_SWEEPS):
-        settled = True
+        converged = True
         for i in range(count - 1):
             for j in range(i + 1, count):
                 a, b, c = 0.0, 0.0, 0.0
@@ -142,12 +136,12 @@ def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> No
                     a += x * x
                     b += y * y
                     c += x * y
-                oblique = c * c > ORTHOGONAL * ORTHOGONAL * a * b and min(a, b) > NEGLIGIBLE
-                if a >= b and not oblique:
+                skewed = c * c > ORTHOGONAL * ORTHOGONAL * a * b and min(a, b) > NEGLIGIBLE
+                if a >= b and not skewed:
                     continue
-                settled = False
+                converged = False
                 cosine, sine = 1.0, 0.0
-                if oblique:
+                if skewed:
                     zeta = 0.5 * (b - a) / c
                     tangent = math.copysign(1.0, zeta) / (abs(zeta) + math.sqrt(1.0 + zeta * zeta))
                     cosine = 1.0 / math.sqrt(1.0 + tangent * tangent)
@@ -162,11 +156,10 @@ def _orthogonalise(vectors: Array, turned: Array, count: int, length: int) -> No
                 for k in range(count):
                     x, y = turned[i, k], turned[j, k]
                     turned[i, k], turned[j, k] = ix * x + iy * y, jx * x + jy * y
-        if settled:
+        if converged:
             return
 
 
-@compiled
 def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Array) -> int:
     """The thin singular value decomposition of a[:p, :q]: the sum over i of singular[i] left[i] right[i]^T.
 
@@ -213,3 +206,41 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
         for k in range(length):
             vectors[i, k] *= inverse
     return count
+
+
+def to_task(jacobian: Array, dq: Array, rows: int, out: Array) -> None:
+    """J dq (rows,), over the first `rows` components of the task: the motion of the tool."""
+    for k in range(rows):
+        out[k] = 0.0
+    for j in range(jacobian.shape[0]):
+        for k in range(rows):
+            out[k] += jacobian[j, k] * dq[j]
+
+
+def to_joints(jacobian: Array, force: Array, rows: int, out: Array) -> None:
+    """J^T force (n,): the joint torques of a force at the tool."""
+    for j in range(jacobian.shape[0]):
+        s = 0.0
+        for k in range(rows):
+            s += jacobian[j, k] * force[k]
+        out[j] = s
+
+
+def task_gram(jacobian: Array, rows: int, out: Array) -> None:
+    """The lower triangle of J J^T (rows, rows)."""
+    for a in range(rows):
+        for b in range(a + 1):
+            s = 0.0
+            for j in range(jacobian.shape[0]):
+                s += jacobian[j, a] * jacobian[j, b]
+            out[a, b] = s
+
+
+def joint_gram(jacobian: Array, rows: int, out: Array) -> None:
+    """The lower triangle of J^T J (n, n)."""
+    for i in range(jacobian.shape[0]):
+        for j in range(i + 1):
+            s = 0.0
+            for k in range(rows):
+                s += jacobian[i, k] * jacobian[j, k]
+            out[i, j] = s

@@ -1,25 +1,64 @@
-"""What forward dynamics does over iterations and targets, around the generated function `move`.
-
-Plain functions of arrays: their text goes into every generated module, where they are compiled, so they may use only
-what such a module holds. No allocation and no numpy call happens inside a loop.
+"""The loops of forward dynamics over iterations and targets, compiled around the generated function `move`.
 
 `settings` (22,) holds dt, the step clamp (rad), the error clamps (m, rad), the twin (tool mass, tool inertia, link
-mass, link inertia), kp (6), kd (6), kappa and the least ballast (kg m^2). `memory` (2 n + 8,) is what goes on from one
-target to the next: joint positions (n), their velocity (n, of velocity accumulation only), the ballast (kg m^2), the
-last error (6) and whether there is one. `work` (44 + 3 n,) is room to work in.
+mass, link inertia), kp (6), kd (6), kappa and the least ballast (kg m^2). `memory` (2 n + 8,) is the state that is kept
+between targets: joint positions (n), their velocity (n, of velocity accumulation only), the ballast (kg m^2), the last
+error (6) and whether there is one.
 """
-
-# ruff: noqa: F821
-# mypy: ignore-errors
 
 from __future__ import annotations
 
 import math
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from simbridge.ik.kernels import source
+from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.source import Structure
+from simbridge.robot.pose import Array, Counts
+from simbridge.robot.robot import Robot
 
-def aim(pose, target):
+
+class Kernels(NamedTuple):
+    """The compiled loops, for arms of one kinematic structure and one task."""
+
+    track: Kernel
+    accumulate: Kernel
+    solve: Kernel
+
+
+def kernels(robot: Robot, task: str = "pose") -> Kernels:
+    """The compiled loops for a robot and a task."""
+    return _kernels(source.structure_of(robot), task)
+
+
+@lru_cache(maxsize=64)
+def _kernels(structure: Structure, task: str) -> Kernels:
+    text = source.module_text(track, accumulate, solve, given={"move": source.move(structure, task)})
+    purpose = "forward-dynamics solver for this kinematic structure"
+    return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
+
+
+def move(
+    placements: Array,
+    q: Array,
+    target: Array,
+    kp: Array,
+    damping: Array,
+    twin: Array,
+    clamp: Array,
+    ballast: float,
+    pull: Array,
+    error: Array,
+    motion: Array,
+) -> None:
+    """Stands for the generated function: see `source.move`."""
+    raise NotImplementedError
+
+
+def aim(pose: Array, target: Array) -> None:
     """A pose [x y z qx qy qz qw] as position (3) and rotation matrix (9, row by row)."""
     x, y, z, w = pose[3], pose[4], pose[5], pose[6]
     target[0], target[1], target[2] = pose[0], pose[1], pose[2]
@@ -28,15 +67,15 @@ def aim(pose, target):
     target[9], target[10], target[11] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
 
 
-def potential(kp, error, pull):
-    """Whose negative gradient is the force: quadratic in the error, linear where the clamps shorten it to `pull`."""
+def potential(kp: Array, error: Array, pull: Array) -> float:
+    """The potential of the force: quadratic in the error, linear where the clamps shorten it to `pull`."""
     total = 0.0
     for i in range(6):
         total += kp[i] * pull[i] * (error[i] - 0.5 * pull[i])
     return total
 
 
-def attained(error):
+def attained(error: Array) -> bool:
     """Whether the error is so small (1e-7 m or rad) that rounding decides whether it falls."""
     total = 0.0
     for i in range(6):
@@ -44,7 +83,7 @@ def attained(error):
     return total < 1e-14
 
 
-def largest_of(vector, n, scale):
+def largest_of(vector: Array, n: int, scale: float) -> float:
     """The largest magnitude in scale times a vector's first n components."""
     largest = 0.0
     for i in range(n):
@@ -52,14 +91,14 @@ def largest_of(vector, n, scale):
     return largest
 
 
-def copy(source, destination):
-    """The same numbers (an assignment of slices takes a second to compile)."""
-    for i in range(source.shape[0]):
-        destination[i] = source[i]
+def copy(values: Array, destination: Array) -> None:
+    """Copy numbers (an assignment of slices takes longer to compile)."""
+    for i in range(values.shape[0]):
+        destination[i] = values[i]
 
 
-def eased(ballast, ratio, least):
-    """The next ballast: less after a motion that kept its promise, more after one that did not."""
+def adapted(ballast: float, ratio: float, least: float) -> float:
+    """The next ballast, from the ratio of the attained decrease to the predicted one."""
     if ratio < 0.25:
         return min(max(4.0 * ballast, least), 1e6 * least)
     if ratio > 0.75:
@@ -67,31 +106,39 @@ def eased(ballast, ratio, least):
     return ballast
 
 
-def track(placements, limits, poses, memory, settings, iterations, work, out):
+def track(
+    placements: Array,
+    limits: Array,
+    poses: Array,
+    memory: Array,
+    settings: Array,
+    iterations: int,
+    out: Array,
+) -> None:
     """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
 
-    With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by a tenth of what the
-    linear model promises, or it is taken back; a ballast, an inertia added to every joint, grows while promises are
-    broken and goes while they are kept. In reach they are kept, and there is none. Out of reach the arm stretches,
-    and the twin is light where the force bends the path: there the ballast calms it. While a target is held the
-    potential only falls, and what only falls cannot cycle.
+    With a finite step clamp this is Levenberg-Marquardt: a motion must lower the potential by at least a tenth of the
+    decrease that the linear model predicts, or it is undone. A ballast (an inertia added to every joint) grows after
+    poor predictions and shrinks after good ones. Within reach predictions are good, and the ballast is zero. Out of
+    reach the arm is stretched, and the twin is light in the direction in which the force bends the path: there the
+    ballast damps it. While a target is held the potential never rises, so the arm cannot oscillate.
     """
     n = out.shape[1]
     dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
-    target, error, pull, undamped, damping = work[:12], work[12:18], work[18:24], work[24:30], work[30:36]
-    motion, kept = work[36 : 37 + n], work[37 + n : 37 + 2 * n]
+    target, error, pull, undamped, damping = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6), np.zeros(6)
+    motion, kept = np.zeros(n + 1), np.zeros(n)
     for i in range(6):
-        pull[i], undamped[i], damping[i] = 0.0, 0.0, settings[14 + i] / dt
+        damping[i] = settings[14 + i] / dt
     q, ballast, least_ballast = memory[:n], memory[2 * n], settings[21]
     guarded = step_clamp < np.inf
     # Lines 8 and 9 each halve: qd = 0.5 qdd dt, q += 0.5 qd dt. Velocity does not accumulate.
     quarter = 0.25 * dt * dt
-    # Of a quadratic potential, an iteration takes this part of what its slope promises.
+    # The decrease of a quadratic potential in an iteration, as a part of slope times motion.
     model = 1.0 - settings[20] / 8.0
     for t in range(poses.shape[0]):
         aim(poses[t], target)
-        least, promised, moved, steady = 0.0, 0.0, False, False
-        # One more than there are motions: the last only judges.
+        lowest, predicted, moved, steady = 0.0, 0.0, False, False
+        # One more than there are motions: the last pass only checks the last motion.
         for iteration in range(iterations + 1 if guarded else iterations):
             if iteration == iterations and not moved:
                 break
@@ -101,20 +148,20 @@ def track(placements, limits, poses, memory, settings, iterations, work, out):
             if guarded:
                 level = potential(kp, error, pull)
                 if moved and not attained(error):
-                    ratio = (least - level) / max(promised, 1e-300)
-                    ballast = eased(ballast, ratio, least_ballast)
+                    ratio = (lowest - level) / max(predicted, 1e-300)
+                    ballast = adapted(ballast, ratio, least_ballast)
                     if ratio < 0.1:
                         copy(kept, q)
                         moved, steady = False, False
                         continue
                 copy(q, kept)
-                least = level
+                lowest = level
                 if iteration == iterations:
                     break
             scale, largest = quarter, largest_of(motion, n, quarter)
             if largest > step_clamp:
                 scale *= step_clamp / largest
-            promised = model * scale * motion[n]
+            predicted = model * scale * motion[n]
             for i in range(n):
                 q[i] += scale * motion[i]
             moved = steady = True
@@ -122,18 +169,26 @@ def track(placements, limits, poses, memory, settings, iterations, work, out):
     memory[2 * n] = ballast
 
 
-def accumulate(placements, limits, poses, memory, settings, iterations, work, out):
+def accumulate(
+    placements: Array,
+    limits: Array,
+    poses: Array,
+    memory: Array,
+    settings: Array,
+    iterations: int,
+    out: Array,
+) -> None:
     """The released controller's integration for a sequence of targets (T, 7); out (T, n).
 
     q += dt qd, kept within limits (2, n); qd = 0.9 (qd + dt qdd). Both use the velocity from before, and the error's
-    derivative runs on through new targets.
+    derivative continues across targets.
     """
     n = out.shape[1]
     dt, clamp, twin, kp = settings[0], settings[2:4], settings[4:8], settings[8:14]
-    target, error, undamped, damping = work[:12], work[12:18], work[18:24], work[24:30]
-    acceleration = work[30 : 31 + n]
+    target, error, undamped, damping = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6)
+    acceleration = np.zeros(n + 1)
     for i in range(6):
-        undamped[i], damping[i] = 0.0, settings[14 + i] / dt
+        damping[i] = settings[14 + i] / dt
     q, velocity, last = memory[:n], memory[n : 2 * n], memory[2 * n + 1 : 2 * n + 7]
     for t in range(poses.shape[0]):
         aim(poses[t], target)
@@ -147,27 +202,36 @@ def accumulate(placements, limits, poses, memory, settings, iterations, work, ou
         copy(q, out[t])
 
 
-def solve(placements, q0, starts, poses, settings, iterations, tolerance, work, out, residuals, used, tries):
+def solve(
+    placements: Array,
+    q0: Array,
+    starts: Array,
+    poses: Array,
+    settings: Array,
+    iterations: int,
+    tolerance: Array,
+    out: Array,
+    residuals: Array,
+    used: Counts,
+    tries: Counts,
+) -> None:
     """Solve each target (T, 7) to a tolerance (m, rad), from the solution of the one before (the first from q0), then
     from each of `starts` (R, n) until one succeeds.
 
-    Where the arm is nearly stretched the light links hold the twin back, and the last micrometre would take thousands
-    of iterations. So a try that ends near its target has up to fifty more with all mass at the tool and kappa = 4,
-    which are Gauss and Newton's steps, and a ballast that goes with the square of the error: Levenberg-Marquardt as
-    in Yamashita and Fukushima (2001), which still converges fast where the Jacobian is singular.
+    Where the arm is nearly stretched the light links slow the twin down, and the last micrometre would take thousands
+    of iterations. A try that ends near its target therefore gets up to fifty more with all mass at the tool and
+    kappa = 4, which are Gauss-Newton steps, and a ballast proportional to the square of the error: Levenberg-Marquardt
+    as in Yamashita and Fukushima (2001), which still converges fast where the Jacobian is singular.
 
-    What comes out: joint positions (T, n), residuals (T, 2) in m and rad, iterations (T) and tries (T): those of the
-    best try.
+    The results are those of the best try: joint positions (T, n), residuals (T, 2) in m and rad, iterations (T) and
+    tries (T).
     """
     n, total = q0.shape[0], poses.shape[0]
     dt, step_clamp, clamp, twin, kp = settings[0], settings[1], settings[2:4], settings[4:8], settings[8:14]
-    target, error, pull, undamped = work[:12], work[12:18], work[18:24], work[24:30]
-    motion, q, first = work[30 : 31 + n], work[31 + n : 31 + 2 * n], work[31 + 2 * n : 31 + 3 * n]
-    masses, last = work[31 + 3 * n : 35 + 3 * n], iterations + 50
-    copy(q0, q)
+    target, error, pull, undamped = np.zeros(12), np.zeros(6), np.zeros(6), np.zeros(6)
+    motion, q, first, masses = np.zeros(n + 1), np.zeros(n), np.zeros(n), np.zeros(4)
+    last = iterations + 50
     copy(q0, first)
-    for i in range(6):
-        pull[i], undamped[i] = 0.0, 0.0
     for t in range(total):
         aim(poses[t], target)
         best, used[t] = np.inf, 0
@@ -181,7 +245,7 @@ def solve(placements, q0, starts, poses, settings, iterations, tolerance, work, 
                 distance = math.sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2])
                 angle = math.sqrt(error[3] * error[3] + error[4] * error[4] + error[5] * error[5])
                 miss = max(distance / tolerance[0], angle / tolerance[1])
-                # The first look counts whatever it finds: without it nothing might be said.
+                # The start always counts, so that there is a result even if no residual is a number.
                 if miss < best or (attempt == 0 and iteration == 0):
                     best = min(best, miss)
                     copy(q, out[t])
@@ -191,7 +255,7 @@ def solve(placements, q0, starts, poses, settings, iterations, tolerance, work, 
                 if iteration >= iterations:
                     masses[0], masses[1] = 0.25 * dt * dt * kp[0], 0.25 * dt * dt * kp[3]
                     masses[2] = masses[3] = 0.0
-                    # Below that share a redundant arm's mass matrix is singular but for rounding.
+                    # With less, the mass matrix of a redundant arm is singular up to rounding.
                     ballast = max((distance + angle) ** 2, 1e-15) * masses[0]
                 used[t] += 1
                 scale = 0.25 * dt * dt
