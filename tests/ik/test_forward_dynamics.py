@@ -13,12 +13,13 @@ import pinocchio as pin
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from simbridge.ik.kernels.kernel import conditioning, forward_dynamics_kernel
 
 from simbridge.bench.solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
+from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE, configurations, measure
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.ik.kernels.mathematics import rotation_vector
+from simbridge.ik.kernels import forward_dynamics as loops
+from simbridge.ik.kernels.mathematics import mobility, rotation_vector
 from simbridge.ik.settings import ForwardDynamicsParameters, with_preset
 from simbridge.ik.twin import effective_masses
 from simbridge.robot import load_robot, pose
@@ -145,10 +146,10 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     target = tool_path(UR10, UR10.home[None])
     target[0, :3] += 1e-4
     settings = np.array([1.0, np.inf, np.inf, np.inf, 1.0, 1.0, 1e-9, 1e-12, *[kappa] * 6, *[0.0] * 6, kappa, 0.0])
-    memory, work, joints = np.zeros(20), np.empty(62), np.empty((200, 6))
+    memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
     memory[:6] = UR10.home
-    kernel = forward_dynamics_kernel(UR10)
-    kernel.track(UR10.placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, work, joints)
+    track = loops.kernels(UR10).track
+    track(placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, joints)
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
     assert (left < 1e-4) == converges
 
@@ -182,7 +183,7 @@ def test_overshooting_settings_are_noted_and_calm_ones_are_not():
 @pytest.mark.parametrize(
     "settings",
     [{"dt": 0.0}, {"dt": math.nan}, {"dt": 1e300}, {"iterations": 0}, {"iterations": 10**21},
-     {"kp": "x"}, {"kp": None}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
+     {"kp": "x"}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
      {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
 )  # fmt: skip
 def test_settings_that_make_no_sense_are_refused(settings):
@@ -400,9 +401,9 @@ def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
     twin = Twin.naive(6)
     assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)
     mass, _ = effective_masses(twin, UR10)
-    postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 1, 6))
-    found = [conditioning(*CHAIN, q, twin, twin).mean[1] for q in postures]
-    assert max(np.diag(mobility).max() for mobility in found) <= 1.0 / mass
+    postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
+    _, found = mobility(*CHAIN, postures, [twin])
+    assert np.diagonal(found, axis1=1, axis2=2).max() <= 1.0 / mass
     with pytest.raises(UnstableSolver):
         ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(8.0 * mass,) * 6)
     solver = ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(3.0 * mass,) * 6, iterations=200)
@@ -413,23 +414,24 @@ def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
 
 
 def test_experiment_a_has_the_published_diagonals():
-    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (100_000, 6))
-    found = conditioning(*CHAIN, q, Twin(), Twin.naive(6))
+    found = measure(UR10)
+    spreads = [found[name] for name in (TRANSPOSE, CONDITIONED, NAIVE)]
     expected = [
         [0.469, 0.469, 0.544, 2.13, 2.12, 1.75],
         [0.956, 0.955, 0.986, 0.998, 0.998, 0.998],
         [0.576, 0.577, 0.829, 3.52, 3.51, 3.25],
     ]
-    assert np.allclose([np.diag(m) for m in found.mean], expected, rtol=0.02)
-    assert np.allclose(found.variance.max(axis=(1, 2)), [1.04, 0.017, 1.76], rtol=0.05)
+    assert np.allclose([spread.diagonal for spread in spreads], expected, rtol=0.02)
+    assert np.allclose([spread.variance.max() for spread in spreads], [1.04, 0.017, 1.76], rtol=0.05)
 
 
-def test_experiment_a_accumulates_the_mean_and_std_of_single_configurations():
-    q, twins = np.random.default_rng(0).uniform(-np.pi, np.pi, (50, 6)), (Twin(), Twin.naive(6))
-    found = conditioning(*CHAIN, q, *twins)
-    single = np.array([conditioning(*CHAIN, one[None], *twins).mean for one in q])
-    assert np.allclose(found.mean, single.mean(axis=0))
-    assert np.allclose(found.std, single.std(axis=0))
+def test_experiment_a_has_the_mean_and_std_of_single_configurations():
+    # More than a block of them.
+    found = measure(UR10, 2500)
+    single = mobility(*CHAIN, configurations(UR10, 2500, 0), [Twin(), Twin.naive(6)])
+    for name, matrices in zip((TRANSPOSE, CONDITIONED, NAIVE), single, strict=True):
+        assert np.allclose(found[name].mean, matrices.mean(axis=0))
+        assert np.allclose(found[name].std, matrices.std(axis=0))
 
 
 def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():

@@ -162,7 +162,9 @@ def _write(path: Path, text: str) -> Path:
     return path
 
 
+@lru_cache(maxsize=64)
 def _report_compiling(purpose: str) -> None:
+    """Once per process and purpose."""
     warnings.warn(f"Compiling the {purpose}: a few seconds, once.", stacklevel=5)
 
 

@@ -1,0 +1,172 @@
+"""The cache of compiled kernels, seen from processes that share it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from simbridge.errors import UncompilableCode
+from simbridge.ik.kernels.compile import cache_directory, kernel
+
+PROGRAM = """
+import numpy as np
+from simbridge.ik.kernels.compile import kernel
+
+text = '''
+def double(x):
+    for i in range(x.shape[0]):
+        x[i] *= 2.0
+'''
+values = np.array([21.0, 0.5])
+kernel(text, "double", "doubling")(values)
+print(values[0])
+"""
+# A custom step: a plain function in a file, with a constant and a function that it uses.
+OWN = """
+import numpy as np
+from simbridge.ik.kernels.compile import kernel
+from simbridge.ik.kernels.source import module_text
+
+FACTOR = {factor}
+
+def times(x):
+    x[0] *= FACTOR
+
+def loop(x):
+    times(x)
+
+values = np.array([2.0])
+kernel(module_text(loop), "loop", "custom loop")(values)
+print(values[0])
+"""
+NOTICE = "Compiling the doubling: a few seconds, once."
+
+
+def start(directory, *command, **how):
+    variables = {**os.environ, "SIMBRIDGE_CACHE": str(directory), "PYTHONDONTWRITEBYTECODE": "1"}
+    variables |= {"HOME": str(directory), "XDG_CACHE_HOME": str(directory)}
+    command = command or ("-c", PROGRAM)
+    return subprocess.Popen(
+        [sys.executable, *map(str, command)],
+        env=variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **how,
+    )
+
+
+def finished(process):
+    """The result and the warnings."""
+    out, warnings = process.communicate(timeout=120)
+    assert process.returncode == 0, warnings
+    return float(out), warnings
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache after the first process."""
+    directory = tmp_path_factory.mktemp("filled")
+    value, warnings = finished(start(directory))
+    assert value == 42.0
+    assert warnings.count(NOTICE) == 1
+    return directory
+
+
+def contents(directory):
+    return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_second_process_compiles_nothing_and_prints_nothing(filled):
+    before = contents(filled)
+    assert finished(start(filled)) == (42.0, "")
+    assert contents(filled) == before
+
+
+def test_the_source_is_next_to_its_machine_code_and_can_be_read(filled):
+    (source,) = filled.glob("*.py")
+    assert "x[i] *= 2.0" in source.read_text()
+
+
+@pytest.mark.parametrize("pattern", ["*.py", "*.nbi", "*.nbc"])
+@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: b"damaged", lambda content: content[:-9]])
+def test_a_damaged_file_is_replaced(filled, pattern, damage):
+    (path,) = filled.rglob(pattern)
+    path.write_bytes(damage(path.read_bytes()))
+    value, _ = finished(start(filled))
+    assert value == 42.0
+    assert finished(start(filled)) == (42.0, "")
+
+
+def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_path):
+    processes = [start(tmp_path) for _ in range(3)]
+    assert [finished(process)[0] for process in processes] == [42.0] * 3
+    assert finished(start(tmp_path)) == (42.0, "")
+    assert not list(tmp_path.rglob("*.tmp*"))
+
+
+def test_where_nothing_can_be_written_it_works_with_one_warning(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    value, warnings = finished(start(blocked / "kernels"))
+    assert value == 42.0
+    assert warnings.count("cannot be written") == 1
+    assert "SIMBRIDGE_CACHE" in warnings
+
+
+def full():
+    """No file may grow: as on a full disk, empty files can still be made."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+
+
+def almost_full():
+    """There is room for the source, but not for the machine code."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+@pytest.mark.parametrize("space", [full, almost_full])
+def test_where_there_is_no_space_it_works_with_one_warning(tmp_path, space):
+    value, warnings = finished(start(tmp_path, preexec_fn=space))
+    assert value == 42.0
+    assert warnings.count("cannot be written") == 1
+    assert str(tmp_path) in warnings
+
+
+def test_where_there_is_space_nowhere_not_even_for_a_temporary_directory_it_works(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    program = f"import tempfile; tempfile.tempdir = {str(blocked)!r}\n{PROGRAM}"
+    value, warnings = finished(start(blocked / "kernels", "-c", program))
+    assert value == 42.0
+    assert warnings.count(f"{blocked / 'kernels'} cannot be written") == 1
+
+
+def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path):
+    script = tmp_path / "own.py"
+    for factor, wanted in ((3.0, 6.0), (5.0, 10.0)):
+        script.write_text(OWN.format(factor=factor))
+        value, warnings = finished(start(tmp_path, script))
+        assert value == wanted
+        assert "Compiling the custom loop" in warnings
+    assert finished(start(tmp_path, script)) == (10.0, "")
+
+
+def test_code_that_cannot_be_compiled_is_refused_with_numbas_reason():
+    with pytest.raises(UncompilableCode, match="undefined_name") as caught:
+        kernel("def f(x):\n    return undefined_name(x)\n", "f", "mistake")(1.0)
+    assert caught.value.name == "f"
+
+
+def test_the_directory_follows_the_environment(monkeypatch, tmp_path):
+    monkeypatch.delenv("SIMBRIDGE_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / "simbridge" / "kernels"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_directory() == tmp_path / ".cache" / "simbridge" / "kernels"
+    monkeypatch.setenv("SIMBRIDGE_CACHE", str(tmp_path / "here"))
+    assert cache_directory() == tmp_path / "here"
