@@ -145,8 +145,8 @@ class UncompilableCode(SimbridgeError, TypeError):
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
         super().__init__(
-            f"{name} cannot be compiled. Compiled functions are limited to what numba supports, and a variable keeps its "
-            f"type. Numba says: {reason.strip()}"
+            f"{name} cannot be compiled. Compiled functions are limited to what numba supports, and a variable keeps "
+            f"its type. Numba says: {reason.strip()}"
         )
 
 
