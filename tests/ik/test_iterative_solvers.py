@@ -13,9 +13,10 @@ import simbridge
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.jacobian_transpose import JacobianTranspose, paper_alpha
 from simbridge.ik.settings import SOLVERS, IterativeParameters
+from simbridge.ik.task import freed, residual
 from simbridge.resources import robot_files
 from simbridge.robot import load_robot, pose
-from simbridge.robot.chain import TASK_ROWS, freed, residual
+from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
 
