@@ -100,7 +100,7 @@ class ForwardDynamicsParameters(SolverParameters):
     """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper")
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
-    task: str = unless_preset("")
+    task: str = ""
     """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
     preset: str = ""
     """Settings for a purpose, where they are not given: accurate, smooth, near-singular, one-shot or released."""
@@ -109,7 +109,7 @@ class ForwardDynamicsParameters(SolverParameters):
         if self.preset and self.preset not in PRESETS:
             raise UnknownName("preset", self.preset, PRESETS)
         preset = PRESETS.get(self.preset, {})
-        for own in fields(self):
+        for own in fields(ForwardDynamicsParameters):
             if getattr(self, own.name) is None:
                 validated(self, **{own.name: preset.get(own.name, own.metadata["default"])})
         for name in ("kp", "kd"):

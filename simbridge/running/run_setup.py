@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
-from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, unknown_setting
+from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import solver_of_function
 from simbridge.planning.options import Options
@@ -47,12 +47,8 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
         if changes:
             raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the solver is a function")
         return solver_of_function(robot, name) if name else CallableSolver(robot, cast(StepFunction, settings))
-    known = {field.name for field in fields(settings)}
-    for setting in changes or {}:
-        if setting not in known:
-            kind = next(name for name, kind in SOLVERS.items() if kind is type(settings))
-            raise unknown_setting(kind, setting)
-    return replace(cast(SolverParameters, settings), **(changes or {})).build(robot)
+    chosen = cast(SolverParameters, settings)
+    return resolved(type(chosen), chosen, changes or {}).build(robot)
 
 
 def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options) -> Robot:
