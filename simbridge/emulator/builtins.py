@@ -7,7 +7,7 @@ done. Angles in rad, lengths in m. Defaults are URScript's own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.urscript.library import FunctionGroup
 from simbridge.emulator.urscript.values import Pose, to_text
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
@@ -59,14 +60,6 @@ def as_list(values: Array) -> list[float]:
 
 def as_pose(values: Array) -> Pose:
     return Pose(as_list(values))
-
-
-class FunctionGroup:
-    """A group of built-in functions: the methods whose names begin with `do_`."""
-
-    def table(self) -> Mapping[str, Callable[..., Any]]:
-        """Every function by its name in URScript."""
-        return {name.removeprefix("do_"): getattr(self, name) for name in dir(self) if name.startswith("do_")}
 
 
 class ControllerFunctions(FunctionGroup):

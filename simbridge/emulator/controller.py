@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
-from simbridge.emulator.scripts import SecondaryPrograms, is_secondary
+from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary
 from simbridge.emulator.state import ControllerState, Power, Profile
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
@@ -30,22 +29,6 @@ RECORD_LENGTH = 200_000
 _SLACK = 1.0 + 1e-6
 
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
-
-
-class Program(Protocol):
-    """A program that runs a bit further every tick."""
-
-    running: bool
-
-    @property
-    def line(self) -> int: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    def tick(self) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 @dataclass

@@ -78,47 +78,50 @@ class Dashboard:
         return self._controller.profile.series == "CB3" or self._controller.remote_control
 
     def _table(self) -> dict[str, Command]:
-        m = self._controller
+        c = self._controller
+        version = ".".join(map(str, c.profile.version))
         return {
             "load": Command(self._load, acts=True),
-            "load installation": Command(self._load_installation, acts=True),
-            "play": Command(lambda _: _answer_if(m.play_program(), "Starting program", "play"), acts=True),
-            "stop": Command(lambda _: _answer_if(m.stop_program(), "Stopped", "stop"), acts=True),
-            "pause": Command(lambda _: _answer_if(m.pause_program(), "Pausing program", "pause"), acts=True),
+            "load installation": Command(_load_installation, acts=True),
+            "play": Command(lambda _: _answer_if(c.play_program(), "Starting program", "play"), acts=True),
+            "stop": Command(lambda _: _answer_if(c.stop_program(), "Stopped", "stop"), acts=True),
+            "pause": Command(lambda _: _answer_if(c.pause_program(), "Pausing program", "pause"), acts=True),
             "quit": Command(lambda _: "Disconnected"),
-            "shutdown": Command(lambda _: _do(m.power_off, "Shutting down"), acts=True),
-            "running": Command(lambda _: f"Program running: {_lower(m.state.runtime_state == RuntimeState.PLAYING)}"),
-            "robotmode": Command(lambda _: f"Robotmode: {RobotMode(m.state.robot_mode).name}"),
-            "get loaded program": Command(self._get_loaded_program),
-            "popup": Command(lambda text: _do(lambda: m.popup(text), "showing popup")),
-            "close popup": Command(lambda _: _do(m.close_popup, "closing popup")),
+            "shutdown": Command(lambda _: _do(c.power_off, "Shutting down"), acts=True),
+            "running": Command(lambda _: f"Program running: {_lower(c.state.runtime_state == RuntimeState.PLAYING)}"),
+            "robotmode": Command(lambda _: f"Robotmode: {RobotMode(c.state.robot_mode).name}"),
+            "get loaded program": Command(lambda _: self._loaded()),
+            "popup": Command(lambda text: _do(lambda: c.popup(text), "showing popup")),
+            "close popup": Command(lambda _: _do(c.close_popup, "closing popup")),
             "addtolog": Command(self._add_to_log),
             "isprogramsaved": Command(self._is_program_saved),
             "programstate": Command(self._program_state),
-            "polyscopeversion": Command(self._polyscope_version),
-            "version": Command(lambda _: self._version(), ((5, 0), _NOT_ON_CB3)),
+            "polyscopeversion": Command(lambda _: f"URSoftware {version} ({c.profile.date})"),
+            "version": Command(lambda _: version, ((5, 0), _NOT_ON_CB3)),
             "setuserrole": Command(self._set_user_role, (_NOT_ON_E_SERIES, (3, 1))),
             "getuserrole": Command(lambda _: self.user_role, (_NOT_ON_E_SERIES, (3, 1))),
             "set operational mode": Command(self._set_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
             "get operational mode": Command(lambda _: self.operational_mode, ((5, 6), _NOT_ON_CB3)),
             "clear operational mode": Command(self._clear_operational_mode, ((5, 0), _NOT_ON_CB3), acts=True),
-            "power on": Command(lambda _: _do(m.power_on, "Powering on"), acts=True),
-            "power off": Command(lambda _: _do(m.power_off, "Powering off"), acts=True),
-            "brake release": Command(lambda _: _do(m.brake_release, "Brake releasing"), acts=True),
+            "power on": Command(lambda _: _do(c.power_on, "Powering on"), acts=True),
+            "power off": Command(lambda _: _do(c.power_off, "Powering off"), acts=True),
+            "brake release": Command(lambda _: _do(c.brake_release, "Brake releasing"), acts=True),
             "safetymode": Command(lambda _: f"Safetymode: {self._safety()}"),
             "safetystatus": Command(lambda _: f"Safetystatus: {self._safety()}", ((5, 4), _NOT_ON_CB3)),
-            "unlock protective stop": Command(lambda _: m.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
+            "unlock protective stop": Command(lambda _: c.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
             "close safety popup": Command(lambda _: "closing safety popup", ((5, 0), (3, 1))),
-            "restart safety": Command(lambda _: m.restart_safety(), ((5, 1), (3, 7)), acts=True),
-            "is in remote control": Command(lambda _: _lower(m.remote_control), ((5, 6), _NOT_ON_CB3)),
-            "get serial number": Command(lambda _: m.serial_number, ((5, 6), (3, 12))),
-            "get robot model": Command(lambda _: m.model_name, ((5, 6), (3, 12))),
-            "generate flight report": Command(self._flight_report, ((5, 8), (3, 13))),
+            "restart safety": Command(lambda _: c.restart_safety(), ((5, 1), (3, 7)), acts=True),
+            "is in remote control": Command(lambda _: _lower(c.remote_control), ((5, 6), _NOT_ON_CB3)),
+            "get serial number": Command(lambda _: c.serial_number, ((5, 6), (3, 12))),
+            "get robot model": Command(lambda _: c.model_name, ((5, 6), (3, 12))),
+            "generate flight report": Command(
+                lambda kind: f"Flight Report generated with id: {kind or 'system'}-{c.state.tick}", ((5, 8), (3, 13))
+            ),
             "generate support file": Command(lambda path: f"Completed successfully: {path}", ((5, 8), (3, 13))),
             "savelog": Command(lambda _: "Log saved to disk", ((5, 8), (3, 13))),
         }
 
-    def _get_loaded_program(self, _: str) -> str:
+    def _loaded(self) -> str:
         return f"Loaded program: {self.loaded_program}" if self.loaded_program else "No program loaded"
 
     def _is_program_saved(self, _: str) -> str:
@@ -135,9 +138,6 @@ class Dashboard:
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
 
-    def _load_installation(self, name: str) -> str:
-        return f"Loading installation: {name}" if name.endswith(".installation") else f"File not found: {name}"
-
     def _add_to_log(self, text: str) -> str:
         if not text:
             return "No log message to add"
@@ -152,12 +152,6 @@ class Dashboard:
     def _safety(self) -> str:
         # Mode and status have the same names, as far as emulated.
         return SafetyMode(self._controller.state.safety_mode).name
-
-    def _version(self) -> str:
-        return ".".join(str(part) for part in self._controller.profile.version)
-
-    def _polyscope_version(self, _: str) -> str:
-        return f"URSoftware {self._version()} ({self._controller.profile.date})"
 
     def _set_user_role(self, role: str) -> str:
         if role.lower() not in USER_ROLES:
@@ -174,9 +168,6 @@ class Dashboard:
     def _clear_operational_mode(self, _: str) -> str:
         was, self.operational_mode = self.operational_mode, "NONE"
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
-
-    def _flight_report(self, kind: str) -> str:
-        return f"Flight Report generated with id: {kind or 'system'}-{self._controller.state.tick}"
 
 
 class DashboardConnection:
@@ -219,6 +210,10 @@ class DashboardConnection:
 
     def close(self) -> None:
         """An unfinished line is dropped."""
+
+
+def _load_installation(name: str) -> str:
+    return f"Loading installation: {name}" if name.endswith(".installation") else f"File not found: {name}"
 
 
 def _do(action: Callable[[], None], answer: str) -> str:

@@ -38,8 +38,7 @@ class ProtocolViolation(SimbridgeError, ValueError):
     """
 
     def __init__(self, protocol: str, reason: str) -> None:
-        self.protocol = protocol
-        self.reason = reason
+        self.protocol, self.reason = protocol, reason
         super().__init__(f"The {protocol} client was disconnected: {reason}.")
 
 
@@ -53,9 +52,7 @@ class CannotListen(SimbridgeError, OSError):
     """
 
     def __init__(self, host: str, port: int, reason: int) -> None:
-        self.host = host
-        self.port = port
-        self.reason = reason
+        self.host, self.port, self.reason = host, port, reason
         super().__init__(
             f"The emulated controller cannot listen on {host}:{port}: {os.strerror(reason)} "
             f"({errno.errorcode.get(reason, reason)}). The ports of a controller are fixed: stop the controller or "
@@ -74,9 +71,7 @@ class ScriptSyntaxError(SimbridgeError, ValueError):
     """
 
     def __init__(self, reason: str, *, line: int, column: int) -> None:
-        self.reason = reason
-        self.line = line
-        self.column = column
+        self.reason, self.line, self.column = reason, line, column
         super().__init__(f"The script cannot be run: line {line}, column {column}: {reason}.")
 
 
@@ -89,8 +84,7 @@ class RuntimeFault(SimbridgeError, RuntimeError):
     """
 
     def __init__(self, reason: str, *, line: int = 0) -> None:
-        self.reason = reason
-        self.line = line
+        self.reason, self.line = reason, line
         super().__init__(reason)
 
     def __str__(self) -> str:

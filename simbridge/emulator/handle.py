@@ -160,7 +160,7 @@ class Emulator:
             with connection.makefile("rb") as file:
                 line = file.readline()
         if not line:
-            raise ConnectionResetError("the emulator hung up")
+            raise ConnectionResetError("the emulator closed the connection")
         return line
 
     def _has_ended(self) -> bool:
@@ -177,7 +177,7 @@ class Emulator:
         found: dict[str, Any] = self.do("state")
         return found
 
-    def wait_for(self, name: str, value: Any, timeout: float = 10.0) -> dict[str, Any]:
+    def wait_for(self, name: str, value: Any, timeout: float = 30.0) -> dict[str, Any]:
         """Wait until a field of `state()` has a value.
 
         Raises:

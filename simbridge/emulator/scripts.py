@@ -80,13 +80,22 @@ class ScriptBuffer:
         return program if has_code else ""
 
 
-class SecondaryProgram(Protocol):
-    """A secondary program that runs a bit further every tick."""
+class Program(Protocol):
+    """A program that advances with every tick.
+
+    Attributes:
+        running: Until it ends.
+        ready: Whether it has been compiled.
+        line: The line that it is at.
+    """
 
     running: bool
 
     @property
     def ready(self) -> bool: ...
+
+    @property
+    def line(self) -> int: ...
 
     def tick(self) -> None: ...
 
@@ -102,12 +111,10 @@ class SecondaryPrograms:
         period: Control period, s.
     """
 
-    def __init__(
-        self, start: Callable[[str], SecondaryProgram], on_fault: Callable[[str], None], period: float
-    ) -> None:
+    def __init__(self, start: Callable[[str], Program], on_fault: Callable[[str], None], period: float) -> None:
         self._start, self._on_fault = start, on_fault
         self._queue: deque[str] = deque()
-        self._program: SecondaryProgram | None = None
+        self._program: Program | None = None
         self._max_ticks = round(MAX_DURATION / period)
         self._ticks = 0
 

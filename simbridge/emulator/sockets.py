@@ -13,7 +13,8 @@ import struct
 from collections.abc import Callable, Generator
 from typing import Any
 
-from simbridge.emulator.builtins import FunctionGroup, Wait
+from simbridge.emulator.builtins import Wait
+from simbridge.emulator.urscript.library import FunctionGroup
 from simbridge.emulator.urscript.values import to_text
 from simbridge.errors import InvalidParameter
 

@@ -34,8 +34,7 @@ class ConnectionLost(ControllerError, ConnectionError):
     """
 
     def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
-        self.port = port
-        self.reason = reason
+        self.port, self.reason = port, reason
         where = host if port is None else f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
         super().__init__(host, f"Lost the controller at {where}: {reason}. {hint or _LOOK_AT_CONNECTION}")
 
@@ -50,9 +49,7 @@ class StaleState(ControllerError, TimeoutError):
     """
 
     def __init__(self, host: str, timestamp: float, waited: float, said_by: str = "") -> None:
-        self.timestamp = timestamp
-        self.waited = waited
-        self.said_by = said_by
+        self.timestamp, self.waited, self.said_by = timestamp, waited, said_by
         source = said_by or f"the controller at {host}"
         network = "the network (cable, not Wi-Fi) and the load of both computers"
         super().__init__(
@@ -89,8 +86,7 @@ class UnsupportedController(ControllerError):
     """
 
     def __init__(self, host: str, version: str, reason: str) -> None:
-        self.version = version
-        self.reason = reason
+        self.version, self.reason = version, reason
         named = f"PolyScope {version}" if version else "its software"
         super().__init__(host, f"The controller at {host} cannot be driven ({named}): {reason}")
 
@@ -105,9 +101,7 @@ class ModelMismatch(ControllerError, ValueError):
     """
 
     def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
-        self.what = what
-        self.found = found
-        self.expected = expected
+        self.what, self.found, self.expected = what, found, expected
         super().__init__(
             host, f"The {what} of the controller at {host} is {found}, and {expected} was expected. {remedy}"
         )
@@ -133,8 +127,7 @@ class CommandRefused(ControllerError):
     """
 
     def __init__(self, host: str, command: str, answer: str) -> None:
-        self.command = command
-        self.answer = answer
+        self.command, self.answer = command, answer
         super().__init__(
             host,
             f"The controller at {host} did not do '{command}'; it answered: {answer or '(nothing)'}. Do it at the "
@@ -168,8 +161,7 @@ class ProgramRunning(ControllerError):
     """
 
     def __init__(self, host: str, runtime_state: int, program: str = "") -> None:
-        self.runtime_state = runtime_state
-        self.program = program
+        self.runtime_state, self.program = runtime_state, program
         named = f" ({program})" if program else ""
         between = (RuntimeState.PAUSING, RuntimeState.PAUSED, RuntimeState.RESUMING)
         state = RuntimeState(runtime_state).name.lower() if runtime_state in between else "running"
@@ -189,8 +181,7 @@ class StartNotReached(ControllerError):
     """
 
     def __init__(self, host: str, joint: str, off: float) -> None:
-        self.joint = joint
-        self.off = off
+        self.joint, self.off = joint, off
         super().__init__(
             host,
             f"The arm at {host} did not reach the plan's start: {joint} is {math.degrees(off):.2f} degrees off, at "
@@ -207,8 +198,7 @@ class FullTurn(ControllerError, ValueError):
     """
 
     def __init__(self, host: str, joint: str, turns: int) -> None:
-        self.joint = joint
-        self.turns = turns
+        self.joint, self.turns = joint, turns
         super().__init__(
             host,
             f"{joint} of the arm at {host} is off the plan's start by {turns:+d} full turn(s). Nothing was moved: "
@@ -311,11 +301,7 @@ class SpeedScaled(ControllerError):
 
 
 class TargetsStopped(SimbridgeError, TimeoutError):
-    """A live source sent no new target in time; the arm was stopped.
-
-    Attributes:
-        waited: s.
-    """
+    """A live source sent no new target in time; the arm was stopped; field: waited, s."""
 
     def __init__(self, waited: float) -> None:
         self.waited = waited
