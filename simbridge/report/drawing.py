@@ -70,7 +70,7 @@ _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 
 
 def drawing_style() -> AbstractContextManager[None]:
-    """The look of the page's figures, whatever the user's own matplotlib settings are."""
+    """The style of the pages' figures, independent of the user's matplotlib settings."""
     style: dict[Any, Any] = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")}
     return matplotlib.rc_context(style | _STYLE)
 

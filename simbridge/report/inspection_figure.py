@@ -15,18 +15,18 @@ from simbridge.report.palette import ATTAINED, GRID, SETPOINT
 from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")
-# As many points as a picture of this width can show.
+# More points than a picture of this width can show.
 _MAX_POINTS = 20_000
 
 
 def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] | None, title: str) -> None:
-    """Write a picture; its suffix says in which format.
+    """Write a picture in the format of its suffix.
 
     Args:
         path: The file, .png, .svg or .pdf; an existing one is replaced.
         trajectory: In base_link.
-        attained: Which samples an arm can attain (T,); None when that is not known.
-        title: Over the picture.
+        attained: Which samples (T,) the arm can attain; None when unknown.
+        title: The heading.
 
     Raises:
         OutputError: It cannot be written, or has another suffix.
@@ -41,7 +41,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
     shown = np.unique(np.linspace(0, len(trajectory.times) - 1, _MAX_POINTS).astype(int))
     points = trajectory.poses[shown, :3]
     missed = np.zeros(len(shown), dtype=bool) if attained is None else ~attained[shown]
-    # A motion along y alone would be a line, seen along y.
+    # From the side, which looks along y, a motion along y alone would be a point.
     extent = np.ptp(points[:, :2], axis=0)
     wide = int(extent[1] > 2.0 * extent[0])
     seen = "from the side" if wide == 0 else "from the front"
@@ -63,14 +63,14 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
     speed.set(xlabel="time / s", ylabel="speed / (m/s)")
 
     for axes in (above, side, speed):
-        _plain(axes)
+        _style(axes)
     try:
         figure.savefig(file, dpi=150)
     except OSError as problem:
         raise OutputError(path, str(problem.strerror or problem)) from problem
 
 
-def _plain(axes: Any) -> None:
+def _style(axes: Any) -> None:
     axes.grid(color=GRID)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -24,7 +24,7 @@ NO_LIMIT = 1e6
 NEAR = 0.9
 # Differences below this, in degrees, mm, N m, N or A, are not worth drawing.
 RESOLUTION = 0.01
-# A limit is drawn if the curve then still has this share of the axes' height.
+# A limit is drawn only if the curve still takes up this share of the axes' height.
 WORTH_DRAWING = 0.4
 WIDTH, HEIGHT = 348, 380
 # Of a longer run, evenly spaced samples: Jacobians take time, and a mean does not need more.
@@ -52,54 +52,48 @@ class Quantity:
     setpoint: Array | None = None
 
     @cached_property
+    def range(self) -> tuple[float, float]:
+        """Lowest and highest finite value; NaN where none is."""
+        finite = self.values[np.isfinite(self.values)]
+        return (float(finite.min()), float(finite.max())) if len(finite) else (math.nan, math.nan)
+
+    @property
     def known(self) -> bool:
-        """Whether there is any number at all."""
-        return bool(np.isfinite(self.values).any())
-
-    @cached_property
-    def least(self) -> float:
-        return float(np.nanmin(self._finite)) if self.known else np.nan
-
-    @cached_property
-    def most(self) -> float:
-        return float(np.nanmax(self._finite)) if self.known else np.nan
+        """Whether any value is finite."""
+        return math.isfinite(self.range[0])
 
     @property
     def peak(self) -> float:
         """The largest magnitude."""
-        return max(abs(self.least), abs(self.most)) if self.known else np.nan
+        return max(map(abs, self.range))
 
     @property
     def share(self) -> float | None:
-        """The peak as a part of the limit; None without a limit or a number."""
+        """The peak as a share of the limit; None without a limit or a number."""
         if not self.known or not np.isfinite(self.upper) or self.upper <= 0.0:
             return None
         return self.peak / self.upper
 
     @property
     def margin(self) -> float | None:
-        """How far from the nearest limit it stayed; None without a limit or a number."""
+        """The smallest distance from a limit; None without a limit or a number."""
         if not self.known or not (np.isfinite(self.lower) or np.isfinite(self.upper)):
             return None
-        return min(self.upper - self.most, self.least - self.lower)
+        return min(self.upper - self.range[1], self.range[0] - self.lower)
 
     @property
     def near(self) -> bool:
-        """Whether a limit is near: of a range with both ends less than a twentieth away."""
+        """Whether a limit came near: by a twentieth of the range of positions, by a tenth of any other limit."""
         if self.name == "position":
             return self.margin is not None and self.margin < 0.5 * (1.0 - NEAR) * (self.upper - self.lower)
         return self.share is not None and self.share >= NEAR
 
     @property
     def limit_used(self) -> str:
-        """The peak against the limit, as text."""
+        """The share of the limit, as text."""
         if self.share is None:
             return "no limit" if self.known else "–"
         return f"{significant(100.0 * self.share, 2, 1)}{NO_BREAK}% of {plain(float(f'{self.upper:.4g}'))}"
-
-    @property
-    def _finite(self) -> Array:
-        return np.where(np.isfinite(self.values), self.values, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +101,9 @@ class Joint:
     """One joint of the arm.
 
     Attributes:
-        name: As the robot's description has it.
-        position, velocity, effort: What it did.
+        name: As in the robot's description.
+        prismatic: Whether it slides.
+        position, velocity, effort: Measured, with their limits.
         following: Statistics of its following error, in rad or m.
         moved: Statistics of the tool's displacement by that error alone, m.
         turned: Statistics of the tool's rotation by that error alone, rad.

@@ -10,7 +10,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import error_map
-from simbridge.report.joints import Joint, joint_chart, joints, largest_contributor
+from simbridge.report.joints import joint_chart, joints, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import Figure, LegendEntry, render
@@ -25,7 +25,7 @@ from simbridge.report.verdict import (
 )
 from simbridge.report.views import Path, three_views
 from simbridge.report.worst import worst_sample
-from simbridge.text import NO_BREAK, counted, millimetres, milliseconds, plain
+from simbridge.text import NO_BREAK, counted, millimetres, plain
 
 _PATH_LEGEND = (
     LegendEntry("reference", REFERENCE, "thick"),
@@ -39,15 +39,6 @@ _JOINT_LEGEND = (
     LegendEntry("attained (measured)", ATTAINED, "thin"),
     LegendEntry("limit", "", "dashes"),
 )
-_LOOP = {
-    "period_mean_s": "Period, mean",
-    "period_std_s": "Period, standard deviation",
-    "period_p999_s": "Period, 99.9th percentile",
-    "period_max_s": "Period, longest",
-    "missed_deadlines": "Missed deadlines",
-    "missed_states": "Missed states",
-    "state_age_mean_s": "Age of the states, mean",
-}
 
 
 def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> str:
@@ -62,7 +53,7 @@ def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: s
     title = f"{summary['scenario']} on {settings['robot']['title']}"
     if summary["samples"]:
         title += f": {millimetres(summary[TRACKING_ERROR.key]['position_m']['rms'])} mm RMS"
-    # What the arm looks like is for the replay.
+    # The shapes of the links are for the replay only.
     shown = {name: value for name, value in settings.items() if name != "shapes"}
     content: dict[str, Any] = {
         "title": title,
@@ -108,7 +99,6 @@ def _numbers(summary: Mapping[str, Any]) -> dict[str, Any]:
     if "contour_error" in summary:
         meaning = "Attained position to the nearest point of the path, at any time."
         rest.append(("Contour", TRACKING, meaning, summary["contour_error"]))
-    loop = summary.get("loop") or {}
     return {
         "dominant_error": dominant_error(summary),
         "delay_sentences": delay_sentences(summary),
@@ -119,16 +109,11 @@ def _numbers(summary: Mapping[str, Any]) -> dict[str, Any]:
         "largest": max(float(error["position_m"]["rms"]) for *_, error in (*errors, whole)),
         "delays": delays,
         "predicted_lag": summary["predicted_lag_s"] if summary["delay_of"] == "position" else None,
-        "loop_rows": [
-            (name, f"{milliseconds(loop[key])} ms" if key.endswith("_s") else str(loop[key]))
-            for key, name in _LOOP.items()
-            if loop.get(key) is not None
-        ],
     }
 
 
 def _figures(evaluation: Evaluation, summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Drawings, and what stands next to them."""
+    """Drawings, and the tables and sentences that belong to them."""
     stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
     reference, setpoint, attained = (
         poses[:, :3] * 1e3 for poses in (evaluation.reference, evaluation.setpoint, evaluation.attained)
@@ -141,7 +126,7 @@ def _figures(evaluation: Evaluation, summary: Mapping[str, Any]) -> dict[str, An
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     found = joints(evaluation)
-    effort = _effort(summary)
+    effort, kinds = _effort(summary), {joint.effort.name for joint in found}
     error_legend, error_chart = errors_over_time(evaluation, summary)
     return {
         "path_legend": _PATH_LEGEND,
@@ -155,18 +140,13 @@ def _figures(evaluation: Evaluation, summary: Mapping[str, Any]) -> dict[str, An
         "largest_contribution": max(max(joint.moved["rms"] for joint in found), 1e-15),
         "joint_legend": _JOINT_LEGEND,
         "joint_figures": [Figure(joint.name, joint_chart(joint, stamps, i)) for i, joint in enumerate(found)],
-        "effort_name": _effort_name(found),
+        "effort_name": kinds.pop() if len(kinds) == 1 else "torque or force",
         "effort": effort,
         "effort_groups": [(f"{kind}, {unit}", 2) for kind, unit, _ in effort],
         "degrees_per_radian": math.degrees(1.0),
         "plant_colour": PLANT,
         "loop_chart": loop_chart(evaluation) if summary.get("loop") and summary["samples"] > 1 else "",
     }
-
-
-def _effort_name(found: list[Joint]) -> str:
-    kinds = {joint.effort.name for joint in found}
-    return kinds.pop() if len(kinds) == 1 else "torque or force"
 
 
 def _effort(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:

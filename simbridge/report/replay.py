@@ -107,7 +107,7 @@ def _draw_shape(server: viser.ViserServer, name: str, shape: dict[str, Any]) -> 
     length = float(np.linalg.norm(end - start))
     colour = tuple(round(255 * part) for part in shape["color"])
     if length > 0.0:
-        # viser's cylinder stands along z.
+        # The axis of viser's cylinder is z.
         turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
         server.scene.add_cylinder(
             name, shape["radius"], length, colour, wxyz=np.roll(turn.coeffs(), 1), position=0.5 * (start + end)

@@ -99,4 +99,4 @@ def _hidden(length: float, seen: Array) -> list[str]:
     visible = float(np.linalg.norm(seen))
     if visible >= 0.97 * length:
         return []
-    return [f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error lie in this plane."]
+    return [f"{millimetres(visible * 1e-3)}{NO_BREAK}mm of the error are in this plane."]
