@@ -89,7 +89,7 @@ def _headline(comparison: Comparison) -> str:
         f"{NO_BREAK}degrees RMS ({run.name}, {run.summary['backend']})"
         for run in (ordered[0], ordered[-1])
     )
-    return f"From {' to '.join(texts)}."
+    return f"Tracking error from {' to '.join(texts)}."
 
 
 def _distances(comparison: Comparison) -> list[str]:
