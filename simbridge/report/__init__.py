@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.summary import Summary
 
 __all__ = ["write_report"]
 
 
-def write_report(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> None:
+def write_report(evaluation: Evaluation, summary: Summary, *, replay: str | None = None) -> None:
     """Write report.html into the run's directory.
 
     Args:
         evaluation: The run, read back from its directory.
-        summary: What summary.json holds (`Evaluation.summary`, with `tolerance` and `passed`).
+        summary: Its numbers.
         replay: The file name of the replay in the same directory, if there is one.
 
     Raises:

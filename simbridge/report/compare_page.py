@@ -12,6 +12,7 @@ from simbridge.evaluation.comparison import Compared, Comparison
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.evaluation.repeatability import IsoFigures
+from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_range, shown_range
@@ -110,11 +111,14 @@ def _distances(comparison: Comparison) -> list[str]:
     return sentences
 
 
-def _errors(summary: Mapping[str, Any]) -> list[tuple[float | None, str]]:
+def _errors(summary: Summary) -> list[tuple[float | None, str]]:
     """RMS of each position error in m, and its colour."""
-    found = [(summary[part.key], ERRORS[part.name]) for part in (TRACKING_ERROR, *ERROR_PARTS)]
-    found += [(summary["delay_compensated"], TRACKING), (summary["contour_error"], TRACKING)]
-    return [(None if error is None else error["position_m"]["rms"], colour) for error, colour in found]
+    found: list[tuple[float | None, str]] = [
+        (summary[part.key]["position_m"]["rms"], ERRORS[part.name]) for part in (TRACKING_ERROR, *ERROR_PARTS)
+    ]
+    rest = summary["delay_compensated"]
+    found.append((None if rest is None else rest["position_m"]["rms"], TRACKING))
+    return [*found, (summary["contour_error"]["position_m"]["rms"], TRACKING)]
 
 
 def _paths(comparison: Comparison) -> list[Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from markupsafe import Markup
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay_compensated
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, intervals
 from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
 from simbridge.report.rendering import LegendEntry
@@ -35,7 +35,7 @@ ERROR_PANELS = (
 """Title, unit, the attribute of `PoseError`, and its factor."""
 
 
-def errors_over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> tuple[list[LegendEntry], Markup]:
+def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[LegendEntry], Markup]:
     """The tracking error and its parts on logarithmic axes, for the parts often differ a hundredfold."""
     stamps, period = evaluation.log.stamp, evaluation.plan.period
     panels = error_panels(evaluation, summary)
@@ -60,7 +60,7 @@ def errors_over_time(evaluation: Evaluation, summary: Mapping[str, Any]) -> tupl
     return [*entries, LegendEntry("worst sample", "", "cross")], chart.html(Markup("\n").join(drawn))
 
 
-def error_panels(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Panel]:
+def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     """Position and rotation: the tracking error first, then its parts, then the error with its delays removed if that
     matters.
 
@@ -80,7 +80,7 @@ def error_panels(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Pan
     return panels
 
 
-def _without_delay(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Line]:
+def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
     stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
     attained, delays = evaluation.attained, [part_delays(summary, part).total for part in POSE_PARTS]

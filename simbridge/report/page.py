@@ -8,6 +8,7 @@ from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.summary import Summary
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import error_map
 from simbridge.report.joints import joint_chart, joints, largest_contributor
@@ -41,7 +42,7 @@ _JOINT_LEGEND = (
 )
 
 
-def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: str | None = None) -> str:
+def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None = None) -> str:
     """The whole page as HTML; the same for the same run.
 
     Args:
@@ -75,7 +76,7 @@ def report_page(evaluation: Evaluation, summary: Mapping[str, Any], *, replay: s
     return render("report.html", **content)
 
 
-def _facts(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[str]:
+def _facts(evaluation: Evaluation, summary: Summary) -> list[str]:
     return [
         evaluation.settings["robot"]["title"],
         summary["solver"],
@@ -85,12 +86,12 @@ def _facts(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _numbers(summary: Mapping[str, Any]) -> dict[str, Any]:
+def _numbers(summary: Summary) -> dict[str, Any]:
     """Sentences and rows of tables."""
     delays = {part: part_delays(summary, part) for part in POSE_PARTS}
     errors = [(part.title, ERRORS[part.name], part.meaning, summary[part.key]) for part in ERROR_PARTS]
     whole = (TRACKING_ERROR.title, TRACKING, TRACKING_ERROR.meaning, summary[TRACKING_ERROR.key])
-    rest = []
+    rest: list[tuple[str, str, str, Any]] = []
     if summary["delay_compensated"] is not None:
         meaning = "What remains of the tracking error when the delays of position and rotation are removed separately."
         if not any(found.total for found in delays.values()):
@@ -112,7 +113,7 @@ def _numbers(summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _figures(evaluation: Evaluation, summary: Mapping[str, Any]) -> dict[str, Any]:
+def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     """Drawings, and the tables and sentences that belong to them."""
     stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
     reference, setpoint, attained = (
@@ -149,8 +150,13 @@ def _figures(evaluation: Evaluation, summary: Mapping[str, Any]) -> dict[str, An
     }
 
 
-def _effort(summary: Mapping[str, Any]) -> list[tuple[str, str, Mapping[str, Any]]]:
+def _effort(summary: Summary) -> list[tuple[str, str, Mapping[str, Any]]]:
     """Quantity, unit, and what the summary has of it."""
-    units = (("velocity", "°/s"), ("acceleration", "°/s²"), ("jerk", "°/s³"), ("torque", "N m"))
     effort = summary["joint_effort"]
-    return [(kind, unit, effort[kind]) for kind, unit in units if effort.get(kind) is not None]
+    found = [
+        ("velocity", "°/s", effort["velocity"]),
+        ("acceleration", "°/s²", effort["acceleration"]),
+        ("jerk", "°/s³", effort["jerk"]),
+        ("torque", "N m", effort["torque"]),
+    ]
+    return [(kind, unit, values) for kind, unit, values in found if values is not None]

@@ -8,7 +8,7 @@ from typing import Any
 
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
-from simbridge.text import MINUS, NO_BREAK, millimetres, milliseconds, significant
+from simbridge.text import NO_BREAK, displayed, fixed, millimetres, milliseconds
 
 _MEANING_AT_REST = {
     "AP": "pose accuracy: from the commanded position to the mean of the attained ones",
@@ -128,7 +128,7 @@ def _rows_at_rest(view: Mapping[str, Any]) -> list[list[str]]:
         rows.append(
             [
                 f"{number}",
-                ", ".join(f"{1e3 * value:.1f}" for value in position).replace("-", MINUS),
+                ", ".join(fixed(1e3 * value, 1) for value in position),
                 millimetres(here["AP"]["value"]),
                 millimetres(here["RP"]["value"]),
                 milliseconds(here["stabilisation time"]["value"]),
@@ -146,8 +146,8 @@ def _rows_of_path(view: Mapping[str, Any], symbol: str) -> list[list[str]]:
     for figure in view["figures"]:
         if figure["symbol"] != symbol or figure["stop"] is not None:
             continue
-        scale, unit = {"m": (1e3, "mm"), "m/s": (1e3, "mm/s")}.get(figure["unit"], (1.0, figure["unit"]))
-        value = significant(None if figure["value"] is None else scale * figure["value"])
         counts = [str(figure["cycles"]), str(figure["asked"])]
-        rows.append([symbol, value, unit, *counts, view["witness"], _MEANING_OF_PATH[symbol]])
+        rows.append(
+            [symbol, *displayed(figure["value"], figure["unit"]), *counts, view["witness"], _MEANING_OF_PATH[symbol]]
+        )
     return rows

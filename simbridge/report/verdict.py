@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
+from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, counted, degrees, listed, millimetres, milliseconds, plain, significant
 
@@ -37,7 +37,7 @@ class Notice:
     text: str
 
 
-def headline(summary: Mapping[str, Any], robot: str) -> str:
+def headline(summary: Summary, robot: str) -> str:
     """How well the path was tracked, in a sentence."""
     if TRACKING_ERROR.key not in summary:
         return f"The {robot} tracked nothing of {summary['scenario']}: no sample was recorded."
@@ -61,7 +61,7 @@ def _ms(seconds: float) -> str:
     return f"{milliseconds(seconds)}{NO_BREAK}ms"
 
 
-def dominant_error(summary: Mapping[str, Any]) -> str:
+def dominant_error(summary: Summary) -> str:
     """The largest part of the error budget, in position and, where it is another one, in rotation."""
     position, rotation = (
         sorted(
@@ -83,7 +83,7 @@ def dominant_error(summary: Mapping[str, Any]) -> str:
     return " ".join(sentences) or "There is no error beyond rounding."
 
 
-def delay_sentences(summary: Mapping[str, Any]) -> str:
+def delay_sentences(summary: Summary) -> str:
     """The delay of the position and its causes; that of the rotation too, where it differs."""
     if summary["delay_of"] == "rotation":
         return _delay(summary, "rotation", "The arm turned in place and")
@@ -91,7 +91,7 @@ def delay_sentences(summary: Mapping[str, Any]) -> str:
     return f"{position} {_delay(summary, 'rotation', 'The rotation')}" if rotation_delay_differs(summary) else position
 
 
-def _delay(summary: Mapping[str, Any], part: PosePart, subject: str) -> str:
+def _delay(summary: Summary, part: PosePart, subject: str) -> str:
     """The delay of position or rotation, its causes, and the error that remains without it."""
     delays, causes = part_delays(summary, part), []
     if delays.solver is not None:
@@ -108,12 +108,13 @@ def _delay(summary: Mapping[str, Any], part: PosePart, subject: str) -> str:
         return f"No time shift reduces the {part} error, so its delay counts as 0{why}."
     relation = "lagged" if delays.total > 0.0 else "led"
     rest = summary["delay_compensated"]
+    assert rest is not None, "there is a delay"
     left = _mm(rest["position_m"]["rms"]) if part == "position" else _deg(rest["rotation_rad"]["rms"])
     text = f"{subject} {relation} the reference by {_ms(abs(delays.total))}{why}."
     return f"{text} With this delay removed, {left} RMS would remain."
 
 
-def contour_sentence(summary: Mapping[str, Any]) -> str:
+def contour_sentence(summary: Summary) -> str:
     """The contour error, and the lag along the path."""
     error, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]
     length, time = lag["length_m"]["mean"], lag["time_s"]
@@ -125,23 +126,22 @@ def contour_sentence(summary: Mapping[str, Any]) -> str:
     return f"{text}."
 
 
-def tolerance_check(summary: Mapping[str, Any]) -> tuple[bool, str] | None:
+def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
     """Whether the tolerance was kept, and the comparison; None without a tolerance."""
     tolerance, passed = summary.get("tolerance"), summary.get("passed")
     if tolerance is None or passed is None:
         return None
-    parts = []
-    for kind, unit, text, scale in (
-        ("position_m", f"{NO_BREAK}mm", millimetres, 1e3),
-        ("rotation_rad", "°", degrees, math.degrees(1.0)),
+    error, parts = summary["tracking_error"], []
+    for rms, limit, unit, text, scale in (
+        (error["position_m"]["rms"], tolerance["position_m"], f"{NO_BREAK}mm", millimetres, 1e3),
+        (error["rotation_rad"]["rms"], tolerance["rotation_rad"], "°", degrees, math.degrees(1.0)),
     ):
-        rms, limit = summary[TRACKING_ERROR.key][kind]["rms"], tolerance[kind]
         relation = "is within" if rms <= limit else "exceeds"
         parts.append(f"{text(rms)}{unit} RMS {relation} {plain(float(f'{limit * scale:.6g}'))}{unit}")
     return bool(passed), ", ".join(parts)
 
 
-def notices(evaluation: Evaluation, summary: Mapping[str, Any]) -> list[Notice]:
+def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
     """What qualifies the numbers."""
     found = []
     samples, planned = summary["samples"], evaluation.plan.samples
