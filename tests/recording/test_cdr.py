@@ -1,4 +1,4 @@
-"""The messages of the log, compared with rosbags: an implementation of CDR and of the ROS 2 messages of its own."""
+"""The messages of the log, compared with the independent implementation of CDR in rosbags."""
 
 from __future__ import annotations
 

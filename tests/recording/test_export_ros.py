@@ -104,7 +104,7 @@ def test_an_exported_path_can_be_replayed(exported):
     assert np.allclose(trajectory.poses, evaluation.attained, atol=1e-12)
 
 
-def test_a_second_export_takes_the_place_of_the_first(exported, cli_once, line_run):
+def test_a_second_export_replaces_the_first(exported, cli_once, line_run):
     path = exported[3]
     kind = "mcap" if path.suffix else "bag"
     assert Path(cli_once("export", line_run, "--to", kind).strip()) == path

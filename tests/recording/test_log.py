@@ -1,4 +1,4 @@
-"""The log of a run: what is written is read bit for bit, by us and by others."""
+"""The log of a run reads back bit for bit, by us and by other tools."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_names_frame_and_metadata_are_kept(write_log, tmp_path):
     assert (columns.joint_names, columns.frame_id, columns.metadata) == (tuple(names), "base", facts)
 
 
-def test_a_log_without_samples_still_knows_its_joints(write_log, tmp_path):
+def test_a_log_without_samples_has_its_joints(write_log, tmp_path):
     columns = read_log(write_log(tmp_path / "log.mcap", []))
 
     assert columns.complete
@@ -149,7 +149,7 @@ def test_rosbags_reads_the_same_numbers_by_the_definitions_in_the_file(finished)
     assert found.tobytes() == np.array([sample.target for sample in samples]).tobytes()
 
 
-def test_it_says_of_itself_that_it_is_ros_2_in_cdr(finished):
+def test_the_file_declares_ros_2_messages_in_cdr(finished):
     path, samples = finished
     with path.open("rb") as file:
         reader = make_reader(file, validate_crcs=True)
@@ -166,7 +166,7 @@ def test_it_says_of_itself_that_it_is_ros_2_in_cdr(finished):
     assert set(summary.statistics.channel_message_counts.values()) == {len(samples)}
 
 
-def test_stamps_of_whole_milliseconds_are_so_for_other_tools(run_of, write_log, tmp_path):
+def test_stamps_of_whole_milliseconds_are_exact_for_other_tools(run_of, write_log, tmp_path):
     path = write_log(tmp_path / "log.mcap", run_of(3000, period=0.001), period=0.001)
 
     with path.open("rb") as file:
@@ -242,7 +242,7 @@ def test_a_stamp_that_ros_cannot_hold_is_refused(run_of, tmp_path, stamp):
 
 
 @pytest.mark.parametrize("period", [0.0, -0.008, float("nan")])
-def test_a_period_that_is_none_is_refused(tmp_path, period):
+def test_an_invalid_period_is_refused(tmp_path, period):
     with pytest.raises(InvalidParameter, match="period"):
         LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=period)
 
@@ -252,7 +252,7 @@ def test_a_log_needs_a_joint(tmp_path):
         LogWriter(tmp_path / "log.mcap", joint_names=[], period=PERIOD)
 
 
-def test_nothing_is_written_behind_the_end(run_of, tmp_path):
+def test_nothing_is_written_after_the_end(run_of, tmp_path):
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
     log.close()
     log.close()
@@ -285,7 +285,7 @@ def mcap_file(path, *metadata):
     return path
 
 
-def test_mcap_of_someone_else_is_refused(tmp_path):
+def test_an_mcap_file_of_another_program_is_refused(tmp_path):
     with pytest.raises(LogReadError, match="another kind of file"):
         read_log(mcap_file(tmp_path / "log.mcap", ("calibration", {"camera": "left"})))
 
@@ -299,19 +299,19 @@ def test_mcap_of_someone_else_is_refused(tmp_path):
         ({"version": "1", "frame_id": "base_link"}, "damaged"),
     ],
 )
-def test_a_layout_that_is_not_ours_is_refused(tmp_path, layout, reason):
+def test_an_unknown_layout_is_refused(tmp_path, layout, reason):
     path = mcap_file(tmp_path / "log.mcap", ("simbridge", {}), ("simbridge/layout", layout))
 
     with pytest.raises(LogReadError, match=reason):
         read_log(path)
 
 
-def test_a_missing_log_is_a_missing_file(tmp_path):
+def test_a_missing_log_raises_file_not_found(tmp_path):
     with pytest.raises(FileNotFoundError):
         read_log(tmp_path / "log.mcap")
 
 
-def test_a_file_whose_reading_fails_is_not_taken_for_an_empty_one():
+def test_a_read_error_is_raised_and_not_read_as_an_empty_file():
     # Nothing is mapped at the address 0.
     with pytest.raises(OSError, match="Input/output error"):
         read_log("/proc/self/mem")

@@ -1,4 +1,4 @@
-"""What a log is worth after a kill, a cut, damage, other tools' handling, or on a full disk."""
+"""A log after a kill, a cut, damage, rewriting by other tools, or on a full disk."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_metadata_and_joints_are_in_the_file_before_the_first_sample(tmp_path):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
-def test_a_damaged_byte_is_never_anything_but_a_shorter_log_or_an_error_of_ours(finished, tmp_path, data):
+def test_a_damaged_byte_gives_a_shorter_log_or_a_log_read_error(finished, tmp_path, data):
     content = bytearray(finished[0].read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     (tmp_path / "damaged.mcap").write_bytes(content)
@@ -78,7 +78,7 @@ def test_a_damaged_byte_is_never_anything_but_a_shorter_log_or_an_error_of_ours(
     assert len(columns.stamp) <= len(finished[1])
 
 
-def test_damage_inside_a_chunk_ends_the_log_before_it(assert_same, finished, tmp_path):
+def test_damage_in_a_chunk_ends_the_log_before_that_chunk(assert_same, finished, tmp_path):
     path, samples = finished
     content = bytearray(path.read_bytes())
     chunk = chunks_of(path)[2]
@@ -155,7 +155,7 @@ def test_a_sample_that_lacks_a_message_is_dropped_alone(assert_same, finished, t
 
 
 @pytest.mark.parametrize("names", [["a", "b"], [name.replace("wrist", "ankle") for name in JOINTS]])
-def test_a_log_of_other_joints_than_it_says_is_refused(finished, tmp_path, names):
+def test_a_log_with_other_joints_than_declared_is_refused(finished, tmp_path, names):
     path = rewrite(finished[0], tmp_path / "rewritten.mcap", layout={"joint_names": json.dumps(names)})
 
     with pytest.raises(LogReadError, match="messages"):
@@ -237,7 +237,7 @@ def small_disk(monkeypatch):
     return install
 
 
-def test_a_full_disk_is_told_once_and_what_was_stored_is_readable(run_of, assert_same, small_disk, tmp_path):
+def test_a_full_disk_is_reported_and_stored_samples_are_readable(run_of, assert_same, small_disk, tmp_path):
     path, samples = tmp_path / "log.mcap", run_of(300)
     small_disk(20_000)
     log = LogWriter(path, joint_names=JOINTS, period=PERIOD)
@@ -263,7 +263,7 @@ def test_a_full_disk_is_told_once_and_what_was_stored_is_readable(run_of, assert
     assert_same(columns, samples[:kept])
 
 
-def test_a_disk_that_is_full_at_the_end_is_told_by_close(run_of, write_log, assert_same, small_disk, tmp_path):
+def test_a_disk_that_is_full_at_the_end_is_reported_by_close(run_of, write_log, assert_same, small_disk, tmp_path):
     path, samples = tmp_path / "log.mcap", run_of(31)
     small_disk(write_log(tmp_path / "whole.mcap", samples).stat().st_size - 1)
     log = LogWriter(path, joint_names=JOINTS, period=PERIOD)
@@ -277,7 +277,7 @@ def test_a_disk_that_is_full_at_the_end_is_told_by_close(run_of, write_log, asse
     assert_same(read_log(path), samples)
 
 
-def test_a_disk_that_is_gone_at_the_end_is_told_by_close(run_of, assert_same, small_disk, tmp_path):
+def test_a_disk_that_fails_at_the_end_is_reported_by_close(run_of, assert_same, small_disk, tmp_path):
     samples = run_of(40)
     small_disk(10**9, lost_at_the_end=True)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
@@ -301,7 +301,7 @@ def test_after_a_full_disk_a_failing_close_is_silent(run_of, small_disk, tmp_pat
     log.close()
 
 
-def test_what_ended_the_run_is_not_hidden_by_a_full_disk(run_of, small_disk, tmp_path):
+def test_a_full_disk_does_not_hide_the_error_that_ended_the_run(run_of, small_disk, tmp_path):
     samples = run_of(5)
     small_disk(3000)
     log = LogWriter(tmp_path / "log.mcap", joint_names=JOINTS, period=PERIOD)
@@ -317,7 +317,7 @@ def test_what_ended_the_run_is_not_hidden_by_a_full_disk(run_of, small_disk, tmp
             log.write(sample)
 
 
-def test_a_file_system_without_room_is_told_when_the_log_is_opened():
+def test_a_full_file_system_is_reported_when_the_log_is_opened():
     with pytest.raises(LogWriteError) as raised:
         LogWriter("/dev/full", joint_names=JOINTS, period=PERIOD)
 
@@ -326,7 +326,7 @@ def test_a_file_system_without_room_is_told_when_the_log_is_opened():
     assert Path("/dev/full") not in [link.readlink() for link in links]
 
 
-def test_a_missing_folder_is_told_when_the_log_is_opened(tmp_path):
+def test_a_missing_folder_is_reported_when_the_log_is_opened(tmp_path):
     with pytest.raises(LogWriteError, match="No such file") as raised:
         LogWriter(tmp_path / "missing" / "log.mcap", joint_names=JOINTS, period=PERIOD)
 
@@ -349,7 +349,7 @@ except LogWriteError as error:
 """
 
 
-def test_a_file_that_may_not_grow_ends_the_log_and_not_the_process(tmp_path):
+def test_a_file_size_limit_ends_the_log_but_not_the_process(tmp_path):
     path = tmp_path / "log.mcap"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True, timeout=60, check=True

@@ -1,4 +1,4 @@
-"""A run and its repeats from before the layout of issue 15 are evaluated, reported, exported and replayed as before.
+"""A run and its repeats made with an older version are evaluated, reported, exported and replayed as before.
 
 tests/data/old_run was written at commit b142040 by `simbridge run short.tum --tolerance 50 5` and by `--repeat 2`.
 """

@@ -1,4 +1,4 @@
-"""A run directory is never overwritten, reads back what was written, and says what is missing or broken in it."""
+"""A run directory is never overwritten, reads back what was written, and names missing or broken files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def copy(line_run, tmp_path):
     return RunDirectory(shutil.copytree(line_run, tmp_path / "copy"))
 
 
-def test_runs_of_one_second_get_names_of_their_own(tmp_path, monkeypatch):
+def test_runs_of_the_same_second_get_different_names(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     made = [RunDirectory.create(None, "mine").path for _ in range(4)]
     assert len(set(made)) == 4
@@ -42,7 +42,7 @@ def test_a_named_directory_is_made_with_its_parents(tmp_path):
 
 
 @pytest.mark.parametrize("occupied", ["directory", "file"])
-def test_what_exists_is_never_overwritten(tmp_path, occupied):
+def test_an_existing_path_is_never_overwritten(tmp_path, occupied):
     out = tmp_path / "out"
     out.mkdir() if occupied == "directory" else out.write_text("mine")
     with pytest.raises(OutputError, match=r"exists already.*--out") as caught:
@@ -89,13 +89,13 @@ def test_settings_and_summary_are_read_back_as_written(tmp_path):
     assert directory.summary() == {"outcome": "completed", "samples": 3, "delay_s": None}
 
 
-def test_a_summary_holds_no_number_that_json_has_not(tmp_path):
+def test_a_summary_with_a_number_that_json_lacks_is_refused(tmp_path):
     with pytest.raises(ValueError, match="JSON"):
         RunDirectory.create(tmp_path / "run", "mine").write_summary({"rms": float("nan")})
 
 
 @pytest.mark.parametrize("path", ["nowhere", "file", "empty"])
-def test_what_is_no_run_is_refused(tmp_path, path):
+def test_a_directory_without_a_run_is_refused(tmp_path, path):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "empty").mkdir()
     with pytest.raises(NotARun, match="is not a run") as caught:
@@ -181,7 +181,7 @@ def with_nan(array):
         ("trajectory_stamps", lambda a: a[::-1]),
     ],
 )
-def test_a_plan_of_parts_that_do_not_belong_together_is_refused(copy, name, change):
+def test_a_plan_of_inconsistent_arrays_is_refused(copy, name, change):
     with np.load(copy.plan_file) as data:
         parts = dict(data)
     parts[name] = change(parts[name])
@@ -190,7 +190,7 @@ def test_a_plan_of_parts_that_do_not_belong_together_is_refused(copy, name, chan
         copy.plan(Plan.from_arrays)
 
 
-def test_a_plan_that_lacks_a_part_is_refused(copy):
+def test_a_plan_that_lacks_an_array_is_refused(copy):
     with np.load(copy.plan_file) as data:
         parts = {name: data[name] for name in data if name != "checksum"}
     np.savez(copy.plan_file, **parts)
@@ -205,7 +205,7 @@ def test_settings_that_lack_a_table_are_refused(copy):
         copy.settings()
 
 
-def test_a_plan_holds_for_its_own_kinematics_and_period_only(plan):
+def test_a_plan_is_valid_for_its_own_kinematics_and_period_only(plan):
     plan.check_made_for(ROBOT.checksum, plan.period)
     with pytest.raises(InvalidParameter, match="robot and TCP"):
         plan.check_made_for(load_robot("ur10e").checksum, plan.period)
@@ -224,7 +224,7 @@ def test_a_file_that_cannot_be_written_is_named(plan, tmp_path, name):
         getattr(directory, f"write_{name}")(content)
 
 
-def test_the_log_of_a_run_says_what_run_it_is(line_run):
+def test_the_log_of_a_run_names_the_run(line_run):
     directory = RunDirectory.open(line_run)
     log, settings = directory.log(), directory.settings()
     assert log.complete

@@ -1,4 +1,4 @@
-"""An arm with its own kinematics: the axes and the tool are the table's, the links stay on the nominal frames."""
+"""A calibrated arm: axes and tool as in its table, links on the nominal frames."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_tool_is_where_the_table_puts_it(ur10e, table) -> None:
 
 
 @TABLES
-def test_every_frame_stands_within_a_few_mm_of_the_nominal_one_also_in_base_link(ur10e, table) -> None:
+def test_every_frame_is_within_a_few_mm_of_the_nominal_one_also_in_base_link(ur10e, table) -> None:
     arm = calibrated(ur10e, table)
     assert max(found.distance for found in deviations(ur10e, arm)) < 1.5e-3
     assert max(found.angle for found in deviations(ur10e, arm)) < 0.01
@@ -82,7 +82,7 @@ def test_every_frame_stands_within_a_few_mm_of_the_nominal_one_also_in_base_link
         assert np.linalg.norm(origins[0] - origins[1], axis=1).max() < 7e-3
 
 
-def test_the_published_arm_has_links_hundreds_of_metres_away_when_its_table_is_taken_as_it_is(ur10e) -> None:
+def test_the_published_table_itself_has_frames_hundreds_of_metres_away(ur10e) -> None:
     assert max(found.distance for found in deviations(ur10e, with_dh(ur10e, PUBLISHED))) > 400.0
 
 
@@ -160,7 +160,7 @@ def table_of(robot):
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(["ur10", "ur10e"]), st.integers(0, 2**32 - 1))
-def test_any_specimen_is_recovered_from_the_table_of_its_axes(name: str, seed: int) -> None:
+def test_any_individual_arm_is_recovered_from_the_table_of_its_axes(name: str, seed: int) -> None:
     nominal = load_robot(name)
     specimen = perturbed(nominal, seed, 1e-3, 3e-3)
     arm = calibrated(nominal, table_of(specimen))
@@ -189,7 +189,7 @@ def test_the_solver_is_as_good_on_a_calibrated_arm_as_on_the_nominal_one(ur10e, 
     assert left_after_a_step(calibrated(ur10e, PUBLISHED), direction) == pytest.approx(nominal, rel=1e-3)
 
 
-def test_masses_on_the_tables_own_frames_would_spoil_the_solver(ur10e) -> None:
+def test_masses_in_the_tables_own_frames_would_degrade_the_solver(ur10e) -> None:
     left = [left_after_a_step(with_dh(ur10e, PUBLISHED), direction) for direction in np.eye(3)]
     assert max(left) > 0.72e-3
 
@@ -218,13 +218,13 @@ def test_a_urdf_of_the_same_arm_is_calibrated_alike() -> None:
     assert np.abs(poses[0] - poses[1]).max() < 1e-8
 
 
-def test_another_models_table_is_refused_with_the_frame_that_is_off() -> None:
+def test_another_models_table_is_refused_with_the_worst_frame() -> None:
     with pytest.raises(InvalidParameter, match=r"53 mm and 0\.0 degrees off at shoulder_lift_joint") as caught:
         calibrated(load_robot("ur10"), PUBLISHED)
     assert "UR10" in caught.value.needed
 
 
-def test_a_table_of_other_joints_is_refused(ur10e) -> None:
+def test_a_table_for_another_number_of_joints_is_refused(ur10e) -> None:
     three = DhTable(*(row[:3] for row in (NEAR.theta, NEAR.a, NEAR.d, NEAR.alpha)))
     with pytest.raises(InvalidParameter, match="for 3 joints"):
         calibrated(ur10e, three)

@@ -1,4 +1,4 @@
-"""The kinematics of one very arm in a file: a calibration, or the settings of a run."""
+"""The kinematics of one individual arm in a file: a calibration, or the settings of a run."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_calibration_that_cannot_be_written_is_an_error(tmp_path, ur10e) -> No
         write_calibration(tmp_path / "nowhere" / "arm.toml", nominal_dh(ur10e), (1,) * 6)
 
 
-def test_what_ursim_tells_is_read_and_gives_the_nominal_arm(tmp_path, ur10e) -> None:
+def test_the_table_of_ursim_gives_the_nominal_arm(tmp_path, ur10e) -> None:
     write_calibration(tmp_path / "ursim.toml", nominal_dh(ur10e), (0xFFFFFFFF,) * 6)
     assert with_kinematics(ur10e, tmp_path / "ursim.toml") is ur10e
 
@@ -95,7 +95,7 @@ def test_another_models_calibration_is_refused_with_its_file() -> None:
     assert caught.value.path == FILE
 
 
-def test_a_file_that_is_not_there_is_named(ur10e, tmp_path) -> None:
+def test_a_missing_file_is_named(ur10e, tmp_path) -> None:
     with pytest.raises(InputFileError, match="there is no such file"):
         with_kinematics(ur10e, tmp_path / "arm.toml")
     with pytest.raises(InputFileError, match=r"settings\.toml: there is no such file"):
@@ -127,7 +127,7 @@ def flange(joints):
     return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
 
 
-def test_a_run_is_evaluated_again_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
+def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) -> None:
     run = Evaluation.of(RunDirectory.open(calibrated_run))
     for poses, joints in ((run.attained, run.log.position), (run.setpoint, run.log.setpoint)):
         expected = flange(joints)

@@ -1,4 +1,4 @@
-"""A cell as data: gravity from its mounting, its surroundings, and the same refusals from Python."""
+"""A cell as data: gravity from its mounting, its collision scene, and the same errors from Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_the_wall_is_the_quarter_turn_of_the_controllers_own_formula():
 
 
 @given(st.tuples(*[st.floats(-3.0, 3.0)] * 3))
-def test_seen_from_the_world_gravity_points_straight_down(rotation):
+def test_in_the_world_frame_gravity_points_straight_down(rotation):
     in_world = pin.exp3(np.array(rotation)) @ Cell(mounting=rotation).gravity
     np.testing.assert_allclose(in_world, [0.0, 0.0, -9.81], atol=1e-7)
 
@@ -48,7 +48,7 @@ def test_seen_from_the_world_gravity_points_straight_down(rotation):
 @pytest.mark.parametrize(
     ("floor", "height"), [(None, 0.0), ("none", None), (-0.8, -0.8)], ids=["left out", "none", "lower"]
 )
-def test_its_surroundings_are_what_it_says(floor, height):
+def test_its_collision_scene_has_its_obstacles(floor, height):
     box, plane = Box("a", (1.0, 0.0, 0.0), (1.0, 1.0, 1.0)), Plane("b", (2.0, 0.0, 0.0), (-1.0, 0.0, 0.0))
     cell = Cell(floor=floor, keep_out_boxes=(box,), keep_out_planes=(plane,))
     assert cell.collision_scene == CollisionScene(height, (box,), (plane,), ())
@@ -56,17 +56,17 @@ def test_its_surroundings_are_what_it_says(floor, height):
 
 
 @pytest.mark.parametrize(("floor", "height"), [(None, 0.0), ("none", None), (0.3, 0.3)])
-def test_without_a_cell_there_is_a_floor_where_it_is_said_to_be(floor, height):
+def test_without_a_cell_the_floor_is_at_the_given_height(floor, height):
     assert Options(floor=floor).collision_scene == CollisionScene(height)
 
 
-def test_a_cell_that_makes_no_sense_is_refused_in_python_too():
+def test_an_invalid_cell_is_refused_in_python_too():
     with pytest.raises(InvalidParameter) as caught:
         Cell(keep_out_boxes=(Box("a", (0.0, 0.0, 0.0), (1.0, -1.0, 1.0)),))
     assert caught.value.name == "keep_out_boxes[0].size"
 
 
-def test_an_arm_is_equipped_as_the_cell_says_and_else_left_as_it_is():
+def test_a_cell_equips_the_arm_with_what_it_defines_only():
     robot = load_robot("ur10").with_payload(1.0).with_gravity((0.0, 0.0, -1.6))
     assert Options(cell=Cell()).equipped(robot) is robot
     cell = Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 1.0), payload=2.0, payload_cog=(0.0, 0.01, 0.02), mounting="wall")
@@ -82,7 +82,7 @@ def test_another_arms_cell_is_refused():
         Options(cell=Cell(robot="ur10e")).equipped(load_robot("ur10"))
 
 
-def test_the_host_is_the_cells_unless_it_names_none():
+def test_the_host_is_the_cells_if_it_has_one():
     assert Options(cell=Cell(host="10.0.0.2")).host == "10.0.0.2"
     assert Options(cell=Cell(), host="10.0.0.3").host == "10.0.0.3"
     with pytest.raises(InvalidParameter, match=r"10\.0\.0\.2"):

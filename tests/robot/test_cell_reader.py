@@ -25,11 +25,11 @@ def read(tmp_path):
     return load
 
 
-def test_an_empty_file_is_a_cell_of_which_nothing_is_known(read):
+def test_an_empty_file_is_a_cell_without_values(read):
     assert read("") == Cell()
 
 
-def test_every_field_arrives(read):
+def test_every_field_is_read(read):
     assert read(f"host = 'ur'\npayload = 1\nmounting = [0, 0, 1]\nfloor = 'none'\n{BOX}{PLANE}{TOOL}") == Cell(
         host="ur",
         payload=1.0,
@@ -95,7 +95,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, name):
     assert caught.value.path == tmp_path / name
 
 
-def test_the_calibration_is_found_beside_the_file_wherever_it_is_read_from(tmp_path, monkeypatch):
+def test_the_calibration_is_found_relative_to_the_cell_file(tmp_path, monkeypatch):
     (tmp_path / "cells").mkdir()
     (tmp_path / "arm.toml").touch()
     (tmp_path / "cells/lab.toml").write_text("calibration = '../arm.toml'", encoding="utf-8")
@@ -103,7 +103,7 @@ def test_the_calibration_is_found_beside_the_file_wherever_it_is_read_from(tmp_p
     assert load_cell("cells/lab.toml").calibration == tmp_path / "arm.toml"
 
 
-def test_the_file_it_came_from_is_kept_and_is_no_part_of_what_it_says(read, tmp_path):
+def test_the_source_file_is_kept_but_not_compared(read, tmp_path):
     cell = read("payload = 1.0")
     assert cell.source == tmp_path / "lab.toml" and cell == Cell(payload=1.0)
     assert np.array_equal(cell.gravity, [0.0, 0.0, -9.81])

@@ -1,4 +1,4 @@
-"""What is written is read back as the same cell, explains itself, and overwrites nothing."""
+"""A written cell file reads back as the same cell, explains itself, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_any_cell_is_read_back_as_it_was(folder, cell):
     assert load_cell(path) == cell
 
 
-def test_every_line_that_is_left_out_stands_there_as_a_comment_that_would_be_read(tmp_path):
+def test_every_omitted_field_is_written_as_a_valid_commented_example(tmp_path):
     """Taking the marks away from an empty cell's file gives a cell with every field, so the comments are examples."""
     write_cell(tmp_path / "lab.toml", Cell())
     text = (tmp_path / "lab.toml").read_text(encoding="utf-8")
@@ -82,7 +82,7 @@ def test_the_calibration_moves_together_with_the_file(tmp_path):
     assert load_cell(new / "else.toml").calibration == tmp_path / "other.toml"
 
 
-def test_a_file_that_is_there_stays_as_it_is(tmp_path):
+def test_an_existing_file_is_not_overwritten(tmp_path):
     path = tmp_path / "lab.toml"
     path.write_text("payload = 1.0", encoding="utf-8")
     with pytest.raises(OutputError, match=r"lab\.toml.*already"):
@@ -90,6 +90,6 @@ def test_a_file_that_is_there_stays_as_it_is(tmp_path):
     assert path.read_text(encoding="utf-8") == "payload = 1.0"
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(OutputError, match="nowhere"):
         write_cell(tmp_path / "nowhere/lab.toml", Cell())

@@ -1,4 +1,4 @@
-"""Clearance of postures and of paths, against closed forms and against testing every posture by itself."""
+"""Clearance of postures and paths, against closed forms and against testing every posture separately."""
 
 from __future__ import annotations
 
@@ -108,17 +108,17 @@ def test_a_cylinder_is_as_high_over_the_floor_as_the_lower_rim_of_its_lower_end(
 
 
 @pytest.mark.parametrize("floor", [-0.5, 0.0, 0.7])
-def test_the_floor_is_where_it_is_said_to_be(floor):
+def test_the_floor_is_at_the_given_height(floor):
     found = CollisionModel(planar(2, height=1.0), CollisionScene(floor=floor)).clearance(np.zeros(2))
     assert found.distance == pytest.approx(1.0 - RADIUS - floor)
 
 
-def test_without_a_floor_nothing_is_too_low():
+def test_without_a_floor_no_posture_is_too_low():
     model = CollisionModel(planar(2, height=-5.0), CollisionScene(floor=None))
     assert model.pairs == 0 and model.clearance(np.zeros(2)) is None
 
 
-def test_the_base_and_the_first_link_may_stand_in_the_floor():
+def test_the_base_and_the_first_link_may_reach_into_the_floor():
     stand = Shape("cylinder", (0.0, 0.0, -0.1), (0.0, 0.0, 0.1), 0.1)
     robot = arm([joint("turn", shifted())], [[rod()]], [0.0], base_shapes=[stand])
     assert CollisionModel(robot).pairs == 0
@@ -135,14 +135,14 @@ def test_two_shapes_of_one_link_are_not_tested_against_each_other():
     assert CollisionModel(robot, CollisionScene(floor=None)).pairs == 0
 
 
-def test_a_shape_for_the_eye_only_is_not_tested():
+def test_a_shape_that_is_not_solid_is_not_tested():
     robot = planar(3, shapes=[[rod()], [rod()], [rod(radius=9.0, solid=False)]])
     model = CollisionModel(robot)
     assert model.pairs == 1
     assert model.clearance(np.zeros(3)).bodies == ("link 1", "the floor")
 
 
-def test_a_pair_that_touches_at_home_is_taken_for_built_that_way():
+def test_a_pair_that_touches_at_home_is_not_tested():
     folded = [0.0, 2.5, 2.5]
     assert CollisionModel(planar(3), CollisionScene(floor=None)).clearance(np.array(folded)).distance < 0.0
     model = CollisionModel(planar(3, home=folded), CollisionScene(floor=None))
@@ -259,7 +259,7 @@ def any_arm(rng, n):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
-def test_slides_without_end_and_endless_joints_are_checked_exactly_too(seed, n):
+def test_unlimited_slides_and_continuous_joints_are_checked_exactly_too(seed, n):
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
     model = CollisionModel(robot, CollisionScene(floor=-1.0))
@@ -268,7 +268,7 @@ def test_slides_without_end_and_endless_joints_are_checked_exactly_too(seed, n):
 
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
-def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed, n):
+def test_no_pair_approaches_by_more_than_the_bound_of_its_joints(seed, n):
     """The bound by which postures are skipped, on the clearance of every pair by itself."""
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
@@ -279,7 +279,7 @@ def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed, n):
     assert np.all(change <= bound + 1e-5)
 
 
-def test_a_turn_before_a_long_slide_is_followed_all_the_way():
+def test_a_rotation_before_a_long_slide_is_bounded_with_the_slides_length():
     """A rod 20 m out on a slide sweeps past the base's post within a hundredth of a radian."""
     post = Shape("cylinder", (0.0, 20.0, 0.0), (0.0, 20.0, 2.0), 0.05)
     out = pin.SE3(pin.utils.rotate("y", np.pi / 2), np.zeros(3))
@@ -310,7 +310,7 @@ def test_postures_that_cannot_touch_are_skipped(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_the_ur_arms_are_clear_of_themselves_where_people_put_them(name):
+def test_the_ur_arms_do_not_touch_themselves_in_usual_postures(name):
     robot = load_robot(name)
     model = CollisionModel(robot)
     right = np.pi / 2
@@ -327,7 +327,7 @@ def test_the_ur_arms_are_clear_of_themselves_where_people_put_them(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_of_the_ur_arms_every_pair_of_links_but_neighbours_is_tested(name):
+def test_on_the_ur_arms_every_pair_of_links_except_neighbours_is_tested(name):
     robot = load_robot(name)
     bodies = [sum(s.solid for s in robot.base_shapes), *(sum(s.solid for s in link.shapes) for link in robot.links)]
     assert all(bodies)
@@ -344,12 +344,12 @@ def test_of_the_ur_arms_every_pair_of_links_but_neighbours_is_tested(name):
     ],
     ids=["folded upon itself", "reaching down"],
 )
-def test_the_ur_arms_are_caught_where_they_would_touch(name, posture, bodies):
+def test_postures_in_which_the_ur_arms_touch_are_refused(name, posture, bodies):
     found = CollisionModel(load_robot(name)).clearance(np.array(posture))
     assert found.distance < 0.0 and found.bodies == bodies
 
 
-def test_a_home_of_ones_own_that_touches_itself_switches_nothing_off():
+def test_a_custom_home_that_touches_itself_disables_no_pair():
     folded = [0.0, -0.5, 2.9, 0.0, 0.0, 0.0]
     own = CollisionModel(load_robot("ur10"))
     given = CollisionModel(load_robot("ur10", home=folded))

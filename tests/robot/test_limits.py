@@ -1,4 +1,4 @@
-"""The controller's limits on top of the robot file's."""
+"""The controller's limits applied to the robot file's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROBOT = load_robot("ur10e")
 
 
 def limits(**changes):
-    """Wide ones, but for the changes."""
+    """Wide limits except for the changes."""
     wide = {"position_min": -9.0, "position_max": 9.0, "max_velocity": 9.0, "max_acceleration": 40.0}
     return JointLimits(**{name: np.array(changes.get(name, [value] * 6)) for name, value in wide.items()})
 
@@ -24,13 +24,13 @@ def test_wider_limits_change_nothing() -> None:
     assert (arm.max_acceleration, arm.checksum) == (ROBOT.max_acceleration, ROBOT.checksum)
 
 
-def test_of_each_limit_the_narrower_one_holds() -> None:
+def test_the_narrower_of_each_limit_applies() -> None:
     low, high = [-2.0, -9.0, -9.0, -9.0, -9.0, -9.0], [9.0, 9.0, 2.5, 9.0, 9.0, 9.0]
-    told = limits(position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0])
-    arm = ROBOT.with_limits(told)
+    reported = limits(position_min=low, position_max=high, max_velocity=[9.0, 9.0, 9.0, 1.0, 9.0, 9.0])
+    arm = ROBOT.with_limits(reported)
     assert np.array_equal(arm.position_min, np.maximum(ROBOT.position_min, low))
     assert np.array_equal(arm.position_max, np.minimum(ROBOT.position_max, high))
-    assert np.array_equal(arm.max_velocity, np.minimum(ROBOT.max_velocity, told.max_velocity))
+    assert np.array_equal(arm.max_velocity, np.minimum(ROBOT.max_velocity, reported.max_velocity))
     assert (arm.position_min[0], arm.position_max[2], arm.max_velocity[3]) == (-2.0, 2.5, 1.0)
 
 
@@ -48,7 +48,7 @@ def test_the_smallest_acceleration_is_planned_with() -> None:
         ({"max_acceleration": [0.0] * 6}, "acceleration limit"),
     ],
 )
-def test_limits_that_leave_no_motion_are_refused_with_the_joint(changes, words) -> None:
+def test_limits_that_allow_no_motion_are_refused_with_the_joint(changes, words) -> None:
     with pytest.raises(InvalidParameter, match=words):
         ROBOT.with_limits(limits(**changes))
 

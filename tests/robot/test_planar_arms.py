@@ -78,7 +78,7 @@ def test_the_files_own_lengths_change_nothing():
         ("ur10", (1.0,) * 6, "UR10 is not a planar arm"),
     ],
 )
-def test_lengths_that_no_such_arm_has_are_refused(name, lengths, reason):
+def test_invalid_lengths_are_refused(name, lengths, reason):
     with pytest.raises(InvalidParameter, match=reason) as caught:
         load_robot(name, lengths=lengths)
     assert caught.value.name == "link lengths"
@@ -92,7 +92,7 @@ def test_a_urdf_takes_no_lengths(tmp_path):
 
 
 @pytest.mark.parametrize("name", ARMS)
-def test_a_planar_arm_is_asked_for_a_position_only(name):
+def test_the_task_of_a_planar_arm_is_the_position(name):
     assert load_robot(name).task == "position"
 
 
@@ -145,7 +145,7 @@ def test_a_robot_file_without_a_task_means_the_whole_pose(tmp_path):
         ('["position"]', "expected text, got a list"),
     ],
 )
-def test_a_task_that_is_none_is_refused_with_its_line(tmp_path, task, reason):
+def test_an_unknown_task_is_refused_with_its_line(tmp_path, task, reason):
     path = planar_file(tmp_path, '"position"', task)
     with pytest.raises(InputFileError, match=reason) as caught:
         load_robot(path)

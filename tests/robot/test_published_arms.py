@@ -38,7 +38,7 @@ def test_link_lengths_and_offsets_are_the_published_ones(arm):
     assert np.all(chain[1:, 1, 3] == 0.0) and np.all(chain[0, :3, 3] == 0.0)
 
 
-def test_the_first_joint_sits_in_base_link_turned_by_half_a_turn(arm):
+def test_the_first_joint_is_in_base_link_rotated_by_half_a_turn(arm):
     _, robot, _ = arm
     assert np.array_equal(robot.placements[0], np.diag([-1.0, -1.0, 1.0, 1.0]))
 
@@ -84,12 +84,12 @@ def test_series_and_control_period_belong_to_the_arm(arm):
     assert (robot.series, robot.period) == (("CB3", 0.008) if name in CB3 else ("e-Series", 0.002))
 
 
-def test_the_title_is_the_models_name_as_a_controller_tells_it(arm):
+def test_the_title_is_the_models_name_as_a_controller_reports_it(arm):
     name, robot, _ = arm
     assert robot.title == "UR" + name.removeprefix("ur")
 
 
-def test_a_ur_arm_is_asked_for_a_whole_pose(arm):
+def test_the_task_of_a_ur_arm_is_the_whole_pose(arm):
     _, robot, _ = arm
     assert robot.task == "pose" and not robot.planar
 
@@ -136,21 +136,21 @@ def at(robot, changes):
     return q
 
 
-def test_at_home_and_in_ordinary_postures_the_arm_is_clear_of_itself_and_the_floor(arm):
+def test_at_home_and_in_usual_postures_the_arm_touches_neither_itself_nor_the_floor(arm):
     _, robot, _ = arm
     model = CollisionModel(robot)
     for changes in FREE:
         assert model.clearance(at(robot, changes)).distance > MARGIN
 
 
-def test_folded_into_itself_or_laid_on_the_floor_it_is_not(arm):
+def test_folded_or_on_the_floor_it_does(arm):
     _, robot, _ = arm
     model = CollisionModel(robot)
     for changes in FOLDED:
         assert model.clearance(at(robot, changes)).distance < 0.0
 
 
-def test_no_two_links_that_are_not_neighbours_touch_at_home(arm):
+def test_only_neighbouring_links_touch_at_home(arm):
     # Else the collision model would take them to be built that way, and never test them.
     _, robot, _ = arm
     solid = [sum(shape.solid for shape in shapes) for shapes in (robot.base_shapes, *(k.shapes for k in robot.links))]

@@ -1,4 +1,4 @@
-"""What is made from a Robot: chain, model, compiled kinematics, payload, TCP."""
+"""The chain, the model, the kinematics, the payload and the TCP of a Robot."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_compiled_tool_path_is_the_product_of_the_dh_transforms(name):
     np.testing.assert_allclose(rotations, expected[:, :3, :3], rtol=0.0, atol=1e-12)
 
 
-def test_the_model_knows_base_link_every_link_tool0_and_tcp():
+def test_the_model_has_frames_of_base_link_every_link_tool0_and_tcp():
     robot = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 0.1])))
     for frame in ("base_link", *(link.name for link in robot.links), "tool0", "tcp"):
         assert robot.model.existFrame(frame)
@@ -90,7 +90,7 @@ def test_the_model_knows_base_link_every_link_tool0_and_tcp():
     assert list(robot.model.names)[1:] == list(robot.joint_names)
 
 
-def test_the_model_carries_the_robots_limits():
+def test_the_model_has_the_robots_limits():
     robot = load_robot("ur10e")
     assert np.array_equal(robot.model.lowerPositionLimit, robot.position_min)
     assert np.array_equal(robot.model.upperPositionLimit, robot.position_max)
@@ -123,7 +123,7 @@ def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
 
 
 @given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
-def test_a_payload_elsewhere_than_at_the_tcp_hangs_there_under_the_arms_own_gravity(mass, seed):
+def test_a_payload_away_from_the_tcp_acts_at_its_centre_under_the_arms_gravity(mass, seed):
     """Its pull, brought to the joints by the Jacobian of a frame at its centre, is what it adds."""
     rng = np.random.default_rng(seed)
     centre, gravity = rng.uniform(-0.2, 0.2, 3), rng.uniform(-10.0, 10.0, 3)
@@ -136,7 +136,7 @@ def test_a_payload_elsewhere_than_at_the_tcp_hangs_there_under_the_arms_own_grav
     np.testing.assert_allclose(torques[1] - torques[0], -jacobian.T @ (mass * gravity), rtol=1e-9, atol=1e-9)
 
 
-def test_gravity_turned_around_turns_every_torque_around():
+def test_reversed_gravity_reverses_every_torque():
     robot = load_robot("ur10")
     hanging = robot.with_gravity([0.0, 0.0, 9.81])
     q = configurations(robot, 1)[0]
@@ -146,7 +146,7 @@ def test_gravity_turned_around_turns_every_torque_around():
 
 
 @pytest.mark.parametrize("vector", [(0.0, 0.0), (0.0, 0.0, float("nan"))])
-def test_a_gravity_or_a_centre_of_gravity_that_is_no_vector_is_refused(vector):
+def test_gravity_and_centre_of_gravity_must_be_vectors(vector):
     with pytest.raises(InvalidParameter, match="gravity"):
         load_robot("ur10").with_gravity(vector)
     with pytest.raises(InvalidParameter, match="payload's centre"):
@@ -154,7 +154,7 @@ def test_a_gravity_or_a_centre_of_gravity_that_is_no_vector_is_refused(vector):
 
 
 @pytest.mark.parametrize("mass", [-0.1, float("nan"), float("inf")])
-def test_a_payload_that_is_no_mass_is_refused(mass):
+def test_an_invalid_payload_is_refused(mass):
     with pytest.raises(InvalidParameter, match="payload"):
         load_robot("ur10").with_payload(mass)
 
@@ -166,7 +166,7 @@ def test_no_posture_reaches_further_than_the_reach():
     assert 0.8 * robot.reach < farthest <= robot.reach
 
 
-def test_the_checksum_tells_kinematics_apart_and_nothing_else():
+def test_the_checksum_depends_on_the_kinematics_only():
     robot = load_robot("ur10")
     assert robot.checksum == load_robot("ur10").checksum == robot.with_payload(3.0).checksum
     assert robot.checksum == robot.with_gravity([0.0, 0.0, 9.81]).checksum
@@ -174,7 +174,7 @@ def test_the_checksum_tells_kinematics_apart_and_nothing_else():
     assert robot.checksum != robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.0, 1e-6]))).checksum
 
 
-def test_arrays_of_a_robot_cannot_be_written():
+def test_arrays_of_a_robot_are_read_only():
     robot = load_robot("ur10")
     for array in (robot.home, robot.placements, robot.prismatic, robot.position_min, robot.position_max):
         with pytest.raises(ValueError, match="read-only"):

@@ -163,7 +163,7 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_the_file_that_the_cases_are_made_from_is_read(tmp_path):
+def test_the_template_of_the_cases_is_valid(tmp_path):
     robot = read_toml(written(tmp_path, GOOD))
     assert (robot.name, robot.title, robot.n, robot.period) == ("arm", "Two joints", 2, 0.01)
     assert robot.position_max[1] == float("inf")
@@ -208,7 +208,7 @@ def test_a_missing_field_has_no_line_also_where_another_table_has_the_key(tmp_pa
     assert (caught.value.field, caught.value.line) == ("links[1].mass", None)
 
 
-def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_path):
+def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
     with pytest.raises(InputFileError, match="there is no such file"):
         load_robot(tmp_path / "nowhere.toml")
     (tmp_path / "directory.toml").mkdir()
@@ -235,11 +235,11 @@ def test_a_home_given_at_loading_is_checked_against_the_limits(home, reason):
         load_robot("ur10", home=home)
 
 
-def test_a_home_given_at_loading_takes_the_place_of_the_files():
+def test_a_home_given_at_loading_replaces_the_files():
     assert list(load_robot("ur10", home=[0.1] * 6).home) == [0.1] * 6
 
 
-def test_an_unknown_name_is_answered_with_the_nearest_and_how_to_give_a_path():
+def test_the_error_of_an_unknown_name_suggests_the_nearest_and_a_path():
     with pytest.raises(UnknownName, match="Did you mean 'ur10e'") as caught:
         load_robot("ur10-e")
     assert caught.value.known == tuple(robot_files())
@@ -257,7 +257,7 @@ def test_every_robot_is_loaded_by_its_name_and_by_its_path():
     st.integers(0, 30),
     st.sampled_from(["", "nan", "-1", "1e999", "[", "]", "}", "=", '"', "\n", "links", "é", "\0"]),
 )
-def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, begin, length, junk):
+def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.toml"
     path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
     try:

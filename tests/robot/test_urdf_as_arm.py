@@ -1,4 +1,4 @@
-"""The URDF that simbridge writes of an arm is one that it reads, and plans with."""
+"""The URDF that simbridge writes of an arm can be read and planned with."""
 
 from __future__ import annotations
 

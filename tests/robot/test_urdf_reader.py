@@ -91,14 +91,14 @@ def test_home_is_the_middle_of_every_range_unless_given():
     assert list(load_robot(URDF / "odd_axes.urdf", home=given_home).home) == given_home
 
 
-def test_a_urdf_names_the_robot_by_its_file_and_titles_it_by_its_name():
+def test_a_urdf_robot_is_named_after_its_file_and_titled_by_its_name():
     robot = load_robot(URDF / "gripper.urdf")
     assert (robot.name, robot.title, robot.series) == ("gripper", "Arm with gripper", "")
     assert robot.period == DEFAULT_PERIOD
     assert robot.source == URDF / "gripper.urdf"
 
 
-def test_fixed_links_add_their_mass_to_the_link_they_hang_on():
+def test_fixed_links_add_their_mass_to_their_parent():
     upper, lower = load_robot(URDF / "gripper.urdf").links
     assert upper.inertia.mass == pytest.approx(5.0 + 0.25)
     assert lower.inertia.mass == pytest.approx(2.0 + 0.9 + 0.1)
@@ -123,7 +123,7 @@ def test_a_box_counts_as_the_capsule_that_encloses_it():
     assert np.linalg.norm(corners - nearest, axis=1).max() <= pedestal.radius + 1e-12
 
 
-def test_shapes_on_fixed_links_follow_the_link_they_hang_on():
+def test_shapes_of_fixed_links_follow_their_parent():
     robot = load_robot(URDF / "gripper.urdf")
     finger = robot.links[1].shapes[-1]
     oracle = pin.buildModelFromXML((URDF / "gripper.urdf").read_text(encoding="utf-8"))
@@ -160,7 +160,7 @@ def test_a_link_tool0_that_moves_by_itself_is_the_tool(tmp_path):
     assert pin.buildModelFromXML(robot.urdf).existFrame("tool0_link")
 
 
-def test_a_byte_order_mark_and_windows_line_ends_are_no_obstacle(tmp_path):
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(tmp_path):
     text = (URDF / "odd_axes.urdf").read_text(encoding="utf-8")
     path = tmp_path / "odd_axes.urdf"
     path.write_bytes(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode())

@@ -1,4 +1,4 @@
-"""A URDF that is no serial arm: the error names file, element and line."""
+"""A URDF that is not a serial arm: the error names file, element and line."""
 
 # A case a line, however long.
 # ruff: noqa: E501
@@ -146,7 +146,7 @@ def written(tmp_path, text):
     return path
 
 
-def test_the_file_that_the_cases_are_made_from_is_read(tmp_path):
+def test_the_template_of_the_cases_is_valid(tmp_path):
     robot = load_robot(written(tmp_path, GOOD))
     assert robot.joint_names == ("shoulder", "elbow")
     assert [link.name for link in robot.links] == ["upper", "lower"]
@@ -187,7 +187,7 @@ def test_an_arm_without_a_movable_joint_is_refused(tmp_path):
         load_robot(written(tmp_path, text))
 
 
-def test_a_single_link_is_no_arm(tmp_path):
+def test_a_single_link_is_refused(tmp_path):
     with pytest.raises(InputFileError, match="its chain has no movable joint"):
         load_robot(written(tmp_path, '<robot name="r"><link name="base_link"/></robot>'))
 
@@ -199,7 +199,7 @@ def test_a_movable_joint_before_base_link_is_refused(tmp_path):
         load_robot(written(tmp_path, text))
 
 
-def test_a_tool0_that_does_not_hang_on_base_link_is_refused(tmp_path):
+def test_a_tool0_that_is_not_below_base_link_is_refused(tmp_path):
     text = GOOD.replace('<parent link="lower"/>', '<parent link="world"/>').replace(
         "</robot>",
         '<link name="world"/><joint name="up" type="fixed"><parent link="world"/><child link="base_link"/></joint></robot>',
@@ -208,12 +208,12 @@ def test_a_tool0_that_does_not_hang_on_base_link_is_refused(tmp_path):
         load_robot(written(tmp_path, text))
 
 
-def test_fixed_links_without_mass_may_hang_anywhere(tmp_path):
+def test_fixed_links_without_mass_are_allowed_anywhere(tmp_path):
     robot = load_robot(written(tmp_path, GOOD.replace("</robot>", with_joint("fixed", "upper"))))
     assert robot.links[0].inertia.mass == 4.0
 
 
-def test_a_missing_file_a_directory_and_bytes_that_are_no_text_are_refused(tmp_path):
+def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
     with pytest.raises(InputFileError, match="there is no such file"):
         load_robot(tmp_path / "nowhere.urdf")
     (tmp_path / "directory.urdf").mkdir()
@@ -235,7 +235,7 @@ def test_a_path_without_a_suffix_is_read_as_urdf(tmp_path):
     st.integers(0, 30),
     st.sampled_from(["", "nan", "-1", "1e999", "<", "/>", "<link/>", '"', "\n", "base_link", "fixed", "&", "é", "\0"]),
 )
-def test_a_damaged_file_is_read_or_refused_and_nothing_else(tmp_path_factory, begin, length, junk):
+def test_a_damaged_file_is_read_or_refused_with_its_place(tmp_path_factory, begin, length, junk):
     path = tmp_path_factory.getbasetemp() / "damaged.urdf"
     path.write_text(GOOD[:begin] + junk + GOOD[begin + length :], encoding="utf-8")
     try:

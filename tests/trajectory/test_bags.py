@@ -1,4 +1,4 @@
-"""Bags: ours are read by rosbags, rosbags' own by us, and what cannot be used is named."""
+"""Bags: ours are read by rosbags, rosbags' own by us, and unusable ones are refused by name."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_stamps_out_of_order_are_sorted_with_a_note(tmp_path) -> None:
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.2, 0.1])
 
 
-def test_every_late_message_counts_not_every_descent(tmp_path) -> None:
+def test_the_note_counts_every_late_message(tmp_path) -> None:
     path = made(tmp_path / "late", poses(stamps=(0, 5 * 10**7, 10**7, 2 * 10**7, 3 * 10**7, 6 * 10**7)))
     with pytest.warns(UserWarning, match="as 3 messages came after later ones"):
         read_bag(path)
@@ -150,7 +150,7 @@ def test_a_bag_without_poses_or_cut_short_is_refused_and_the_file_named(tmp_path
 
 
 @pytest.mark.parametrize(("name", "kind"), [("a.bag", "a bag of ROS 1"), ("a.mcap", "MCAP"), ("a.db3", "SQLite")])
-def test_a_file_of_something_else_is_said_not_to_begin_like_a_bag(tmp_path, name: str, kind: str) -> None:
+def test_the_error_of_another_kind_of_file_names_the_expected_kind(tmp_path, name: str, kind: str) -> None:
     (tmp_path / name).write_bytes(np.random.default_rng(1).bytes(4096))
     with pytest.raises(InputFileError, match=f"{name}: it does not begin like .*{kind}"):
         read_bag(tmp_path / name)
@@ -186,7 +186,7 @@ def test_poses_in_a_foreign_frame_are_run_only_with_a_transform_or_an_anchor(tmp
     assert cli("check", path, "--anchor", "start", "--json", "--on-limits", "limit").status == 0
 
 
-def test_a_lone_db3_file_is_read_as_its_directory_is(tmp_path) -> None:
+def test_a_db3_file_is_read_like_its_directory(tmp_path) -> None:
     path = square(side=0.2)
     write_bag(tmp_path / "bag", path)
     (inside,) = (tmp_path / "bag").glob("*.db3")

@@ -1,4 +1,4 @@
-"""Trajectory files: what is written comes back bit for bit, and every fault is found by line and column."""
+"""Trajectory files read back bit for bit, and every error names line and column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""--transform and --anchor put poses where pinocchio puts them."""
+"""--transform and --anchor place poses as pinocchio does."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def test_a_transform_on_the_command_line_moves_a_file(cli, tum, tmp_path):
 @pytest.mark.parametrize(
     "transform", [(1.0,) * 6, (0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0), (np.nan,) + (0.0,) * 5 + (1.0,)]
 )
-def test_what_is_no_transform_is_refused(transform):
+def test_an_invalid_transform_is_refused(transform):
     with pytest.raises(InvalidParameter, match="transform"):
         ReadOptions(transform=transform)
 
 
 @pytest.mark.parametrize("other", [{"frame": "base"}, {"anchor": "start"}])
-def test_a_transform_beside_another_word_on_where_poses_belong_is_refused(other):
+def test_a_transform_together_with_another_placement_is_refused(other):
     with pytest.raises(InvalidParameter, match="left out with"):
         ReadOptions(transform=(0.0,) * 6 + (1.0,), **other)

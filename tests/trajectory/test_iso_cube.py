@@ -1,4 +1,4 @@
-"""The largest cube is the largest by the closed form; the cycle visits the poses in their order."""
+"""The largest cube agrees with the closed form; the cycle visits the poses in their order."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def test_on_a_smaller_arm_lengths_and_speeds_shrink_together(name, scale):
 
 
 @pytest.mark.parametrize(("name", "scale"), [("seven_joints", 0.6), ("ur10_from_ros", 1.0)])
-def test_of_an_arm_that_stands_upright_or_stretched_at_home_it_counts_how_far_it_gets(name, scale):
+def test_the_size_for_an_arm_upright_or_stretched_at_home_follows_from_its_span(name, scale):
     robot = load_robot(URDFS / f"{name}.urdf")
     home = tool_path(robot, robot.home[None])[0]
     assert not 0.3 < np.hypot(home[0], home[1]) / robot.reach < 0.8

@@ -1,4 +1,4 @@
-"""Paths are what their closed forms say, and are travelled by their arc length."""
+"""Paths agree with their closed forms and are parametrised by arc length."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_path_is_travelled_at_unit_speed_along_its_tangent(name: str) -> N
 
 
 @pytest.mark.parametrize("name", [name for name in PATHS if PATHS[name].closed])
-def test_a_closed_path_ends_where_and_as_it_begins(name: str) -> None:
+def test_a_closed_path_ends_at_its_start_in_the_same_direction(name: str) -> None:
     path = PATHS[name]
     ends = np.array([0.0, path.length])
     np.testing.assert_allclose(*path.position(ends), atol=1e-12)
@@ -142,7 +142,7 @@ def test_laps_repeat_a_closed_path_bit_for_bit_at_its_start() -> None:
         (lambda: square(corner_radius=-0.1), "corner radius"),
     ],
 )
-def test_a_path_that_cannot_be_is_refused_and_the_parameter_named(make, word: str) -> None:
+def test_an_invalid_path_is_refused_and_the_parameter_named(make, word: str) -> None:
     with pytest.raises(InvalidParameter) as caught:
         make()
     assert caught.value.name == word

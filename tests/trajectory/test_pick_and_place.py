@@ -1,4 +1,4 @@
-"""Pick and place goes straight down and up, turns only on the way across, and stands where it grips."""
+"""Pick and place moves straight down and up, turns only while it travels, and stops where it grips."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_cycle_begins_and_ends_above_the_pick_pose():
     assert made.poses[:, 2].min() == pytest.approx(0.2) and made.poses[:, 2].max() == pytest.approx(0.35)
 
 
-def test_it_stands_once_at_each_of_the_two_for_the_dwell():
+def test_it_stops_once_at_each_of_the_two_for_the_dwell():
     made = cycle()
     stops = np.flatnonzero(np.diff(made.times) > 0.3)
     np.testing.assert_allclose(np.diff(made.times)[stops], 0.4, atol=1e-12)
@@ -40,8 +40,8 @@ def test_below_the_height_of_travel_it_moves_straight_up_and_down_without_turnin
         assert low.sum() > 20
         assert np.linalg.norm(pose.error(made.poses[low], np.tile(end, (low.sum(), 1)))[1], axis=1).max() < 1e-9
     below = made.poses[:, 2] < 0.3 - 1e-9
-    beside = np.minimum(*(np.linalg.norm(made.poses[:, :2] - end[:2], axis=1) for end in (PICK, PLACE)))
-    assert beside[below].max() < 1e-9
+    distance = np.minimum(*(np.linalg.norm(made.poses[:, :2] - end[:2], axis=1) for end in (PICK, PLACE)))
+    assert distance[below].max() < 1e-9
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A source that samples: what it keeps, what it spoils, and who is blamed for it in a run."""
+"""Sampled sources: what is kept, what is degraded, and the sampling error of a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_samples_lie_on_the_path_in_order_and_begin_with_it(sampling: Sampling) 
     np.testing.assert_array_equal(sampled.poses, PATH.reference(sampled.elapsed))
 
 
-def test_the_same_seed_gives_the_same_samples_and_another_others() -> None:
+def test_the_same_seed_gives_the_same_samples_and_another_seed_others() -> None:
     spoiled = [Sampling(50.0, 0.002, 0.1, (0.001, 0.01), 0.0, seed).of(PATH).poses for seed in (7, 7, 8)]
     np.testing.assert_array_equal(spoiled[0], spoiled[1])
     assert spoiled[0].shape != spoiled[2].shape or not np.array_equal(spoiled[0], spoiled[2])
@@ -36,7 +36,7 @@ def test_noise_has_its_deviation_and_quantisation_its_step() -> None:
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
 
 
-def test_samples_keep_from_where_on_the_sources_clock_they_count() -> None:
+def test_samples_keep_the_epoch_of_their_source() -> None:
     path = replace(square(), epoch_ns=1_763_751_234_123_456_789)
     sampling = Sampling(rate=50.0, jitter=1e-3, dropout=0.1, noise=(1e-4, 1e-3), quantisation=1e-4)
     assert sampling.of(path).epoch_ns == path.epoch_ns
@@ -48,7 +48,7 @@ def test_dropout_loses_its_share() -> None:
 
 
 @pytest.mark.parametrize("given", [{"rate": 0.0}, {"jitter": -1.0}, {"dropout": 1.0}, {"noise": (1.0,)}, {"seed": -1}])
-def test_a_sampling_that_cannot_be_is_refused(given) -> None:
+def test_an_invalid_sampling_is_refused(given) -> None:
     with pytest.raises(InvalidParameter, match=f"sample {next(iter(given))}"):
         Sampling(**given)
 

@@ -1,4 +1,4 @@
-"""Every scenario of scenarios/ can be planned on a large and on a small arm, or says why it cannot."""
+"""Every scenario can be planned on a large and on a small arm, or the error gives the reason."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_plane_figures_pass_on_a_planar_arm_too(scenario):
 
 
 @pytest.mark.parametrize("scenario", IN_SPACE_ONLY)
-def test_what_a_planar_arm_cannot_do_is_refused_and_the_kind_of_arm_named(scenario):
+def test_scenarios_in_space_are_refused_on_a_planar_arm_with_the_reason(scenario):
     with pytest.raises(ScenarioError, match=r"The robot is planar3r; it must be an arm (of six|that moves in space)"):
         prepare(scenario, robot="planar3r")
 
@@ -40,13 +40,13 @@ def test_what_a_planar_arm_cannot_do_is_refused_and_the_kind_of_arm_named(scenar
 def test_the_line_past_the_edge_is_refused_with_how_far_it_goes_beyond(cli, robot):
     with pytest.raises(TargetOutOfReach) as caught:
         prepare("past_the_edge", robot=robot)
-    # The first target that is missed is just past the edge; that is not told as no distance at all.
+    # The first missed target is just past the edge; its distance is not shown as zero.
     assert 0.0 < caught.value.distance < 0.01
     assert "stays 0.0 mm" not in str(caught.value) and " even " in str(caught.value)
     assert cli("check", "past_the_edge", "--robot", robot).status == 2
 
 
-def test_a_description_speaks_of_the_tools_direction_only_where_it_counts(cli):
+def test_a_description_mentions_the_tools_direction_only_if_the_task_has_it(cli):
     from simbridge import load_robot, load_scenario
 
     assert "tool down" in load_scenario("square_tracking", load_robot("ur10")).description

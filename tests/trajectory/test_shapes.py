@@ -1,4 +1,4 @@
-"""The shapes are what their names say, to the last corner."""
+"""The shapes have the documented corners, speeds and instants."""
 
 from __future__ import annotations
 
@@ -165,6 +165,6 @@ def test_a_vector_of_another_length_or_not_finite_is_refused_by_name(call, messa
 
 
 @pytest.mark.parametrize("shape", [square, corners])
-def test_an_orientation_that_is_no_rotation_is_refused(shape) -> None:
+def test_an_invalid_orientation_is_refused(shape) -> None:
     with pytest.raises(InvalidTrajectory, match=f"'{shape.__name__}', sample 0, quaternion.*norm 2"):
         shape(orientation=(0.0, 0.0, 0.0, 2.0))

@@ -1,4 +1,4 @@
-"""The lines past a singularity come close to it where they say, by pinocchio's Jacobian along the plan."""
+"""The lines past a singularity approach it as documented, by pinocchio's Jacobian along the plan."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_smallest_singular_value_falls_on_the_way_there_and_rises_on_the_way
     low = int(np.argmin(values))
     assert 0.3 * len(values) < low < 0.7 * len(values)
     assert values[low] < 0.5 * min(values[0], values[-1])
-    # Once down and once up, but for what the solver trails behind next to the singularity.
+    # Once down and once up, except for the solver's lag next to the singularity.
     assert np.all(np.diff(values[:: len(values) // 12][:5]) < 0.0)
     assert np.all(np.diff(values[:: -(len(values) // 12)][:5]) < 0.0)
 
@@ -46,7 +46,7 @@ def test_the_elbow_is_nearly_stretched_at_the_end_of_its_line_and_bends_before()
     assert elbow[0] > 3.0 * elbow.min() and elbow[-1] > 3.0 * elbow.min()
 
 
-def test_in_the_middle_of_the_shoulder_line_the_wrist_is_beside_the_bases_axis():
+def test_in_the_middle_of_the_shoulder_line_the_wrist_is_near_the_bases_axis():
     robot = load_robot("ur10")
     _, prepared = smallest_singular_values("shoulder_singularity", "ur10")
     model, data = robot.model, robot.model.createData()
@@ -59,14 +59,14 @@ def test_in_the_middle_of_the_shoulder_line_the_wrist_is_beside_the_bases_axis()
 
 
 @pytest.mark.parametrize("line", [elbow_line, shoulder_line, wrist_line])
-def test_a_line_is_as_long_as_asked_and_keeps_the_tools_orientation(line):
+def test_a_line_has_the_given_length_and_a_constant_orientation(line):
     start, end = line(load_robot("ur5e"), 0.2)
     assert np.linalg.norm(end[:3] - start[:3]) == pytest.approx(0.2, abs=1e-12)
     np.testing.assert_array_equal(start[3:], end[3:])
 
 
 @pytest.mark.parametrize("line", [elbow_line, shoulder_line, wrist_line])
-def test_an_arm_of_another_build_and_a_length_of_nothing_are_refused(line):
+def test_an_arm_of_another_structure_and_a_zero_length_are_refused(line):
     with pytest.raises(InvalidParameter, match="planar3r; it must be an arm of six revolute joints"):
         line(load_robot("planar3r"), 0.2)
     with pytest.raises(InvalidParameter, match="length"):

@@ -1,4 +1,4 @@
-"""Timing laws: durations, speeds and jerk against their closed forms, and what holds for all of them."""
+"""Motion laws: durations, speeds and jerk against closed forms, and properties of all of them."""
 
 from __future__ import annotations
 

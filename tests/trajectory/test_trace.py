@@ -1,4 +1,4 @@
-"""Orientation along a path, joined motions, the test cube and the lines past singularities."""
+"""Orientation along a path, concatenated motions, the test cube and the lines past singularities."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_path_along_the_approach_is_refused() -> None:
         trace(paths.line((0.7, 0, 0.3), (0.7, 0, 0.2)), ConstantSpeed(0.1), orientation=PathTangent())
 
 
-def test_motions_are_joined_only_where_they_meet() -> None:
+def test_motions_are_concatenated_only_where_they_meet() -> None:
     one = square()
     both = concatenate(one, dwell(one.start, 1.0))
     assert both.duration == pytest.approx(one.duration + 1.0)
@@ -78,7 +78,7 @@ def test_the_middle_of_the_wrist_line_is_next_to_the_singularity(name: str) -> N
     np.testing.assert_allclose(data.oMf[model.getFrameId("tcp")].translation, 0.5 * (start + end)[:3], atol=1e-9)
 
 
-def test_a_move_turns_in_proportion_to_its_way() -> None:
+def test_a_move_rotates_in_proportion_to_the_distance() -> None:
     start = square().start
     end = start + 0.2 * np.eye(7)[0]
     end = np.concatenate([end[:3], pose.multiply(pose.quaternions([0, 0, 1.0]), start[3:])])

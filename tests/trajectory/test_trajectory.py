@@ -1,4 +1,4 @@
-"""What a trajectory promises: its samples come back exactly, and what is no trajectory is refused by name."""
+"""A trajectory returns its samples exactly, and invalid samples are refused by name."""
 
 from __future__ import annotations
 
@@ -90,17 +90,17 @@ def test_multiples_of_the_period_meet_the_samples_however_they_are_rounded(first
         np.testing.assert_array_equal(trajectory.sample_at(instants), k)
 
 
-def test_an_instant_well_before_a_sample_is_not_the_sample_s() -> None:
+def test_an_instant_well_before_a_sample_belongs_to_the_previous_one() -> None:
     assert line(period=0.01).sample_at([0.01 - 1e-8, 0.01 - 1e-10]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("times", [[0.0, 1e-10, 2e-10], [1.7e9, 1.7e9 + 2.4e-7, 1.7e9 + 4.8e-7]])
-def test_samples_as_close_as_the_rounding_of_instants_are_told_apart(times: list[float]) -> None:
+def test_samples_as_close_as_the_rounding_of_instants_are_distinguished(times: list[float]) -> None:
     trajectory = Trajectory(times, line().poses)
     np.testing.assert_array_equal(trajectory.target(trajectory.elapsed, "zero-order"), trajectory.poses)
 
 
-def test_sample_at_has_the_shape_of_what_it_is_asked() -> None:
+def test_sample_at_returns_the_shape_of_its_argument() -> None:
     trajectory = line()
     assert int(trajectory.sample_at(1.5)) == 1
     assert trajectory.sample_at([[0.0, 1.0, 2.5]]).tolist() == [[0, 1, 2]]
@@ -112,7 +112,7 @@ def test_before_the_first_and_after_the_last_sample_the_end_poses_hold() -> None
         np.testing.assert_array_equal(trajectory.target([-3.0, 77.0], hold), trajectory.poses[[0, -1]])
 
 
-def test_a_single_sample_is_a_trajectory_that_stands() -> None:
+def test_a_single_sample_is_a_trajectory_without_motion() -> None:
     single = line(1)
     assert single.duration == 0.0
     for hold in ("linear", "zero-order"):
@@ -157,7 +157,7 @@ def test_a_frame_premultiplies_every_pose(trajectory: Trajectory, shift: np.ndar
     np.testing.assert_array_equal(moved.times, trajectory.times)
 
 
-def test_what_is_no_pose_is_refused_as_a_frame() -> None:
+def test_an_invalid_frame_is_refused() -> None:
     with pytest.raises(InvalidTrajectory, match=r"'the frame'.*is zero"):
         line().transformed(np.zeros(7))
 
@@ -231,7 +231,7 @@ def changed(sample: int, column: int, value: float) -> np.ndarray:
         ([0.0, 1.0, 2.0], changed(0, 3, 1e200), 0, "quaternion", "norm inf"),
     ],
 )
-def test_what_is_no_trajectory_is_refused_and_the_sample_named(
+def test_invalid_samples_are_refused_and_named(
     times: list, poses: np.ndarray, sample: int | None, field: str | None, reason: str
 ) -> None:
     with pytest.raises(InvalidTrajectory, match=reason) as caught:

@@ -119,7 +119,7 @@ def test_pinocchios_own_parser_reads_the_same_arm(name, payload):
 
 
 def any_robot(seed, n):
-    """A chain of random joints, some at the angles where roll and yaw of an rpy triple cannot be told apart."""
+    """A chain of random joints, some at the angles where roll and yaw of an rpy triple are ambiguous."""
     rng = np.random.default_rng(seed)
 
     def placement():
@@ -146,7 +146,7 @@ def any_robot(seed, n):
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 8))
-def test_any_arm_survives_the_way_through_urdf(seed, n):
+def test_any_arm_written_as_urdf_reads_back_the_same(seed, n):
     robot = any_robot(seed, n)
     parsed = pin.buildModelFromXML(robot.urdf)
     assert list(parsed.names)[1:] == list(robot.joint_names)
@@ -157,7 +157,7 @@ def test_any_arm_survives_the_way_through_urdf(seed, n):
         np.testing.assert_allclose(mass_matrix(parsed, q), mass_matrix(robot.model, q), rtol=0.0, atol=1e-9)
 
 
-def test_a_joint_without_limits_is_written_with_a_range_no_run_leaves():
+def test_a_joint_without_limits_is_written_with_a_very_large_range():
     robot = load_robot("ur10")
     free = replace(robot, joints=tuple(replace(j, position_min=-np.inf, position_max=np.inf) for j in robot.joints))
     parsed = pin.buildModelFromXML(free.urdf)

@@ -41,7 +41,7 @@ def test_every_message_is_where_the_index_points(finished):
         assert len(np.unique(np.diff(places))) <= 1
 
 
-def test_a_tool_that_jumps_finds_the_samples_of_a_span_of_time(finished):
+def test_the_index_finds_the_samples_of_a_time_span(finished):
     path, samples = finished
     begin, end = (round(samples[k].stamp * 1e9) for k in (40, 70))
     with path.open("rb") as file:
