@@ -26,7 +26,7 @@ def vectors(shape):
 
 @pytest.fixture(scope="module")
 def ros():
-    """A store that knows only what our own definitions say."""
+    """A type store with only our own definitions."""
     store = get_typestore(Stores.EMPTY)
     for name, text in DEFINITIONS.items():
         store.register(get_types_from_msg(text, name))

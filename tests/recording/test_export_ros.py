@@ -39,7 +39,7 @@ def exported(request, line_run, cli_once):
 
 @pytest.fixture(scope="module")
 def cli_once():
-    """Calls the program; what it printed."""
+    """Calls the program and returns its output."""
     import contextlib
     import io
 

@@ -110,7 +110,7 @@ def test_a_log_can_be_read_while_it_is_written(run_of, assert_same, tmp_path):
             log.write(sample)
         columns = read_log(tmp_path / "log.mcap")
 
-    # 31 periods of 8 ms are the most that fits into 0.25 s.
+    # At most 31 periods of 8 ms fit into 0.25 s.
     assert_same(columns, samples[:31])
     assert not columns.complete
 
@@ -197,7 +197,7 @@ def test_a_log_without_an_index_is_read_by_other_tools_from_its_beginning_and_is
         times = [m.log_time for _, _, m in make_reader(file, validate_crcs=True).iter_messages(topics="/target")]
     assert times == [round(sample.stamp * 1e9) for sample in samples]
     assert_same(read_log(plain), samples)
-    # A time and a place of 8 bytes each for every message.
+    # A time and an offset of 8 bytes each for every message.
     assert indexed.stat().st_size - plain.stat().st_size >= 300 * 6 * 16
 
 

@@ -92,7 +92,7 @@ def test_damage_in_a_chunk_ends_the_log_before_that_chunk(assert_same, finished,
 
 
 def rewrite(source, path, keep=lambda topic, number: True, layout=None, **options):
-    """Copies a log record by record as other tools do; `keep` says which message of a topic goes along."""
+    """Copies a log record by record as other tools do; `keep` selects messages of a topic."""
     changes = {"simbridge/layout": layout or {}}
     with source.open("rb") as file, path.open("wb") as output:
         writer = Writer(output, **options)
@@ -128,7 +128,7 @@ def test_a_log_rewritten_by_other_tools_among_other_topics_is_read(assert_same, 
 def test_of_a_log_without_chunks_only_the_sample_at_the_cut_is_lost(assert_same, finished, tmp_path, data):
     samples = finished[1]
     content = rewrite(finished[0], tmp_path / "rewritten.mcap", use_chunking=False).read_bytes()
-    # Before the first sample stand names and definitions; behind the last one, the index.
+    # Before the first sample are names and definitions; after the last one, the index.
     first, last = content.index(FOREIGN), content.rindex(FOREIGN)
     cut = data.draw(st.integers(first, last))
     (tmp_path / "cut.mcap").write_bytes(content[:cut])
@@ -146,7 +146,7 @@ def test_of_a_log_without_chunks_only_the_sample_at_the_cut_is_lost(assert_same,
 def test_a_sample_that_lacks_a_message_is_dropped_alone(assert_same, finished, tmp_path, topic, missing):
     path, samples = finished
 
-    # All that a sample writes from one topic on is missing, as when the writing was interrupted there.
+    # All messages of a sample from one topic on are missing, as if writing had been interrupted there.
     def keep(name, number):
         return number != missing or TOPICS.index(name) < TOPICS.index(topic)
 
@@ -200,7 +200,7 @@ def test_after_kill_9_all_but_the_last_half_second_is_there(tmp_path):
 
 
 class SmallDisk(io.RawIOBase):
-    """A file on a disk with room for `room` bytes: takes what still fits, then says that the disk is full.
+    """A file on a disk with room for `room` bytes: takes what still fits, then reports that the disk is full.
 
     With `lost_at_the_end` its closing fails, as on a network disk that is gone.
     """

@@ -26,7 +26,7 @@ def plan(line):
 
 @pytest.fixture
 def copy(line_run, tmp_path):
-    """A finished run to do damage to."""
+    """A finished run to be damaged."""
     return RunDirectory(shutil.copytree(line_run, tmp_path / "copy"))
 
 

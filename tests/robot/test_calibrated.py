@@ -48,7 +48,7 @@ def dh_product(table, q):
 
 
 def apart(robot, table, q):
-    """How far the flange of the arm is from the table's at joint positions (K, 6): m, and as a matrix's entry."""
+    """Distance of the arm's flange from the table's at joint positions (K, 6): in m, and as a matrix entry."""
     frames = [pin.XYZQUATToSE3(pose).homogeneous for pose in tool_path(robot, q)]
     difference = np.abs(np.array(frames) - dh_product(table, q))
     return difference[:, :3, 3].max(), difference[:, :3, :3].max()
@@ -106,7 +106,7 @@ def test_links_limits_and_home_stay_as_they_are(ur10e, table) -> None:
 
 
 def test_each_link_goes_to_where_its_next_axis_is(ur10e) -> None:
-    # An upper arm whose encoder is off by 0.02 rad is turned by that; its neighbours, seen from it, are not.
+    # An encoder offset of 0.02 rad turns the upper arm, but not its neighbours relative to it.
     table = replace(nominal_dh(ur10e), theta=(0.0, 0.02, 0.0, 0.0, 0.0, 0.0))
     found = {deviation.name: deviation for deviation in deviations(ur10e, calibrated(ur10e, table))}
     assert found["shoulder_lift_joint"].angle == pytest.approx(0.02)
@@ -115,7 +115,7 @@ def test_each_link_goes_to_where_its_next_axis_is(ur10e) -> None:
 
 
 def perturbed(robot, seed, distance, angle):
-    """The arm with each joint's axis but the first moved by up to so much, its flange too as far as DH can say."""
+    """The arm with each axis except the first, and its flange, moved by up to so much, as far as DH can represent."""
     rng = np.random.default_rng(seed)
 
     def error():
@@ -173,7 +173,7 @@ def test_any_individual_arm_is_recovered_from_the_table_of_its_axes(name: str, s
 
 
 def left_after_a_step(robot, direction):
-    """What the solver leaves of a step of 2 mm from home after 50 iterations at kp 50, m."""
+    """The solver's remaining error after a step of 2 mm from home and 50 iterations at kp 50, m."""
     start = tool_path(robot, [robot.home])[0]
     target = start.copy()
     target[:3] += 2e-3 * np.asarray(direction)

@@ -122,7 +122,7 @@ def calibrated_run(ran):
 
 
 def flange(joints):
-    """Poses (K, 7) by the table of the file, signs of the quaternions as they come."""
+    """Poses (K, 7) by the table of the file; the signs of the quaternions are arbitrary."""
     frames = dh_product(read_calibration(FILE)[0], joints).astype(float)
     return np.array([pin.SE3ToXYZQUAT(pin.SE3(frame)) for frame in frames])
 
@@ -133,7 +133,7 @@ def test_a_run_is_evaluated_with_the_arms_own_kinematics(calibrated_run, ur10e) 
         expected = flange(joints)
         assert np.abs(poses[:, :3] - expected[:, :3]).max() < 1e-11
         assert np.abs(np.abs((poses[:, 3:] * expected[:, 3:]).sum(axis=1)) - 1.0).max() < 1e-12
-    # The plan was solved for this arm: it ends on the target by the table, which the nominal arm would miss by a mm.
+    # The plan was solved for this arm: by the table it ends on the target; the nominal arm misses it by 1 mm.
     misses = [poses[-1, :3] - run.reference[-1, :3] for poses in (run.setpoint, tool_path(ur10e, run.log.setpoint))]
     assert np.linalg.norm(misses[0]) < 1e-4 < 5e-4 < np.linalg.norm(misses[1])
 

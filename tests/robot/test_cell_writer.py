@@ -60,7 +60,7 @@ def test_any_cell_is_read_back_as_it_was(folder, cell):
 
 
 def test_every_omitted_field_is_written_as_a_valid_commented_example(tmp_path):
-    """Taking the marks away from an empty cell's file gives a cell with every field, so the comments are examples."""
+    """An empty cell's file with its comment marks removed is a cell with every field."""
     write_cell(tmp_path / "lab.toml", Cell())
     text = (tmp_path / "lab.toml").read_text(encoding="utf-8")
     (tmp_path / "calibration.toml").touch()

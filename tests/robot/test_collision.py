@@ -206,7 +206,7 @@ def test_a_posture_that_is_no_number_is_refused():
 
 
 def assert_exact(model, path):
-    """The verdict over a path is that of testing every posture by itself."""
+    """A path is refused exactly if one of its postures, tested separately, is."""
     distances = np.array([model.clearance(q).distance for q in path])
     # Distances are iterated to a micrometre.
     assume(np.abs(distances - MARGIN).min() > 1e-5)
@@ -235,7 +235,7 @@ def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(
 
 
 def any_arm(rng, n):
-    """Random joints, a third of them slides without end, with a random shape on every link."""
+    """Random joints, a third of them unlimited slides, with a random shape on every link."""
     joints = [
         joint(
             f"joint {i}",
@@ -269,7 +269,7 @@ def test_unlimited_slides_and_continuous_joints_are_checked_exactly_too(seed, n)
 
 @given(seed=st.integers(0, 2**32 - 1), n=st.integers(2, 6))
 def test_no_pair_approaches_by_more_than_the_bound_of_its_joints(seed, n):
-    """The bound by which postures are skipped, on the clearance of every pair by itself."""
+    """The bound by which postures are skipped, for the clearance of every pair."""
     rng = np.random.default_rng(seed)
     robot = any_arm(rng, n)
     model = CollisionModel(robot, CollisionScene(floor=-1.0))
@@ -288,7 +288,7 @@ def test_a_rotation_before_a_long_slide_is_bounded_with_the_slides_length():
         [joint("turn", shifted(z=1.0)), joint("slide", out, "prismatic")], [[], [tip]], [0.0, 1.0], base_shapes=[post]
     )
     path = np.stack([np.linspace(0.0, np.pi, 20001), np.full(20001, 20.0)], axis=1)
-    # Tip and post are two circles 20 m out.
+    # Tip and post are two circles 20 m away.
     first = int(np.argmax(40.0 * np.sin((np.pi / 2 - path[:, 0]) / 2) < 0.05 + 0.02 + MARGIN))
     with refuses("self") as caught:
         CollisionModel(robot).check(path, 0.002)

@@ -26,7 +26,7 @@ metres = st.floats(0.02, 30.0)
 
 
 def tool(lengths, q):
-    """Where the tool is in the plane, from the links' directions."""
+    """The tool's position in the plane, from the links' directions."""
     directions = np.cumsum(q)
     return np.array([np.dot(lengths, np.cos(directions)), np.dot(lengths, np.sin(directions)), 0.0])
 

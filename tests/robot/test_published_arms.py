@@ -56,7 +56,7 @@ def test_masses_and_centres_of_mass_are_the_published_ones(arm):
     assert [link.inertia.mass for link in robot.links] == published["mass"]
     for link, name, d in zip(robot.links, LINKS, published["d"], strict=True):
         assert link.name == f"{name}_link"
-        # The published frame is where Rz(theta) Tz(d) leads: d above the joint's.
+        # The published frame is the joint's times Rz(theta) Tz(d): d above it.
         np.testing.assert_allclose(
             link.inertia.lever, np.add(published[name]["center_of_mass"], [0.0, 0.0, d]), rtol=0.0, atol=1e-16
         )
@@ -151,7 +151,7 @@ def test_folded_or_on_the_floor_it_does(arm):
 
 
 def test_only_neighbouring_links_touch_at_home(arm):
-    # Else the collision model would take them to be built that way, and never test them.
+    # The collision model never tests links that touch at home.
     _, robot, _ = arm
     solid = [sum(shape.solid for shape in shapes) for shapes in (robot.base_shapes, *(k.shapes for k in robot.links))]
     apart = sum(solid[i] * solid[j] for i in range(7) for j in range(i + 2, 7))
@@ -160,7 +160,7 @@ def test_only_neighbouring_links_touch_at_home(arm):
 
 
 def test_every_link_is_covered_from_its_joint_to_the_next(arm):
-    # A point between two joint centres that lies in no solid shape would be a hole in the arm.
+    # A point between two joint centres outside of every solid shape would be a hole in the arm.
     _, robot, published = arm
     for number, name in ((1, "upper_arm"), (2, "forearm")):
         offset = published["shoulder_offset" if name == "upper_arm" else "elbow_offset"]

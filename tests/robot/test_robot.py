@@ -124,7 +124,7 @@ def test_a_payload_adds_the_mass_matrix_of_a_point_at_the_tcp(mass, seed):
 
 @given(st.floats(0.1, 20.0), st.integers(0, 2**32 - 1))
 def test_a_payload_away_from_the_tcp_acts_at_its_centre_under_the_arms_gravity(mass, seed):
-    """Its pull, brought to the joints by the Jacobian of a frame at its centre, is what it adds."""
+    """It adds its weight, mapped to the joints by the Jacobian of a frame at its centre."""
     rng = np.random.default_rng(seed)
     centre, gravity = rng.uniform(-0.2, 0.2, 3), rng.uniform(-10.0, 10.0, 3)
     bare = load_robot("ur10").with_tcp(pin.SE3(np.eye(3), centre)).with_gravity(gravity)

@@ -32,7 +32,7 @@ def test_a_written_arm_is_planned_like_the_arm_itself(ur5e, tum, tmp_path, throu
     robot, read = ur5e
     path = tum(tmp_path / "line.tum", through([[0.5, 0.1, 0.25], [0.55, 0.1, 0.25]], [0.0, 0.5]))
     one, other = prepare(path, robot=robot), prepare(path, robot=read)
-    # Its period is not in a URDF: 8 ms are taken, four of the arm's own.
+    # A URDF has no period: 8 ms by default, four of the arm's own.
     np.testing.assert_allclose(other.plan.setpoints[0], one.plan.setpoints[0], rtol=0.0, atol=1e-8)
     np.testing.assert_allclose(
         tool_path(read, other.plan.setpoints)[-1], tool_path(robot, one.plan.setpoints)[-1], rtol=0.0, atol=1e-6

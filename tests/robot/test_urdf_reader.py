@@ -47,7 +47,7 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
 @pytest.mark.parametrize(
     ("file", "base", "tip", "within"),
     [
-        # The reader takes an angle of ten digits for the right angle it means.
+        # The reader snaps an angle of ten digits to the right angle.
         ("ur10_from_ros.urdf", "base_link", "tool0", 1e-8),
         ("odd_axes.urdf", "base_link", "hand", 1e-9),
         ("gripper.urdf", "pedestal", "tool0", 1e-9),
@@ -194,7 +194,7 @@ def words(values):
 
 @st.composite
 def inertials(draw):
-    # Two moments and a third between their difference and their sum: a body that can be.
+    # Two moments and a third between their difference and their sum: a physical body.
     a, b = draw(st.integers(1, 100)) / 1000, draw(st.integers(1, 100)) / 1000
     c = abs(a - b) + (a + b - abs(a - b)) * draw(st.integers(1, 99)) / 100
     turn = pin.rpy.rpyToMatrix(*draw(vectors))
@@ -209,7 +209,7 @@ def inertials(draw):
 
 @st.composite
 def serial_urdfs(draw):
-    """URDF text of a chain of 1 to 8 movable joints with fixed joints strewn between, and its tip."""
+    """URDF text of a chain of 1 to 8 movable joints with fixed joints between them, and its tip."""
     n = draw(st.integers(1, 8))
     moving = [*[False] * draw(st.integers(0, 1))]
     for _ in range(n):

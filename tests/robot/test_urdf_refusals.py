@@ -57,7 +57,7 @@ GOOD = f"""\
 
 
 def with_joint(kind: str, parent: str = "base_link", link: str = "other") -> str:
-    """A further link and joint, to stand before </robot>."""
+    """A further link and joint, inserted before </robot>."""
     return (
         f'  <link name="{link}">{INERTIAL}</link>\n  <joint name="further" type="{kind}">'
         f'<parent link="{parent}"/><child link="{link}"/><limit lower="0" upper="1" velocity="1" effort="1"/></joint>\n</robot>'
@@ -68,13 +68,13 @@ FLANGE = GOOD[GOOD.index('  <link name="tool0"/>') : GOOD.index("</robot>")]
 
 # What is replaced, by what; then the element that is named, the words on the line that is named, and the reason.
 REFUSED = [
-    # no XML, or another one
+    # not XML, or another kind
     ("</robot>", "", None, None, "this is not well-formed XML: no element found"),
     ('<link name="tool0"/>', '<link name="tool0">', None, "</robot>", "this is not well-formed XML: mismatched tag"),
     ('name="upper">', 'name="upper" name="upper">', None, 'name="upper" name', "duplicate attribute"),
     ('radius="0.05"', "radius=0.05", None, "radius=0.05", "this is not well-formed XML"),
     ('<link name="base_link"/>', '<xacro:arm xmlns:xacro="x"/>', "<robot name='two_joints'>", "<robot", "expand it first"),
-    # something is missing
+    # missing elements and attributes
     ('<link name="base_link"/>', "<link/>", "<link> name", "<link/>", "this attribute is missing"),
     ('<link name="base_link"/>', '<link name=""/>', "<link> name", 'name=""', "this attribute is empty"),
     ('<joint name="elbow" ', "<joint ", "<joint> name", '<joint type="cont', "this attribute is missing"),
@@ -100,7 +100,7 @@ REFUSED = [
     ('xyz="0 1 0"', 'xyz="y"', "<axis> xyz", 'xyz="y"', "'y' is not 3 finite numbers"),
     ('upper="3"', 'upper="inf"', "<limit> upper", "inf", "'inf' is not a finite number"),
     ('ixy="0" ixz="0" iyy="0.03"', 'ixy="" ixz="0" iyy="0.03"', "<inertia> ixy", 'ixy=""', "this attribute is empty"),
-    # numbers that cannot be
+    # impossible numbers
     ('xyz="0 1 0"', 'xyz="0 0 0"', "<joint name='elbow'> axis", 'name="elbow"', "its axis is zero"),
     ('velocity="2.5"', 'velocity="0"', "<limit> velocity", 'velocity="0"', "does not let the joint 'elbow' move"),
     ('effort="50"', 'effort="0.0"', "<limit> effort", 'effort="0.0"', "does not let the joint 'shoulder' move"),
@@ -130,7 +130,7 @@ REFUSED = [
     ('    <axis xyz="0 1 0"/>', '    <mimic joint="shoulder"/>', "<joint name='elbow'> mimic", 'name="elbow"', "mimics another"),
     ("</robot>", with_joint("revolute"), "<joint name='further'> type", "further", "a movable joint outside of the chain"),
     ("</robot>", with_joint("prismatic", "tool0", "finger"), "<joint name='further'> type", "further", "outside of the chain"),
-    # links that do not make a chain
+    # links that are not a chain
     (FLANGE, with_joint("fixed").removesuffix("</robot>"), "<robot name='two_joints'>", "<robot", "the chain ends in 2 places (lower, other)"),
     ("</robot>", '  <link name="loose"/>\n</robot>', "<link name='loose'>", "loose", "2 roots, base_link, loose"),
     ("</robot>", with_joint("fixed", "other"), "<joint name='further'>", "further", "link 'other' is its own ancestor"),

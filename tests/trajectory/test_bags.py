@@ -22,7 +22,7 @@ def made(path, messages, ros1: bool = False):
 
 
 def fill(writer, messages, ros1: bool) -> None:
-    """Messages are (topic, stamp ns, frame, x) for a pose, and a child frame more for a transform."""
+    """Messages are (topic, stamp ns, frame, x) for a pose, with a child frame for a transform."""
     store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
     types = store.types
     encode = store.serialize_ros1 if ros1 else store.serialize_cdr

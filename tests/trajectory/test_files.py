@@ -171,7 +171,7 @@ def test_rotation_vectors_and_quaternions_give_the_same_motion(write, turn: np.n
 
 
 def test_poses_from_the_pendant_come_out_in_base_link(write) -> None:
-    # Half a turn about z: x and y change their signs, and the tool turns with them.
+    # Half a turn about z: x and y change their signs, and the tool rotates with them.
     path = write("0 -0.5 0.1 0.3 0 0 0\n")
     np.testing.assert_array_equal(read_trajectory(path, frame="base").poses, [[0.5, -0.1, 0.3, 0.0, 0.0, 1.0, 0.0]])
     np.testing.assert_array_equal(

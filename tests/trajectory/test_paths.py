@@ -16,7 +16,7 @@ CENTRE = (0.7, 0.1, 0.3)
 
 
 def ellipse_perimeter(a: float, b: float) -> float:
-    """By the arithmetic-geometric mean (Gauss), which shares nothing with quadrature."""
+    """By the arithmetic-geometric mean (Gauss), which is independent of quadrature."""
     x, y = a, b
     total, weight = a * a, 0.5
     # Quadratic: after six steps only rounding is left.
@@ -113,7 +113,7 @@ def test_a_square_with_rounded_corners_runs_at_constant_speed_and_never_turns_sh
     assert rounded.duration == pytest.approx(2 * (4 * 0.3 + 2.0 * math.pi * 0.05) / 0.2)
     np.testing.assert_allclose(np.linalg.norm(steps, axis=1), 0.002, rtol=1e-3)
     directions = steps / np.linalg.norm(steps, axis=1, keepdims=True)
-    # 2 mm on a radius of 50 mm turn by 0.04 rad.
+    # 2 mm on a radius of 50 mm are 0.04 rad.
     assert np.arccos(np.clip(np.sum(directions[1:] * directions[:-1], axis=1), -1, 1)).max() < 0.041
 
 

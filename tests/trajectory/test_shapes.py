@@ -63,7 +63,7 @@ def test_any_square_keeps_its_rate_its_path_and_its_speed(side: float, speed: fl
     assert t[-1] == pytest.approx(4 * laps * side / speed, rel=1e-9)
     np.testing.assert_array_equal(t[:-1], np.arange(len(t) - 1) / rate)
     np.testing.assert_allclose(points[-1], [-side / 2, -side / 2, 0.0], atol=1e-12)
-    # On the outline, and as far along it as the speed says.
+    # On the outline, at the distance that follows from the speed.
     np.testing.assert_allclose(np.abs(points).max(axis=1), side / 2, rtol=1e-9)
     along = (speed * t) % (4 * side)
     edge = np.minimum(along // side, 3).astype(int)
@@ -89,7 +89,7 @@ def test_every_corner_lasts_for_its_dwell_and_the_start_corner_comes_last() -> N
 
 def test_corners_and_square_agree() -> None:
     np.testing.assert_array_equal(corners().poses[:5], square().poses[::200])
-    # Here k speed / (rate side) misses whole numbers by a rounding error.
+    # Here k speed / (rate side) differs from whole numbers by a rounding error.
     small = square(0.02, (0.0, 0.0, 0.0), speed=0.05, rate=30.0, laps=2)
     np.testing.assert_array_equal(corners(0.02, (0.0, 0.0, 0.0), laps=2).poses[:9], small.poses[::12])
 

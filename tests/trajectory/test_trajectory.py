@@ -33,7 +33,7 @@ def trajectories(draw: st.DrawFn, earliest: float = -1e3, latest: float = 1e3) -
     gaps = draw(arrays(float, samples, elements=st.floats(1e-4, 10.0)))
     positions = draw(arrays(float, (samples, 3), elements=st.floats(-2.0, 2.0)))
     quaternions = draw(arrays(float, (samples, 4), elements=st.floats(-1.0, 1.0)))
-    # A quaternion must have a direction: where chance gave none, it is the identity.
+    # A quaternion must not be zero: then it is the identity.
     quaternions[np.linalg.norm(quaternions, axis=1) < 1e-3] = [0.0, 0.0, 0.0, 1.0]
     poses = np.column_stack([positions, pose.normalized(quaternions)])
     return Trajectory(draw(st.floats(earliest, latest)) + np.cumsum(gaps), poses)
@@ -66,7 +66,7 @@ def test_the_reference_meets_every_sample_bit_for_bit(trajectory: Trajectory) ->
 
 @given(trajectories(), st.lists(st.floats(-5.0, 150.0), min_size=1, max_size=20))
 def test_a_zero_order_target_is_the_last_sample_at_or_before_it(trajectory: Trajectory, instants: list[float]) -> None:
-    # Within rounding of a sample either answer is right.
+    # Within rounding of a sample both answers are correct.
     instants = [t for t in instants if np.abs(trajectory.elapsed - t).min() > 1e-8 or t in trajectory.elapsed]
     instants += trajectory.elapsed.tolist()
     last = [max([k for k, due in enumerate(trajectory.elapsed) if due <= t], default=0) for t in instants]
