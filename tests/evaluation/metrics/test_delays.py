@@ -54,7 +54,7 @@ def line(t: Array) -> Array:
 
 
 def drift(t: Array) -> Array:
-    """A line at constant speed: its velocity alone could not tell a delay."""
+    """A line at constant speed: its velocity alone does not determine a delay."""
     return poses(0.1 * t, 0.0, 0.3)
 
 
@@ -239,24 +239,24 @@ def test_the_desired_motion_is_called_only_within_the_range_of_the_times() -> No
 
 def test_a_motion_that_is_too_small_has_no_delay() -> None:
     t = STAMPS[0.008]
-    for amplitude, tells in ((0.4e-4, False), (0.6e-4, True)):
+    for amplitude, is_known in ((0.4e-4, False), (0.6e-4, True)):
 
         def wobble(at: Array, amplitude: float = amplitude) -> Array:
             return poses(amplitude * np.cos(at), amplitude * np.sin(at), 0.3)
 
         found = delay(t, wobble, wobble(t - 0.02))
-        assert found == (pytest.approx(0.02, abs=PRECISION) if tells else None)
+        assert found == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
 
 
 def test_a_rotation_that_is_too_small_has_no_delay() -> None:
     t = STAMPS[0.008]
-    for amplitude, tells in ((0.9e-3, False), (1.1e-3, True)):
+    for amplitude, is_known in ((0.9e-3, False), (1.1e-3, True)):
 
         def tremble(at: Array, amplitude: float = amplitude) -> Array:
             return poses(0.0 * at, 0.0, 0.3, np.stack([amplitude * np.sin(at), 0.0 * at, 0.0 * at], axis=1))
 
         found = delay(t, tremble, tremble(t - 0.02))
-        assert found == (pytest.approx(0.02, abs=PRECISION) if tells else None)
+        assert found == (pytest.approx(0.02, abs=PRECISION) if is_known else None)
 
 
 @pytest.mark.parametrize("sigma", [0.0, 1e-5, 1e-3, 1e-2])

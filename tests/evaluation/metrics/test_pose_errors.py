@@ -89,16 +89,16 @@ def test_the_statistics_of_a_summary_equal_those_of_evo(
 ) -> None:
     # In blocks, as of a long run.
     monkeypatch.setattr(pose_errors, "BLOCK", 64)
-    told = pose_error_summary(0.008, *pair)
-    delta = told["relative_pose_error"].pop("delta_samples")
-    assert delta == 125 and told["relative_pose_error"].pop("delta_s") == 1.0
+    found = pose_error_summary(0.008, *pair)
+    delta = found["relative_pose_error"].pop("delta_samples")
+    assert delta == 125 and found["relative_pose_error"].pop("delta_s") == 1.0
     for name, relation in RELATIONS.items():
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
             ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),
         ):
             metric.process_data((path(pair[0]), path(pair[1])))
-            assert told[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
+            assert found[kind][name] == pytest.approx(metric.get_all_statistics(), rel=1e-9, abs=1e-9)
 
 
 def test_a_single_pose_has_no_relative_error() -> None:
