@@ -11,13 +11,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.plan_tables import numbers_table
+from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
 from simbridge.errors import OutputError
-from simbridge.evaluation.comparison import Comparison, compared, cycles_of
+from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
-from simbridge.text import degrees, millimetres, milliseconds
+from simbridge.text import millimetres
 
 PAGE = "compare.html"
 
@@ -34,9 +35,9 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
         The exit status, 0.
 
     Raises:
-        SimbridgeError: See `compared`; or the page cannot be written.
+        SimbridgeError: See `compare_runs`; or the page cannot be written.
     """
-    found = compared([Path(run) for run in runs])
+    found = compare_runs([Path(run) for run in runs])
     if out is None:
         directory = RunDirectory.create(None, f"compare_{found.runs[0].summary['scenario']}").path
     else:
@@ -44,7 +45,7 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     path = directory / PAGE
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(compare_page(found, cycles_of(found)), encoding="utf-8")
+        path.write_text(compare_page(found, iso_figures_of(found)), encoding="utf-8")
     except OSError as error:
         raise OutputError(directory / PAGE, str(error.strerror or error)) from None
     if as_json:
@@ -67,18 +68,9 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
 
 
 def _errors(comparison: Comparison) -> Table:
-    table = numbers_table("run", "backend", "RMS mm", "max mm", "RMS deg", "delay ms", "contour mm", left=("backend",))
+    table = numbers_table("run", "backend", *RUN_COLUMNS, left=("backend",))
     for run in comparison.runs:
-        error, summary = run.summary["tracking_error"], run.summary
-        table.add_row(
-            escape(run.name),
-            summary["backend"],
-            millimetres(error["position_m"]["rms"]),
-            millimetres(error["position_m"]["max"]),
-            degrees(error["rotation_rad"]["rms"]),
-            milliseconds(summary["delay_s"]),
-            millimetres(summary["contour_error"]["position_m"]["rms"]),
-        )
+        table.add_row(escape(run.name), run.summary["backend"], *run_cells(run.summary))
     return table
 
 

@@ -166,21 +166,21 @@ def show_repeats(summary: Mapping[str, Any], directory: Path) -> None:
     console.print(f"Runs: {directory}", soft_wrap=True, markup=False)
 
 
+RUN_COLUMNS = ("RMS mm", "max mm", "RMS deg", "delay ms", "contour mm")
+
+
+def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The cells of a run under RUN_COLUMNS, from its summary."""
+    position, rotation = run["tracking_error"]["position_m"], run["tracking_error"]["rotation_rad"]
+    contour = run["contour_error"]["position_m"]
+    lengths = (millimetres(position["rms"]), millimetres(position["max"]))
+    return (*lengths, degrees(rotation["rms"]), milliseconds(run["delay_s"]), millimetres(contour["rms"]))
+
+
 def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
-    table = numbers_table("run", "RMS mm", "max mm", "RMS deg", "delay ms", "contour RMS mm")
+    table = numbers_table("run", *RUN_COLUMNS)
     for run in runs:
-        error = run["tracking_error"]
-        if error is None:
-            table.add_row(run["run"], "no sample")
-            continue
-        table.add_row(
-            run["run"],
-            millimetres(error["position_m"]["rms"]),
-            millimetres(error["position_m"]["max"]),
-            degrees(error["rotation_rad"]["rms"]),
-            milliseconds(run["delay_s"]),
-            millimetres(run["contour_error"]["position_m"]["rms"]),
-        )
+        table.add_row(run["run"], *(("no sample",) if run["tracking_error"] is None else run_cells(run)))
     return table
 
 

@@ -38,7 +38,7 @@ _COMPARED = (
 
 
 @dataclass(frozen=True, eq=False)
-class Compared:
+class ComparedRun:
     """One of the runs.
 
     Attributes:
@@ -52,7 +52,7 @@ class Compared:
     summary: Summary
 
     @cached_property
-    def moving(self) -> tuple[Array, Array]:
+    def by_plan_time(self) -> tuple[Array, Array]:
         """Strictly increasing instants (K,) of the trajectory, s, and the poses (K, 7) attained at them."""
         times = self.evaluation.log.plan_time
         kept = np.concatenate([[True], times[1:] > np.maximum.accumulate(times)[:-1]])
@@ -68,7 +68,7 @@ class Comparison:
         warnings: Sentences about differences that affect the comparison.
     """
 
-    runs: tuple[Compared, ...]
+    runs: tuple[ComparedRun, ...]
     warnings: tuple[str, ...]
 
     @cached_property
@@ -85,7 +85,7 @@ class Comparison:
         """Lag of each run behind the first one, s; None for the first run and if it cannot be determined."""
         found: list[float | None] = [None]
         for run in self.runs[1:]:
-            (times, poses), (t, attained) = self.runs[0].moving, run.moving
+            (times, poses), (t, attained) = self.runs[0].by_plan_time, run.by_plan_time
             inside = (t >= times[0]) & (t <= times[-1])
             found.append(delay(t[inside], sampled(times, poses), attained[inside]) if inside.sum() > 1 else None)
         return found
@@ -104,8 +104,8 @@ class Comparison:
         return {"scenario": self.runs[0].summary["scenario"], "warnings": list(self.warnings), "runs": runs}
 
 
-def _separation(first: Compared, other: Compared) -> tuple[Array, PoseError] | None:
-    (times, poses), (t, attained) = first.moving, other.moving
+def _separation(first: ComparedRun, other: ComparedRun) -> tuple[Array, PoseError] | None:
+    (times, poses), (t, attained) = first.by_plan_time, other.by_plan_time
     fewer = times if len(times) <= len(t) else t
     fewer = fewer[(fewer >= max(times[0], t[0])) & (fewer <= min(times[-1], t[-1]))]
     if len(fewer) == 0:
@@ -113,7 +113,7 @@ def _separation(first: Compared, other: Compared) -> tuple[Array, PoseError] | N
     return fewer, PoseError.between(pose.interpolate(times, poses, fewer), pose.interpolate(t, attained, fewer))
 
 
-def compared(paths: Sequence[Path]) -> Comparison:
+def compare_runs(paths: Sequence[Path]) -> Comparison:
     """Read the runs to compare.
 
     Args:
@@ -145,12 +145,12 @@ def _runs_of(path: Path) -> list[Path]:
     return inside or [path]
 
 
-def _read(name: str, path: Path) -> Compared:
+def _read(name: str, path: Path) -> ComparedRun:
     evaluation = Evaluation.read(path)
-    return Compared(name, evaluation, summarize(evaluation, evaluation.outcome))
+    return ComparedRun(name, evaluation, summarize(evaluation, evaluation.outcome))
 
 
-def _differences(first: Compared, other: Compared) -> list[str]:
+def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
     """Sentences about differences between two runs that affect the comparison.
 
     Raises:
@@ -187,7 +187,7 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
     return None
 
 
-def cycles_of(comparison: Comparison) -> IsoFigures | None:
+def iso_figures_of(comparison: Comparison) -> IsoFigures | None:
     """ISO 9283-style figures if the runs are cycles of one motion on one arm; None otherwise."""
     settings = {
         (run.summary["robot"], run.summary["solver"], run.summary["backend"], run.summary["period_s"])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from simbridge.evaluation.comparison import Compared, Comparison
+from simbridge.evaluation.comparison import ComparedRun, Comparison
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.evaluation.repeatability import IsoFigures
@@ -81,7 +81,7 @@ def _legend(comparison: Comparison) -> list[LegendEntry]:
 
 
 def _headline(comparison: Comparison) -> str:
-    def error(run: Compared) -> Mapping[str, Any]:
+    def error(run: ComparedRun) -> Mapping[str, Any]:
         return run.summary[TRACKING_ERROR.key]
 
     ordered = sorted(comparison.runs, key=lambda run: float(error(run)["position_m"]["rms"]))

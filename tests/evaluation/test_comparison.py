@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simbridge.evaluation.comparison import compared, cycles_of
+from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 
@@ -32,7 +32,7 @@ def same(line_run, tmp_path):
 
 
 def test_a_run_and_its_copy_have_no_separation(line_run, same):
-    found = compared([line_run, same])
+    found = compare_runs([line_run, same])
     times, separation = found.separation[1]
     assert len(times) == len(found.runs[0].evaluation.log.stamp)
     assert separation.distance.max() == 0.0
@@ -41,7 +41,7 @@ def test_a_run_and_its_copy_have_no_separation(line_run, same):
 
 
 def test_runs_of_different_periods_are_compared_at_the_samples_of_the_slower(line_run, slower):
-    found = compared([line_run, slower])
+    found = compare_runs([line_run, slower])
     times, separation = found.separation[1]
     one, two = (Evaluation.of(RunDirectory.open(path)) for path in (line_run, slower))
     assert np.array_equal(times, two.log.plan_time)
@@ -84,7 +84,7 @@ def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, 
 
 def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):
     assert cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
-    found = compared([line_run, tmp_path / "half"])
+    found = compare_runs([line_run, tmp_path / "half"])
     assert found.warnings == ("line and half have the same scenario name, but one takes 0.4 s and the other 0.8 s.",)
     assert cli("compare", line_run, tmp_path / "half", "--out", tmp_path / "out").status == 0
 
@@ -97,8 +97,8 @@ def test_a_comparison_needs_two_different_runs(cli, line_run, tmp_path, runs, re
 
 
 def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line_run, same, slower, tmp_path):
-    assert {figure.symbol for figure in cycles_of(compared([line_run, same])).figures} >= {"AT", "RT"}
-    assert cycles_of(compared([line_run, slower])) is None
+    assert {figure.symbol for figure in iso_figures_of(compare_runs([line_run, same])).figures} >= {"AT", "RT"}
+    assert iso_figures_of(compare_runs([line_run, slower])) is None
     cli("compare", line_run, same, "--out", tmp_path / "out")
     assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()
 
@@ -106,4 +106,4 @@ def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line
 def test_a_directory_of_repeats_is_compared_run_by_run(line_run, tmp_path):
     for name in ("01", "02"):
         shutil.copytree(line_run, tmp_path / "many" / name)
-    assert [run.name for run in compared([tmp_path / "many"]).runs] == ["01", "02"]
+    assert [run.name for run in compare_runs([tmp_path / "many"]).runs] == ["01", "02"]

@@ -12,7 +12,7 @@ delay of the arm. It shows everything else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -151,8 +151,7 @@ def align(
             f"shifted by {OFFSET_CHECK:g} s it fits as well (RMS {off * 1e3:.3g} mm, {residual * 1e3:.3g} mm at best), "
             "so its clock offset cannot be determined. Also record the rest before and after the motion.",
         )
-    fit = search.fit(best)
-    return Alignment(best, fit.transform, fit.marker, residual, fit.samples)
+    return replace(search.fit(best), offset=best)
 
 
 def find_cycles(
@@ -192,18 +191,8 @@ def find_cycles(
     return np.sort(grid[found] - t[0])
 
 
-@dataclass(frozen=True)
-class Fit:
-    """The best transform (7,) and marker (3,), the remaining RMS distance and the samples: see `Alignment`."""
-
-    transform: Array
-    marker: Array
-    residual: float
-    samples: int
-
-
-def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = False) -> Fit:
-    """Fit recorded positions (K, 3) to the poses (K, 7) attained at the same instants.
+def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = False) -> Alignment:
+    """Fit recorded positions (K, 3) to the poses (K, 7) attained at the same instants; the offset is zero.
 
     Raises:
         UnusableSamples: They differ in number, there are none, or a value is not finite.
@@ -218,7 +207,7 @@ def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = Fals
         rotation, translation, marker = _with_marker(x, own, rotation, translation)
     left = x @ rotation.T + translation - own[:, :3] - pose.rotate(own[:, 3:], np.broadcast_to(marker, x.shape))
     residual = float(np.sqrt(np.mean((left**2).sum(axis=1))))
-    return Fit(np.concatenate([translation, _quaternion(rotation)]), marker, residual, len(x))
+    return Alignment(0.0, np.concatenate([translation, _quaternion(rotation)]), marker, residual, len(x))
 
 
 class _Search:
@@ -232,7 +221,7 @@ class _Search:
         at = self._u - offset
         return self.fit(offset).residual if np.count_nonzero(self._inside(at)) >= MIN_SAMPLES else np.inf
 
-    def fit(self, offset: float) -> Fit:
+    def fit(self, offset: float) -> Alignment:
         at = self._u - offset
         inside = self._inside(at)
         own = pose.interpolate(self._t, self._poses, at[inside])
