@@ -162,7 +162,7 @@ def _many_targets(robot: Robot) -> list[Row]:
 
 def _experiment_a(robot: Robot) -> list[Row]:
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_MANY, robot.n))
-    twins = [Twin(), Twin.naive(robot.n)]
+    twins = [Twin().numbers, Twin.naive(robot.n).numbers]
 
     def run() -> None:
         for block in np.split(q, 50):

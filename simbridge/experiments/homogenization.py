@@ -98,7 +98,7 @@ def configurations(robot: Robot, samples: int, seed: int) -> Array:
 def measure(robot: Robot, samples: int = SAMPLES, seed: int = 0) -> dict[str, Spread]:
     """The paper's three matrices."""
     q = configurations(robot, samples, seed)
-    twins = [Twin(), Twin.naive(robot.n)]
+    twins = [Twin().numbers, Twin.naive(robot.n).numbers]
     names = (TRANSPOSE, CONDITIONED, NAIVE)
     count, mean, squares = 0, np.zeros((len(names), 6, 6)), np.zeros((len(names), 6, 6))
     # Block by block, which are then combined (Chan, Golub and LeVeque, 1983): all matrices would fill 100 MB.

@@ -17,10 +17,11 @@ import numpy as np
 from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.experiments import ExperimentParameters, FromHome, Task
 from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
+from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import solver_of_function
+from simbridge.ik.solver_import import function_named
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobians
 from simbridge.robot.load import load_robot
@@ -89,7 +90,7 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
     """
     check_solver(name)
     if is_function(name):
-        return solver_of_function(robot, name)
+        return CallableSolver(robot, function_named(name), name=name)
     kind = SOLVERS[name]
     known = {field.name for field in fields(kind)}
     if "kp" in known and "kp" in settings:

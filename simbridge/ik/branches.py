@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.forward_dynamics import aim
+from simbridge.ik.kernels.dense import aim
 from simbridge.ik.kernels.source import module_text
 from simbridge.ik.workspace_boundary import (
     FOLD,

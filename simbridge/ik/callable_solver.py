@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError
 from simbridge.ik.joint_wrapping import wrap_into_limits
-from simbridge.ik.selectively_damped import fallback_solver
+from simbridge.ik.settings import fallback_solver
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, Solver
 from simbridge.ik.task import residual, task_of
 from simbridge.robot.kinematics import restart_postures, tool_path

@@ -25,8 +25,7 @@ import numpy as np
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, joint_gram, solve_positive_definite, task_gram, to_joints, to_task
 from simbridge.ik.kernels.step import Buffers
-from simbridge.ik.selectively_damped import fallback_solver
-from simbridge.ik.settings import DampedLeastSquaresParameters
+from simbridge.ik.settings import DampedLeastSquaresParameters, fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
 

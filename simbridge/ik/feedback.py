@@ -15,8 +15,7 @@ import numpy as np
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import solve_positive_definite, task_gram, to_joints
 from simbridge.ik.kernels.step import Buffers
-from simbridge.ik.selectively_damped import fallback_solver
-from simbridge.ik.settings import FeedbackParameters
+from simbridge.ik.settings import FeedbackParameters, fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
 

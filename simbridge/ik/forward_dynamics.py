@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.ik.inputs import Target, as_joints, as_pose
-from simbridge.ik.iterative import without_clamps
 from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import PRESETS, ForwardDynamicsParameters, resolved
+from simbridge.ik.settings import PRESETS, ForwardDynamicsParameters, resolved, without_clamps
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.task import task_of
 from simbridge.ik.twin import Twin, accumulated_radius, effective_masses, loads
@@ -103,7 +102,7 @@ class ForwardDynamics(StatefulSolver):
         self._placements = np.array(robot.placements)
         self._limits = np.array([robot.position_min, robot.position_max])
         self._n = robot.n
-        self._kernels = loops.kernels(robot, self.task)
+        self._kernels = loops.kernels(robot.placements, robot.prismatic, self.task)
 
     @classmethod
     def preset(cls, robot: Robot, name: str, **settings: Any) -> ForwardDynamics:

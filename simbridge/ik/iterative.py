@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.kernels import descent
 from simbridge.ik.setting_checks import Numbers, numbers
-from simbridge.ik.settings import IterativeParameters, resolved
+from simbridge.ik.settings import IterativeParameters, resolved, without_clamps
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.task import task_of
 from simbridge.robot.chain import TASK_ROWS
@@ -72,7 +72,9 @@ class IterativeSolver(StatefulSolver):
             self.settings.step_clamp,
             self.rotation_weight(),
         )
-        self._kernels = descent.kernels(robot, self.task, self.name, step.function, step.drifts)
+        self._kernels = descent.kernels(
+            robot.placements, robot.prismatic, self.task, self.name, step.function, step.drifts
+        )
         self._arguments: tuple[Any, ...] = (step.settings, np.array(robot.placements), rules)
 
     @abstractmethod
@@ -137,9 +139,3 @@ class IterativeSolver(StatefulSolver):
             *self._arguments, self.max_start_iterations, poses, slides, limits, start, starts, tolerance, *found
         )
         return found
-
-
-def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:
-    """Changes of settings in which a clamp that is None is infinite."""
-    none = {"error_clamp": (np.inf, np.inf), "step_clamp": np.inf}
-    return {name: none.get(name) if value is None else value for name, value in changes.items()}

@@ -26,9 +26,8 @@ from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.kernels.step import Buffers
-from simbridge.ik.selectively_damped import fallback_solver
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import JacobianTransposeParameters
+from simbridge.ik.settings import JacobianTransposeParameters, fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.ik.twin import Twin
 from simbridge.robot.pose import Array
@@ -87,7 +86,9 @@ def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
     chain, slides = np.frombuffer(placements).reshape(-1, 4, 4), np.frombuffer(prismatic, dtype=bool)
     q = np.random.default_rng(0).uniform(-math.pi, math.pi, (samples, len(slides)))
     # Contiguous along the samples: that fixes the order in which they are summed.
-    plain, conditioned = (np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin()]))
+    plain, conditioned = (
+        np.ascontiguousarray(np.moveaxis(m, 0, -1)) for m in mobility(chain, slides, q, [Twin().numbers])
+    )
     return float(np.trace(conditioned).mean() / np.trace(plain).mean())
 
 

@@ -14,7 +14,6 @@ from simbridge.ik.kernels.dense import EPSILON, decompose
 from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import SelectivelyDampedParameters
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
 
 
 class SelectivelyDamped(IterativeSolver):
@@ -26,11 +25,6 @@ class SelectivelyDamped(IterativeSolver):
 
     def compiled_step(self) -> CompiledStep:
         return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
-
-
-def fallback_solver(robot: Robot, task: str) -> SelectivelyDamped:
-    """A solver that finds what can be reached, for solvers that do not converge reliably: it needs no tuning."""
-    return SelectivelyDamped(robot, task=task)
 
 
 def clamp_factor(vector: Array, n: int, bound: float) -> float:

@@ -329,6 +329,12 @@ def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping
     return kind(**given) if settings is None else replace(settings, **given)
 
 
+def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:
+    """Changes of settings in which a clamp that is None is infinite."""
+    none = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
+    return {name: none.get(name) if value is None else value for name, value in changes.items()}
+
+
 def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
     """Changes with a preset among them replaced by its settings, except for those that are given as well.
 
@@ -341,6 +347,11 @@ def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
     if name not in PRESETS:
         raise UnknownName("preset", name, PRESETS)
     return {**PRESETS[name], **changes, "preset": ""}
+
+
+def fallback_solver(robot: Robot, task: str) -> Solver:
+    """A solver that finds what can be reached, for solvers that do not converge reliably: it needs no tuning."""
+    return SelectivelyDampedParameters(task=task).build(robot)
 
 
 def is_function(name: str) -> bool:

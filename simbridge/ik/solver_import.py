@@ -6,35 +6,24 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import reduce
 from types import ModuleType
 from typing import Any, cast
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
-from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.settings import is_function
-from simbridge.robot.robot import Robot
 
 
-def solver_of_function(robot: Robot, name: str) -> CallableSolver:
-    """The function of that name as a solver, which has the same name.
-
-    Raises:
-        ForeignSolverError: There is no such module, or it cannot be imported.
-        UnknownName: There is no such function in it.
-        InvalidParameter: It is not a function, or the name is not of the form module:function.
-    """
-    return CallableSolver(robot, function_named(name), name=name)
-
-
-def function_named(name: str) -> StepFunction:
+def function_named(name: str) -> Callable[..., Any]:
     """The function that `module:function` names; `module:object.method` works too.
 
     A module is looked up in the working directory and then as Python does; a name that ends in .py is a file.
 
     Raises:
-        ForeignSolverError, UnknownName, InvalidParameter: See `solver_of_function`.
+        ForeignSolverError: There is no such module, or it cannot be imported.
+        UnknownName: There is no such function in it.
+        InvalidParameter: It is not a function, or the name is not of the form module:function.
     """
     place, _, path = name.rpartition(":")
     if not is_function(name):
@@ -54,7 +43,7 @@ def function_named(name: str) -> StepFunction:
     if not callable(found):
         kind = type(found).__name__
         raise InvalidParameter("solver", name, f"a function of joint positions and a target, not {kind}")
-    return cast(StepFunction, found)
+    return cast(Callable[..., Any], found)
 
 
 def _module(name: str) -> ModuleType:

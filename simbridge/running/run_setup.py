@@ -15,7 +15,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import solver_of_function
+from simbridge.ik.solver_import import function_named
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario
@@ -46,7 +46,9 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
     if is_function(name) or not is_dataclass(settings):
         if changes:
             raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the solver is a function")
-        return solver_of_function(robot, name) if name else CallableSolver(robot, cast(StepFunction, settings))
+        if name:
+            return CallableSolver(robot, function_named(name), name=name)
+        return CallableSolver(robot, cast(StepFunction, settings))
     chosen = cast(SolverParameters, settings)
     return resolved(type(chosen), chosen, changes or {}).build(robot)
 
@@ -111,5 +113,5 @@ def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
     name, parameters = settings["solver"]["name"], settings["solver"]["parameters"]
     check_solver(name)
     if is_function(name):
-        return solver_of_function(robot, name)
+        return CallableSolver(robot, function_named(name), name=name)
     return SOLVERS[name](**parameters).build(robot)

@@ -11,7 +11,8 @@ import pytest
 
 import simbridge
 from simbridge.errors import ForeignSolverError, InvalidParameter
-from simbridge.ik.solver_import import solver_of_function
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.solver_import import function_named
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.preparation import prepare
@@ -134,7 +135,9 @@ def test_a_function_is_named_at_the_command_line(cli, own_module, line, name):
 
 
 def test_a_method_of_an_object_is_named_too(own_module):
-    solver = solver_of_function(UR10, "own_solver_for_tests:half.step")
+    solver = CallableSolver(
+        UR10, function_named("own_solver_for_tests:half.step"), name="own_solver_for_tests:half.step"
+    )
     target = tool_path(UR10, (UR10.home + 0.1)[None])[0]
     assert solver.step(target) == pytest.approx(UR10.home + 0.05, abs=1e-9)
     assert solver.parameters["function"].endswith("Half.step")
@@ -147,7 +150,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
         ("own_solver_for_tests:number", "not int"),
         ("no_module_for_tests:step", "importing no_module_for_tests failed with ModuleNotFoundError"),
         ("./no_script.py:step", "there is no such file"),
-        ("newton", "A function of your own is given as module:function."),
+        ("newton", "A custom function is given as module:function."),
         (":newton", "There is no solver ':newton'"),
     ],
 )

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from simbridge.ik.kernels import mathematics
 from simbridge.ik.kernels.expression import Trace, opaque, statements
 from simbridge.ik.kernels.source import Structure, move, structure_entries, structure_of
-from simbridge.ik.twin import Twin
 from simbridge.robot import chain as kinematics
 from simbridge.robot.load import load_robot
 
@@ -113,7 +112,7 @@ def test_the_mobility_over_columns_equals_pinocchio(seed, n):
     placements, slides, q, twin, model = chain(seed, n)
     _, jacobian, mass = expected(model, q)
     # The second column, so that a mixture of samples would show.
-    plain, one = mathematics.mobility(placements, slides, np.array([q + 1.0, q]), [Twin(*twin)])
+    plain, one = mathematics.mobility(placements, slides, np.array([q + 1.0, q]), [twin.tolist()])
     weighted = jacobian @ np.linalg.solve(mass, jacobian.T)
     assert np.abs(plain[1] - jacobian @ jacobian.T).max() < 1e-12
     assert np.abs(one[1] - weighted).max() < 1e-11 * np.abs(weighted).max()
@@ -148,5 +147,5 @@ def test_arms_of_one_kinematic_structure_share_a_module_whatever_their_tool():
     for name in ("ur10", "ur10e"):
         robot = load_robot(name)
         for arm in (robot, robot.with_tcp(pin.SE3(pin.exp3(np.ones(3)), np.ones(3)))):
-            texts.add(move(structure_of(arm), "pose").text)
+            texts.add(move(structure_of(arm.placements, arm.prismatic), "pose").text)
     assert len(texts) == 1

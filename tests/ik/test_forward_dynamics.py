@@ -148,7 +148,7 @@ def test_the_stability_bound_is_where_the_iteration_turns(kappa, converges):
     settings = np.array([1.0, np.inf, np.inf, np.inf, 1.0, 1.0, 1e-9, 1e-12, *[kappa] * 6, *[0.0] * 6, kappa, 0.0])
     memory, joints, placements = np.zeros(20), np.empty((200, 6)), np.array(UR10.placements)
     memory[:6] = UR10.home
-    track = loops.kernels(UR10).track
+    track = loops.kernels(*CHAIN).track
     track(placements, np.zeros((2, 6)), np.repeat(target, 200, axis=0), memory, settings, 1, joints)
     left = np.linalg.norm(tool_path(UR10, joints)[-1, :3] - target[0, :3])
     assert (left < 1e-4) == converges
@@ -402,7 +402,7 @@ def test_the_naive_twin_has_no_mass_at_the_tool_and_a_bound_of_its_own():
     assert twin.numbers == (0.0, 0.0, 1.0 / 6.0, 1.0 / 6.0)
     mass, _ = effective_masses(twin, UR10)
     postures = np.random.default_rng(0).uniform(-3.0, 3.0, (2000, 6))
-    _, found = mobility(*CHAIN, postures, [twin])
+    _, found = mobility(*CHAIN, postures, [twin.numbers])
     assert np.diagonal(found, axis1=1, axis2=2).max() <= 1.0 / mass
     with pytest.raises(UnstableSolver):
         ForwardDynamics(UR10, twin=twin, dt=1.0, kp=(8.0 * mass,) * 6)
@@ -428,7 +428,7 @@ def test_experiment_a_has_the_published_diagonals():
 def test_experiment_a_has_the_mean_and_std_of_single_configurations():
     # More than a block of them.
     found = measure(UR10, 2500)
-    single = mobility(*CHAIN, configurations(UR10, 2500, 0), [Twin(), Twin.naive(6)])
+    single = mobility(*CHAIN, configurations(UR10, 2500, 0), [Twin().numbers, Twin.naive(6).numbers])
     for name, matrices in zip((TRANSPOSE, CONDITIONED, NAIVE), single, strict=True):
         assert np.allclose(found[name].mean, matrices.mean(axis=0))
         assert np.allclose(found[name].std, matrices.std(axis=0))

@@ -1,4 +1,4 @@
-"""Small dense linear algebra for compiled loops: two linear solves, a singular value decomposition, Jacobian products.
+"""Small linear algebra for compiled loops: poses, linear solves, a singular value decomposition, Jacobian products.
 
 Sizes are up to twelve (the rank-revealing solve: any). The functions work in place on the leading part of the arrays
 they are given. Finite input whose squares neither overflow nor underflow gives finite output, whatever its rank.
@@ -16,6 +16,21 @@ ORTHOGONAL = 1e-15
 """Cosine between two singular vectors that counts as a right angle."""
 NEGLIGIBLE = 1e-60
 """Squared length that counts as zero, where the largest entry is about one."""
+
+
+def aim(pose: Array, target: Array) -> None:
+    """A pose [x y z qx qy qz qw] as position (3) and rotation matrix (9, row by row)."""
+    x, y, z, w = pose[3], pose[4], pose[5], pose[6]
+    target[0], target[1], target[2] = pose[0], pose[1], pose[2]
+    target[3], target[4], target[5] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
+    target[6], target[7], target[8] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
+    target[9], target[10], target[11] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+def copy(values: Array, destination: Array) -> None:
+    """Copy numbers (an assignment of slices takes longer to compile)."""
+    for i in range(values.shape[0]):
+        destination[i] = values[i]
 
 
 def solve_positive_definite(a: Array, b: Array, n: int) -> None:

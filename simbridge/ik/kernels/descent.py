@@ -18,7 +18,7 @@ import numpy as np
 from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import source
 from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.forward_dynamics import aim, copy
+from simbridge.ik.kernels.dense import aim, copy
 from simbridge.ik.kernels.null_space import (
     cost_of,
     largest,
@@ -31,7 +31,6 @@ from simbridge.ik.kernels.null_space import (
 from simbridge.ik.kernels.source import Generated, Structure
 from simbridge.ik.kernels.step import Buffers, Rules, State, allocate_buffers, allocate_state, take_step
 from simbridge.robot.pose import Array, Counts, Flags
-from simbridge.robot.robot import Robot
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.
 _SHORT, _SHORTEST = 2.0**-4, 2.0**-12
@@ -52,16 +51,19 @@ class Kernels(NamedTuple):
     solve: Kernel
 
 
-def kernels(robot: Robot, task: str, solver: str, step: Callable[..., None], drifts: bool) -> Kernels:
+def kernels(
+    placements: Array, prismatic: Flags, task: str, solver: str, step: Callable[..., None], drifts: bool
+) -> Kernels:
     """The compiled loops of a solver.
 
     Args:
-        robot, task: What it solves for.
+        placements, prismatic: The chain: see `source.structure_of`.
+        task: See `simbridge.ik.task`.
         solver: Its name, for the notice about compiling.
         step: See `step.py`.
         drifts: Whether the step has a motion within the null space.
     """
-    return _kernels(source.structure_of(robot), task, solver, step, drifts)
+    return _kernels(source.structure_of(placements, prismatic), task, solver, step, drifts)
 
 
 @lru_cache(maxsize=64)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, TypeAlias
 
-from simbridge.robot.chain import Scalar
+Scalar: TypeAlias = Any
+"""A float, or an `Expression`."""
 
 _PRECEDENCE = {"+": 1, "-": 1, "*": 2, "/": 2, "neg": 3}
 _Args = ParamSpec("_Args")

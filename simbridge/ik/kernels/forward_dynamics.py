@@ -16,9 +16,9 @@ import numpy as np
 
 from simbridge.ik.kernels import source
 from simbridge.ik.kernels.compile import Kernel, kernel
+from simbridge.ik.kernels.dense import aim, copy
 from simbridge.ik.kernels.source import Structure
-from simbridge.robot.pose import Array, Counts
-from simbridge.robot.robot import Robot
+from simbridge.robot.pose import Array, Counts, Flags
 
 
 class Kernels(NamedTuple):
@@ -29,9 +29,9 @@ class Kernels(NamedTuple):
     solve: Kernel
 
 
-def kernels(robot: Robot, task: str = "pose") -> Kernels:
-    """The compiled loops for a robot and a task."""
-    return _kernels(source.structure_of(robot), task)
+def kernels(placements: Array, prismatic: Flags, task: str = "pose") -> Kernels:
+    """The compiled loops for a chain and a task."""
+    return _kernels(source.structure_of(placements, prismatic), task)
 
 
 @lru_cache(maxsize=64)
@@ -58,15 +58,6 @@ def move(
     raise NotImplementedError
 
 
-def aim(pose: Array, target: Array) -> None:
-    """A pose [x y z qx qy qz qw] as position (3) and rotation matrix (9, row by row)."""
-    x, y, z, w = pose[3], pose[4], pose[5], pose[6]
-    target[0], target[1], target[2] = pose[0], pose[1], pose[2]
-    target[3], target[4], target[5] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    target[6], target[7], target[8] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    target[9], target[10], target[11] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
-
-
 def potential(kp: Array, error: Array, pull: Array) -> float:
     """The potential of the force: quadratic in the error, linear where the clamps shorten it to `pull`."""
     total = 0.0
@@ -89,12 +80,6 @@ def largest_of(vector: Array, n: int, scale: float) -> float:
     for i in range(n):
         largest = max(largest, abs(scale * vector[i]))
     return largest
-
-
-def copy(values: Array, destination: Array) -> None:
-    """Copy numbers (an assignment of slices takes longer to compile)."""
-    for i in range(values.shape[0]):
-        destination[i] = values[i]
 
 
 def adapted(ballast: float, ratio: float, least: float) -> float:

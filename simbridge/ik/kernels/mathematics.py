@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from simbridge.ik.kernels.expression import opaque
-from simbridge.ik.twin import Twin
 from simbridge.robot import chain
 from simbridge.robot.chain import Frames, Matrix, Scalar, Vector, columns, cross, dot, minus, plus, scaled
 from simbridge.robot.pose import Array, Flags
@@ -174,10 +173,13 @@ def rotation_vector(
     return scale * ax, scale * ay, scale * az
 
 
-def mobility(placements: Array, prismatic: Flags, configurations: Array, twins: Sequence[Twin]) -> list[Array]:
+def mobility(
+    placements: Array, prismatic: Flags, configurations: Array, twins: Sequence[Sequence[float]]
+) -> list[Array]:
     """J J^T and, for each twin, J H^-1 J^T at joint positions (T, n): arrays (T, 6, 6), base axes, translation first.
 
-    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual twins.
+    They map a force at the tool to its acceleration: of an arm without inertia, and of the virtual twins. A twin is
+    given by its `Twin.numbers`.
     """
     fixed = chain.exact_placements(placements).tolist()
     q = list(np.ascontiguousarray(configurations.T))
@@ -185,7 +187,7 @@ def mobility(placements: Array, prismatic: Flags, configurations: Array, twins: 
     twists = chain.jacobian(at, prismatic)
     rows = columns(twists)
     plain = [[dot(rows[i], rows[j]) for j in range(i + 1)] for i in range(6)]
-    lower = [plain, *(weighted(twists, mass_matrix(at, twists, twin.numbers)) for twin in twins)]
+    lower = [plain, *(weighted(twists, mass_matrix(at, twists, twin)) for twin in twins)]
     matrices = np.empty((len(lower), len(configurations), 6, 6))
     for matrix, triangle in zip(matrices, lower, strict=True):
         for i, row in enumerate(triangle):

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from simbridge.ik.kernels.forward_dynamics import copy
+from simbridge.ik.kernels.dense import copy
 from simbridge.ik.kernels.step import Buffers, Rules, State, linearize, take_step
 from simbridge.robot.pose import Array
 
