@@ -1,0 +1,164 @@
+"""docs/architecture.md: its examples work in as many files as it says, and the files that it names exist."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from simbridge.robot import load_robot
+from simbridge.trajectory import paper_size
+
+CHECKOUT = Path(__file__).parents[1]
+PAGE = (CHECKOUT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+# At most so many files to touch.
+BOUNDS = {"arm": 1, "scenario": 1, "backend": 2, "solver": 3, "option": 3, "metric": 3}
+
+_EDIT = re.compile(
+    r"^(?:New file `(?P<new>[^`]+)`(?:, a copy of `(?P<source>[^`]+)` with)?"
+    r"|In `(?P<file>[^`]+)`, (?P<place>above|below) `(?P<anchor>[^`]+)`):\n\n```\w+\n(?P<text>.*?)```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def edits(kind: str) -> list[re.Match[str]]:
+    """The edits of an example, in the order in which the page gives them."""
+    (section,) = re.findall(rf"^### A new {kind}.*?\n(.*?)(?=^###? |\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    return list(_EDIT.finditer(section))
+
+
+def apply(edit: re.Match[str], tree: Path) -> None:
+    """Make an edit in a copy of the checkout."""
+    if edit["source"]:
+        text = (tree / edit["source"]).read_text()
+        for line in edit["text"].splitlines():
+            text, count = re.subn(rf"^{line.split()[0]} = .*$", line, text, flags=re.MULTILINE)
+            assert count == 1, f"{edit['source']} has {count} lines like: {line}"
+        (tree / edit["new"]).write_text(text)
+    elif edit["new"]:
+        assert not (tree / edit["new"]).exists()
+        (tree / edit["new"]).write_text(edit["text"])
+    else:
+        path = tree / edit["file"]
+        lines = path.read_text().splitlines(keepends=True)
+        at = next((i for i, line in enumerate(lines) if line.strip().startswith(edit["anchor"])), None)
+        assert at is not None, f"{edit['file']} has no line that begins with: {edit['anchor']}"
+        lines.insert(at + (edit["place"] == "below"), edit["text"])
+        path.write_text("".join(lines))
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory):
+    """A copy of the package, its robots and its scenarios with all examples of the page."""
+    tree = tmp_path_factory.mktemp("extended")
+    for folder in ("simbridge", "robots", "scenarios", "docs"):
+        shutil.copytree(CHECKOUT / folder, tree / folder, ignore=shutil.ignore_patterns("__pycache__", "*.png"))
+    shutil.copy(CHECKOUT / "pyproject.toml", tree)
+    for kind in BOUNDS:
+        for edit in edits(kind):
+            apply(edit, tree)
+    return tree
+
+
+@pytest.fixture(scope="module")
+def answers(extended):
+    """What the extended program prints for each command, by the command's name. They share one process."""
+    program = """
+import contextlib, io, json, sys
+from simbridge.cli.command_line import main
+
+def call(*words):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        try:
+            status = main(list(words))
+        except SystemExit as end:
+            status = end.code
+    return [status, out.getvalue()]
+
+json.dump({words[0]: call(*words) for words in json.load(sys.stdin)}, sys.stdout)
+"""
+    solver = ("--solver", "steepest-descent", "--solver.gain", "0.2", "--max-acceleration", "5")
+    commands = [
+        ("robots",),
+        ("scenarios",),
+        ("check", "--solver", "steepest-descent", "--help"),
+        ("run", "sideways", "--robot", "desk_arm", "--backend", "ideal", *solver, "--out", "out", "--json"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=json.dumps(commands),
+        capture_output=True,
+        text=True,
+        cwd=extended,
+        env={**os.environ, "PYTHONPATH": str(extended), "COLUMNS": "200"},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [status for status, _ in found.values()] == [0] * len(commands), done.stderr
+    return {name: out for name, (_, out) in found.items()}
+
+
+@pytest.fixture(scope="module")
+def summary(answers):
+    """What the run printed."""
+    return json.loads(answers["run"])
+
+
+@pytest.fixture(scope="module")
+def settings(answers, extended):
+    """What the run was resolved to."""
+    return msgspec.toml.decode((extended / "out" / "settings.toml").read_bytes())
+
+
+@pytest.mark.parametrize("kind", BOUNDS)
+def test_an_example_touches_as_few_files_as_promised(kind):
+    assert 1 <= len({edit["new"] or edit["file"] for edit in edits(kind)}) <= BOUNDS[kind]
+
+
+def test_a_new_arm_is_listed_and_runs(answers, summary):
+    assert "desk_arm" in answers["robots"]
+    assert summary["robot"] == "desk_arm"
+
+
+def test_a_new_scenario_is_listed_and_runs(answers, summary):
+    assert "sideways" in answers["scenarios"]
+    assert summary["scenario"] == "sideways"
+
+
+def test_a_new_backend_runs_and_its_arm_is_where_it_should_be(summary):
+    assert summary["backend"] == "ideal"
+    assert summary["plant_error"]["position_m"]["max"] < 1e-9
+
+
+def test_a_new_solver_has_flags_for_its_settings_and_runs(answers, summary, settings):
+    assert "--solver.gain" in answers["check"]
+    assert summary["solver"] == settings["solver"]["name"] == "steepest-descent"
+    assert settings["solver"]["parameters"]["gain"] == 0.2
+
+
+def test_a_new_option_has_a_flag_is_recorded_and_acts(answers, settings):
+    assert "--max-acceleration" in answers["check"]
+    assert settings["scenario"]["max_acceleration"] == settings["robot"]["max_acceleration"] == 5.0
+
+
+def test_a_new_metric_is_in_the_summary(summary, extended):
+    size = paper_size(load_robot("ur10"))
+    assert summary["path_length_m"] == pytest.approx(0.2 * size.scale, rel=0.02)
+    assert json.loads((extended / "out" / "summary.json").read_text())["path_length_m"] == summary["path_length_m"]
+
+
+def test_every_file_that_the_page_names_exists():
+    names = re.findall(
+        r"(?<![\w./-])((?:simbridge|robots|scenarios|docs|tests|tools)/[\w/.-]*\w\.(?:py|md|toml))", PAGE
+    )
+    new = {edit["new"] for kind in BOUNDS for edit in edits(kind)}
+    assert sorted({name for name in names if name not in new and not (CHECKOUT / name).exists()}) == []
