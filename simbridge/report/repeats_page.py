@@ -10,12 +10,6 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
 from simbridge.text import NO_BREAK, displayed, fixed, millimetres, milliseconds
 
-_MEANING_AT_REST = {
-    "AP": "pose accuracy: from the commanded position to the mean of the attained ones",
-    "RP": "pose repeatability: scatter of the attained positions",
-    "stabilisation time": "from the first time within the limit band to the last",
-    "OV": "overshoot: largest distance from the final position after first entering the band; 0 if never left again",
-}
 _MEANING_OF_PATH = {
     "AT": "path accuracy: distance of the mean path from the commanded one, at its largest",
     "RT": "path repeatability: scatter of the paths, at its largest",
@@ -82,7 +76,6 @@ class IsoTables:
         at_rest: Rows of the figures at rest: stop, x y z, AP, RP, stabilisation time, OV, cycles, required, source.
         of_path: Rows of the figures of the path: symbol, value, unit, cycles, required, source, definition.
         missing: Which figures are missing and why, as sentences.
-        meaning_at_rest: Definitions of the figures at rest.
     """
 
     sources: Sequence[str]
@@ -90,7 +83,6 @@ class IsoTables:
     at_rest: Sequence[Sequence[str]]
     of_path: Sequence[Sequence[str]]
     missing: Sequence[str]
-    meaning_at_rest: Mapping[str, str]
 
 
 def iso_tables(views: Sequence[Mapping[str, Any]]) -> IsoTables:
@@ -106,7 +98,6 @@ def iso_tables(views: Sequence[Mapping[str, Any]]) -> IsoTables:
         sorted(at_rest, key=lambda row: int(row[0])),
         [row for symbol in _MEANING_OF_PATH for view in views for row in _rows_of_path(view, symbol)],
         _missing(views),
-        _MEANING_AT_REST,
     )
 
 
@@ -146,8 +137,6 @@ def _rows_of_path(view: Mapping[str, Any], symbol: str) -> list[list[str]]:
     for figure in view["figures"]:
         if figure["symbol"] != symbol or figure["stop"] is not None:
             continue
-        counts = [str(figure["cycles"]), str(figure["asked"])]
-        rows.append(
-            [symbol, *displayed(figure["value"], figure["unit"]), *counts, view["witness"], _MEANING_OF_PATH[symbol]]
-        )
+        facts = [str(figure["cycles"]), str(figure["asked"]), view["witness"], _MEANING_OF_PATH[symbol]]
+        rows.append([symbol, *displayed(figure["value"], figure["unit"]), *facts])
     return rows

@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import intervals
-from simbridge.text import NO_BREAK, counted, degrees, listed, millimetres, milliseconds, plain, significant
+from simbridge.text import NO_BREAK, SMALLEST, counted, degrees, listed, millimetres, milliseconds, plain, significant
 
 # Smaller errors, in m and rad, are rounding.
 NOTHING = 1e-12
@@ -76,7 +76,10 @@ def dominant_error(summary: Summary) -> str:
         text = f"The largest part of the position error comes from {first.source}: {_mm(most)} RMS"
         text += f", followed by the {others[0][1].name} with {_mm(others[0][0])}" if others else ""
         sentences.append(f"{text}.")
-    if rotation and (not position or rotation[0][1] is not position[0][1]):
+    # A rotation that is shown as "<0.0001 degrees" needs no explanation next to a position error.
+    if rotation and (
+        not position or (rotation[0][1] is not position[0][1] and math.degrees(rotation[0][0]) >= SMALLEST)
+    ):
         most, first = rotation[0]
         source = first.source if not position or first.name == "sampling" else f"the {first.name}"
         sentences.append(f"The largest part of the rotation error comes from {source}: {_deg(most)} RMS.")
