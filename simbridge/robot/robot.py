@@ -7,7 +7,6 @@ are generated from it, so there is no second source that could disagree.
 from __future__ import annotations
 
 import hashlib
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -186,14 +185,6 @@ class Robot:
             inertias[-1] = inertias[-1] + pin.Inertia(self.payload, at, np.zeros((3, 3)))
         return tuple(inertias)
 
-    def sample_postures(self, count: int) -> Array:
-        """Random postures (count, n) over the joints' ranges, rad or m; the same at every call.
-
-        Of a revolute joint at most one turn is used, around zero where possible; of an endless slide two metres.
-        """
-        low, high = np.array([_sampled_range(joint) for joint in self.joints]).T
-        return np.random.default_rng(0).uniform(low, high, (count, self.n))
-
     def with_tcp(self, tcp: pin.SE3) -> Robot:
         """The same arm with another tool centre point, given in tool0."""
         return replace(self, tcp=tcp)
@@ -244,14 +235,3 @@ class Robot:
         if not acceleration > 0.0:
             raise InvalidParameter("controller's acceleration limit", f"{acceleration:g} rad/s^2", "above 0")
         return replace(self, joints=tuple(joints), max_acceleration=acceleration)
-
-
-def _sampled_range(joint: Joint) -> tuple[float, float]:
-    low, high = joint.position_min, joint.position_max
-    if joint.kind == "prismatic":
-        low = low if math.isfinite(low) else min(-1.0, high - 2.0)
-        return low, high if math.isfinite(high) else max(1.0, low + 2.0)
-    if max(low, -math.pi) <= min(high, math.pi):
-        return max(low, -math.pi), min(high, math.pi)
-    # The whole range is beyond half a turn.
-    return (low, min(high, low + 2.0 * math.pi)) if low > 0.0 else (max(low, high - 2.0 * math.pi), high)

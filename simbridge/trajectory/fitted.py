@@ -19,7 +19,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.kinematics import tool_path
+from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.checks import check_positive, vector
@@ -84,7 +84,7 @@ def paper_size(robot: Robot) -> PaperSize:
 
 def span(robot: Robot) -> float:
     """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
-    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), robot.sample_postures(_POSTURES))
+    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), restart_postures(robot, _POSTURES))
     return float(np.hypot(flange[:, 0], flange[:, 1]).max())
 
 
