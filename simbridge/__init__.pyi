@@ -27,7 +27,7 @@ from simbridge.planning.options import Options as Options
 from simbridge.planning.scenario import Scenario as Scenario
 from simbridge.planning.scenario import load_scenario as load_scenario
 from simbridge.robot.cell import Cell as Cell
-from simbridge.robot.cell_file import load_cell as load_cell
+from simbridge.robot.cell import load_cell as load_cell
 from simbridge.robot.load import load_robot as load_robot
 from simbridge.robot.robot import Robot as Robot
 from simbridge.running.live import LiveArm as LiveArm

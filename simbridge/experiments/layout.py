@@ -23,8 +23,8 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
-from simbridge.trajectory.orientation import TOOL_DOWN
 from simbridge.trajectory.shapes import CORNERS, square
+from simbridge.trajectory.trace import TOOL_DOWN
 
 RATE = 100.0
 """Solver steps per second in the paper's experiments, Hz."""

@@ -29,7 +29,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import counted
 from simbridge.trajectory.fitted import paper_size, span
-from simbridge.trajectory.orientation import TOOL_DOWN
+from simbridge.trajectory.trace import TOOL_DOWN
 
 DT = 0.1
 """The virtual time step of experiments C and D, s."""

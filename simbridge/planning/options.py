@@ -19,8 +19,7 @@ from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.scenario import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
-from simbridge.robot.cell import Cell, requirement
-from simbridge.robot.cell_file import load_cell
+from simbridge.robot.cell import Cell, load_cell, requirement
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
 from simbridge.servo import servoj

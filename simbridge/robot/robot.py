@@ -17,9 +17,8 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.parts import DhTable, Joint, JointLimits, Link, Shape
+from simbridge.robot.parts import DhTable, Joint, Link, Shape, urdf_text
 from simbridge.robot.pose import Array, read_only
-from simbridge.robot.urdf_text import urdf_text
 
 # m/s^2
 G = 9.81
@@ -30,6 +29,22 @@ def _vector(name: str, values: ArrayLike) -> Array:
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise InvalidParameter(name, np.asarray(values).tolist(), "three finite numbers")
     return read_only(vector)
+
+
+@dataclass(frozen=True, eq=False)
+class JointLimits:
+    """Joint limits as a controller reports them.
+
+    Attributes:
+        position_min, position_max: (n,), rad.
+        max_velocity: (n,), rad/s.
+        max_acceleration: (n,), rad/s^2.
+    """
+
+    position_min: Array
+    position_max: Array
+    max_velocity: Array
+    max_acceleration: Array
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import pinocchio as pin
 
 from simbridge.backends.backend import Backend
 from simbridge.planning.options import recorded_options
-from simbridge.robot.cell_file import cell_values
+from simbridge.robot.cell import cell_values
 from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
 from simbridge.running.preparation import Prepared

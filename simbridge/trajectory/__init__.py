@@ -5,13 +5,22 @@ from simbridge.deprecated import renamed
 from simbridge.trajectory import paths
 from simbridge.trajectory.files import Frame, ReadOptions, read_trajectory
 from simbridge.trajectory.fitted import elbow_line, largest_cube, paper_size, shoulder_line, wrist_line
-from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation, LookAt, Orientation, PathTangent
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import IsoCube, corners, pick_and_place, square, step
 from simbridge.trajectory.text import write_csv, write_tum
 from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
-from simbridge.trajectory.trace import concatenate, dwell, move, trace
+from simbridge.trajectory.trace import (
+    TOOL_DOWN,
+    ConstantOrientation,
+    LookAt,
+    Orientation,
+    PathTangent,
+    concatenate,
+    dwell,
+    move,
+    trace,
+)
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 

@@ -23,8 +23,8 @@ from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.checks import check_positive, vector
-from simbridge.trajectory.orientation import TOOL_DOWN
 from simbridge.trajectory.shapes import CENTRE, IsoCube
+from simbridge.trajectory.trace import TOOL_DOWN
 
 # Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
 # UR arm is near the border between two steps: the few millimetres of a calibration change no path.

@@ -18,10 +18,9 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
-from simbridge.trajectory.orientation import TOOL_DOWN, ConstantOrientation
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.timing import ConstantSpeed, MotionLaw
-from simbridge.trajectory.trace import concatenate, move, trace
+from simbridge.trajectory.trace import TOOL_DOWN, ConstantOrientation, concatenate, move, trace
 from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
 

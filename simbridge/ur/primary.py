@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simbridge.errors import SimbridgeError
-from simbridge.robot.parts import DhTable, JointLimits
+from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import JointLimits
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart
 
