@@ -24,21 +24,14 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: one at a time, beside tests that do not.
-REALTIME = (
-    "backends/test_controller",
-    "backends/test_servo_process",
-    "doctor/",
-    "emulator/test_ur_rtde",
-    "cli/test_progress.py",
-    "running/test_repeating.py",
-)
+REALTIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
 
 
 def pytest_collection_modifyitems(items):
-    """Give the tests that keep real time to one worker of pytest-xdist."""
+    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist."""
     here = Path(__file__).parent
     for item in items:
-        if item.path.relative_to(here).as_posix().startswith(REALTIME):
+        if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(REALTIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
 
 

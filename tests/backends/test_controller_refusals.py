@@ -38,8 +38,8 @@ ROBOT = load_robot("ur10e")
 def refused(cli, monkeypatch, tmp_path):
     """Runs `simbridge run`, which must refuse, and returns the error that it reported."""
     errors: list[SimbridgeError] = []
-    report = command_line.report_error
-    monkeypatch.setattr(command_line, "report_error", lambda error: errors.append(error) or report(error))
+    report = command_line.print_error
+    monkeypatch.setattr(command_line, "print_error", lambda error: errors.append(error) or report(error))
 
     def run(*arguments: object) -> SimbridgeError:
         answer = cli("run", line(tmp_path), *arguments, "--out", tmp_path / "run")

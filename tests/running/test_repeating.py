@@ -1,4 +1,4 @@
-"""`--repeat N` from the command line: the runs, what they have in common, and what is left when they end early."""
+"""`--repeat N` from the command line: the runs, their common summary, and what is left when they end early."""
 
 from __future__ import annotations
 
@@ -16,10 +16,17 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.running import runner
 from simbridge.running.preparation import prepare
 from simbridge.running.repeating import repeat
 from simbridge.trajectory import write_tum
 from tests.controllers import REALTIME_FLAGS, move, realtime_options
+
+
+@pytest.fixture
+def without_pages(monkeypatch):
+    """Runs without their own report.html, which takes most of a short run's time; the common page is written."""
+    monkeypatch.setattr(runner, "write_report", lambda *_: None)
 
 
 def runs_in(directory):
@@ -63,8 +70,8 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
         True,
     )
     assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
-    for told, run in zip(summary["runs"], runs_in(repeated), strict=True):
-        assert told["tracking_error"] == run.summary()["tracking_error"]
+    for listed, run in zip(summary["runs"], runs_in(repeated), strict=True):
+        assert listed["tracking_error"] == run.summary()["tracking_error"]
     iso = summary["iso_9283_style"]
     assert iso["witness"] == "self-reported"
     figures = {figure["symbol"]: figure for figure in iso["figures"]}
@@ -73,7 +80,7 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
     assert iso["stops_m"] == [] and "the path comes nowhere to a rest of 0.2 s" in iso["missing"][0]
 
 
-def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys):
+def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys, without_pages):
     out = tmp_path / "cube"
     answer = cli("run", "iso_cube", "--repeat", 2, "--speed-scale", 2, "--out", out, "--json")
     iso = json.loads(answer.out)["iso_9283_style"]
@@ -84,10 +91,10 @@ def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, 
     ]
     # Two laps in each of two runs.
     assert {figure["cycles"] for figure in at_rest} == {4}
-    # Where the target rests, the delay of the arm is no error of its pose.
+    # Where the target is at rest, the delay of the arm does not affect its pose.
     assert max(figure["value"] for figure in at_rest if figure["symbol"] == "AP") < 1e-5
     page = (out / "report.html").read_text()
-    for word in ("At rest", "pose accuracy", "On the way", "path repeatability", "self-reported", "01/report.html"):
+    for word in ("At rest", "pose accuracy", "Along the path", "path repeatability", "self-reported", "01/report.html"):
         assert word in page
     # Thirty for AP and RP, three for settling and OV.
     assert "<td>30 / 3</td>" in page
@@ -95,25 +102,25 @@ def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, 
     assert "The standard asks for 30 cycles for AP and RP, 3 for settling and OV." in capsys.readouterr().out
 
 
-def test_what_is_printed_for_machines_is_the_common_summary(cli, line, tmp_path):
+def test_the_json_output_is_the_common_summary(cli, line, tmp_path, without_pages):
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--json")
     assert answer.status == 0
-    told = json.loads(answer.out)
-    assert told.pop("run") == str(tmp_path / "out")
-    assert told == json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert told["passed"] is None
+    printed = json.loads(answer.out)
+    assert printed.pop("run") == str(tmp_path / "out")
+    assert printed == json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert printed["passed"] is None
 
 
-def test_the_pages_of_all_runs_are_written_anew_and_one_run_that_ended_badly_is_named(cli, repeated, tmp_path):
+def test_the_pages_of_all_runs_are_rewritten_and_a_run_that_did_not_complete_is_named(cli, repeated, tmp_path):
     out = Path(shutil.copytree(repeated, tmp_path / "out"))
     before = (out / "report.html").read_text()
     (out / "report.html").unlink()
     answer = cli("report", out, "--json")
     assert answer.status == 0
-    told = json.loads(answer.out)
-    assert (out / "report.html").read_text() == before and told["report"] == str(out / "report.html")
-    assert [Path(run["replay"]).is_file() for run in told["runs"]] == [True, True, True]
-    assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in told["runs"])
+    printed = json.loads(answer.out)
+    assert (out / "report.html").read_text() == before and printed["report"] == str(out / "report.html")
+    assert [Path(run["replay"]).is_file() for run in printed["runs"]] == [True, True, True]
+    assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in printed["runs"])
     (out / "02" / "summary.json").unlink()
     log = (out / "02" / "log.mcap").read_bytes()
     (out / "02" / "log.mcap").write_bytes(log[: len(log) // 2])
@@ -123,7 +130,7 @@ def test_the_pages_of_all_runs_are_written_anew_and_one_run_that_ended_badly_is_
 
 
 def killed_in_the_second(repeated, out):
-    """As kill -9 leaves three repeats."""
+    """Three repeats as left by kill -9 during the second."""
     shutil.copytree(repeated, out)
     shutil.rmtree(out / "03")
     for left in (out / "report.html", out / "summary.json", out / "02/report.html", out / "02/summary.json"):
@@ -133,7 +140,7 @@ def killed_in_the_second(repeated, out):
     return out
 
 
-def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_what_was_asked_for(cli, repeated, tmp_path):
+def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_the_requested_runs(cli, repeated, tmp_path):
     out = killed_in_the_second(repeated, tmp_path / "out")
     answer = cli("report", out)
     assert answer.status == 2 and answer.message.startswith("Run 02 did not complete: the log was not closed")
@@ -143,14 +150,14 @@ def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_what_was_as
     assert summary["runs"][0] == whole["runs"][0]
     assert 0 < summary["runs"][1]["samples"] < whole["runs"][1]["samples"]
     assert "The last run did not complete: the log was not closed" in (out / "report.html").read_text()
-    # While repeats go on what was written of them in between is soon untrue.
+    # While repeats continue, a summary written in between soon becomes outdated.
     (out / "02/log.mcap").write_bytes((repeated / "02/log.mcap").read_bytes())
     answer = cli("report", out)
     assert answer.status == 2 and answer.message.startswith("2 of 3 runs completed: no further run was begun")
     assert "The repeats did not complete: no further run was begun" in (out / "report.html").read_text()
 
 
-def test_of_killed_repeats_a_run_that_had_not_begun_to_move_is_told_without_a_page(cli, repeated, tmp_path):
+def test_of_killed_repeats_a_run_that_had_not_started_to_move_is_named_without_a_page(cli, repeated, tmp_path):
     out = killed_in_the_second(repeated, tmp_path / "out")
     (out / "02/log.mcap").unlink()
     answer = cli("report", out, "--json")
@@ -160,7 +167,7 @@ def test_of_killed_repeats_a_run_that_had_not_begun_to_move_is_told_without_a_pa
     assert "02/report.html" not in (out / "report.html").read_text()
 
 
-def test_killed_repeats_can_be_evaluated_as_far_as_they_completed(cli, repeated, tmp_path):
+def test_of_killed_repeats_the_completed_runs_can_be_evaluated(cli, repeated, tmp_path):
     out = killed_in_the_second(repeated, tmp_path / "out")
     run = Evaluation.of(RunDirectory.open(out / "01"))
     write_tum(tmp_path / "seen.tum", run.log.stamp, run.attained)
@@ -171,9 +178,7 @@ def test_killed_repeats_can_be_evaluated_as_far_as_they_completed(cli, repeated,
     assert answer.status == 2 and "a run that completed: none of 1 run did" in answer.message
 
 
-def test_repeats_are_not_exported_as_one_run_and_any_other_directory_of_runs_is_not_one_of_repeats(
-    cli, repeated, tmp_path
-):
+def test_repeats_are_not_exported_as_one_run_and_other_directories_of_runs_are_not_repeats(cli, repeated, tmp_path):
     answer = cli("export", repeated, "--to", "csv")
     assert answer.status == 2
     assert "it is a directory of repeats; name one of its runs" in answer.message and "01" in answer.message
@@ -183,7 +188,9 @@ def test_repeats_are_not_exported_as_one_run_and_any_other_directory_of_runs_is_
     assert not (tmp_path / "runs" / "report.html").exists()
 
 
-def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_terminal(cli, line, tmp_path, monkeypatch):
+def test_a_tolerance_that_no_run_keeps_fails_all_runs_and_the_table_fits_the_terminal(
+    cli, line, tmp_path, monkeypatch, without_pages
+):
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
     assert answer.status == 1
@@ -193,7 +200,7 @@ def test_a_tolerance_that_no_run_keeps_fails_them_all_and_the_table_fits_the_ter
     assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
 
 
-def test_interrupted_repeats_keep_what_there_is(cli, line, tmp_path, monkeypatch):
+def test_interrupted_repeats_are_kept_as_far_as_they_got(cli, line, tmp_path, monkeypatch, without_pages):
     whole, streamed = PyBulletBackend.stream, []
 
     def interrupted_in_the_second(self, setpoints):
@@ -224,7 +231,7 @@ def test_no_repeats_are_refused_before_anything_is_written(cli, line, tmp_path, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, through):
+def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, through, without_pages):
     here = [[0.7, 0.164, 0.3]] * 3
     still = tum(tmp_path / "still.tum", through(here, [0.0, 0.1, 0.2]))
     answer = cli("run", still, "--repeat", 2, "--out", tmp_path / "out", "--json")
@@ -234,7 +241,7 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
     assert any("it has no length" in sentence for sentence in iso["missing"])
 
 
-def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_series, tmp_path):
+def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_series, tmp_path, without_pages):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
     answer = cli("run", line, "--repeat", 2, "--out", out, *flags, "--json")
@@ -246,7 +253,7 @@ def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_seri
     assert RunDirectory(out).summary()["completed"] == 2
 
 
-def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(line, calibrated, tmp_path):
+def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(line, calibrated, tmp_path, without_pages):
     confirmed = []
 
     def operator(shown, question):
