@@ -339,7 +339,7 @@ def test_check_prints_the_peaks_and_writes_nothing(cli, line, tmp_path, monkeypa
     assert text.startswith("The plan passed: line on ur10, 51 samples of 8 ms, 0.40 s. Nothing has moved.")
     assert all(name in text for name in load_robot("ur10").joint_names)
     assert "Tool speed: at most 0.100 m/s." in text
-    assert "Clearance:" in text
+    assert "Smallest clearance:" in text
     assert not list(tmp_path.iterdir())
 
 
