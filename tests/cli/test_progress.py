@@ -1,4 +1,4 @@
-"""The line in the terminal while a plan runs, in simulation and on a real arm that asks first."""
+"""The progress line while a plan runs, in simulation and on a real arm that needs confirmation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HOST = "127.0.0.51"
 
 
 def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
-    """What `simbridge run` writes to a terminal of 80 columns where a person types an answer to its question."""
+    """The output of `simbridge run` in a terminal of 80 columns in which the operator answers its question."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
     command = [sys.executable, "-m", "simbridge", "run", *map(str, arguments)]
@@ -41,9 +41,9 @@ def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
 
 
 def drawn(text: str) -> list[str]:
-    """The states of the line, one after the other, with the escapes that colour them."""
+    """The successive states of the line, with their colour escapes."""
     lines = [part.split("\x1b[2K")[-1] for part in text.replace("\r", "\n").split("\n")]
-    return [part for part in lines if "mm off" in part]
+    return [part for part in lines if "error" in part and " mm" in part]
 
 
 def shows_the_error(text: str) -> bool:
@@ -52,11 +52,11 @@ def shows_the_error(text: str) -> bool:
     return any(bar in part for part in lines for bar in BARS)
 
 
-def test_a_run_shows_how_far_the_tool_is_off_in_a_line_that_fits(line: Path, tmp_path: Path) -> None:
+def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path: Path) -> None:
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
 
 
-def test_of_repeats_the_line_says_which_run_it_is_and_begins_each_anew(line: Path, tmp_path: Path) -> None:
+def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, tmp_path: Path) -> None:
     states = drawn(
         seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.25, "--out", tmp_path / "run")
     )
@@ -71,12 +71,12 @@ def test_of_repeats_the_line_says_which_run_it_is_and_begins_each_anew(line: Pat
     assert clocks[1] == "0:00:00" < clocks[0]
 
 
-def test_a_real_arm_shows_it_too_once_the_question_is_answered(line: Path, tmp_path: Path) -> None:
+def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path: Path) -> None:
     with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION):
         flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, "--out", tmp_path / "run")
         text = seen_on_a_terminal(line, *flags, answer="yes")
-    before, after = text.split("Type yes to agree: ")
-    # Where the answer is typed nothing else is drawn.
+    before, after = text.split("Type yes to confirm: ")
+    # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")
     assert shows_the_error(after)
     assert all("Approaching" in part for part in drawn(before))
