@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast, get_type_hints
 
 import msgspec
 import numpy as np
@@ -36,41 +36,56 @@ MOUNTINGS: dict[str, Vector] = {
 _FLAGS = {"host": "--host", "robot": "--robot", "tcp": "--tcp", "payload": "--payload", "floor": "--floor"}
 
 
+def _value(rule: str, example: Any, meaning: str) -> Any:
+    """A field with one value: its kind (of `RULES`), and an example and the meaning for the cell file."""
+    return field(default=None, metadata={"rule": rule, "example": example, "meaning": meaning})
+
+
+def _tables(rules: dict[str, str], example: dict[str, Any], meaning: str) -> Any:
+    """A field with several tables: the kinds of their values, and an example and the meaning for the cell file."""
+    return field(default=(), metadata={"rules": rules, "example": example, "meaning": meaning})
+
+
 @dataclass(frozen=True)
 class Cell:
-    """How one arm is mounted, its payload and the obstacles around it; None where unknown.
+    """How one arm is mounted, its payload and the obstacles around it; None where unknown. SI units.
 
-    Attributes:
-        host: Address of the controller.
-        robot: Name of the arm's model ("ur10e").
-        serial_number: Of the arm, as its controller reports it.
-        tcp: Tool centre point in tool0: x y z (m) rx ry rz (rotation vector, rad).
-        payload: Mass of the tool and what it holds, kg.
-        payload_cog: Its centre of gravity in tool0, m; at the TCP by default.
-        mounting: How base_link is mounted in a world whose z points up: "floor", "ceiling", "wall" (base_link's y
-            points down), or a rotation vector, rad.
-        floor: Height in base_link of the surface the arm is mounted on, m, or "none".
-        keep_out_boxes, keep_out_planes: Where no link may go, in base_link.
-        tool_capsules: The shape of the tool in tool0.
-        calibration: A TOML file with the kinematics of this individual arm.
-        source: The file it was read from.
+    The fields describe themselves; `source` is the file that the cell was read from. docs/cell.md has more.
 
     Raises:
         InvalidParameter: A field is not valid; `name` is the field as in a cell file.
     """
 
-    host: str | None = None
-    robot: str | None = None
-    serial_number: str | None = None
-    tcp: Six | None = None
-    payload: float | None = None
-    payload_cog: Vector | None = None
-    mounting: Literal["floor", "ceiling", "wall"] | Vector | None = None
-    floor: Floor | None = None
-    keep_out_boxes: tuple[Box, ...] = ()
-    keep_out_planes: tuple[Plane, ...] = ()
-    tool_capsules: tuple[Capsule, ...] = ()
-    calibration: Path | None = None
+    host: str | None = _value("name", "192.168.1.10", "address of the controller")
+    robot: str | None = _value("name", "ur10e", "the arm's model, as `simbridge robots` lists them")
+    serial_number: str | None = _value("name", "20195500123", "of the arm, as its controller reports it")
+    tcp: Six | None = _value("tcp", (0.0,) * 6, "tool centre point in tool0: x y z rx ry rz")
+    payload: float | None = _value("payload", 0.0, "mass of the tool and what it holds")
+    payload_cog: Vector | None = _value(
+        "tool point", (0.0, 0.0, 0.0), "its centre of gravity, in tool0; default: at the TCP"
+    )
+    mounting: str | Vector | None = _value(
+        "mounting", "floor", 'how base_link is mounted: "floor", "ceiling", "wall" (its y points down), or a rotation'
+    )
+    floor: Floor | None = _value("floor", 0.0, 'height in base_link of the surface the arm is mounted on, or "none"')
+    keep_out_boxes: tuple[Box, ...] = _tables(
+        {"name": "name", "centre": "point", "size": "size", "rotation": "rotation"},
+        {"name": "table", "centre": (0.8, 0.0, -0.4), "size": (0.6, 1.2, 0.7), "rotation": (0.0, 0.0, 0.0)},
+        "Boxes that no link may come near, in base_link",
+    )
+    keep_out_planes: tuple[Plane, ...] = _tables(
+        {"name": "name", "point": "point", "normal": "direction"},
+        {"name": "wall", "point": (-0.5, 0.0, 0.0), "normal": (1.0, 0.0, 0.0)},
+        "Planes behind which no link may go, in base_link: the arm stays on the normal's side",
+    )
+    tool_capsules: tuple[Capsule, ...] = _tables(
+        {"start": "tool point", "end": "tool point", "radius": "radius"},
+        {"start": (0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.15), "radius": 0.05},
+        "The shape of the tool in tool0: everything within a radius of a line",
+    )
+    calibration: Path | None = _value(
+        "path", "calibration.toml", "kinematics of this individual arm, relative to this file"
+    )
     source: Path | None = field(default=None, compare=False)
 
     @property
@@ -95,16 +110,14 @@ class Cell:
             raise InvalidParameter(*zones[repeated], "a name that is used once")
 
     def _values(self) -> Iterator[tuple[str, str, Any]]:
-        """The field, its kind (of `RULES`) and its value, for every field and those of the obstacles and the tool."""
-        for name in ("host", "robot", "serial_number"):
-            yield name, "name", getattr(self, name)
-        for name in ("tcp", "payload", "mounting", "floor"):
-            yield name, name, getattr(self, name)
-        yield "payload_cog", "tool point", self.payload_cog
-        for tables, kinds in _TABLES.items():
-            for i, table in enumerate(getattr(self, tables)):
-                for key, kind in kinds.items():
-                    yield f"{tables}[{i}].{key}", kind, getattr(table, key)
+        """The name, the kind (of `RULES`) and the value of every field, and of those of its tables."""
+        for own in fields(self):
+            value = getattr(self, own.name)
+            if "rule" in own.metadata:
+                yield own.name, own.metadata["rule"], value
+            for i, table in enumerate(value if "rules" in own.metadata else ()):
+                for key, kind in own.metadata["rules"].items():
+                    yield f"{own.name}[{i}].{key}", kind, getattr(table, key)
 
     @property
     def gravity(self) -> Array:
@@ -166,6 +179,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda tcp: _is_vector(tcp[:3], _MAX_TOOL) and _is_vector(tcp[3:], _FULL_TURN),
         f"six finite numbers x y z rx ry rz within {_MAX_TOOL:g} m and a full turn, in m and rad (not mm, degrees)",
     ),
+    "path": (lambda path: True, "a path"),
     "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
     "mounting": (
         _is_mounting,
@@ -197,12 +211,6 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 """For each kind of value, whether a value is valid, and what it must be."""
 
-_TABLES = {
-    "keep_out_boxes": {"name": "name", "centre": "point", "size": "size", "rotation": "rotation"},
-    "keep_out_planes": {"name": "name", "point": "point", "normal": "direction"},
-    "tool_capsules": {"start": "tool point", "end": "tool point", "radius": "radius"},
-}
-
 
 def requirement(kind: str, value: Any) -> str | None:
     """What a value of this kind (of `RULES`) must be; None if it is valid."""
@@ -217,50 +225,17 @@ _HEAD = """\
 # SI units: m, rad, kg. Rotations are rotation vectors. A line that begins with # is unknown, or does not apply.
 """
 
-# Field, example value, and meaning.
-_FIELDS = (
-    ("host", "192.168.1.10", "address of the controller"),
-    ("robot", "ur10e", "the arm's model, as `simbridge robots` lists them"),
-    ("serial_number", "20195500123", "of the arm, as its controller reports it"),
-    ("tcp", (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "tool centre point in tool0: x y z rx ry rz"),
-    ("payload", 0.0, "mass of the tool and what it holds"),
-    ("payload_cog", (0.0, 0.0, 0.0), "centre of gravity of the payload, in tool0"),
-    ("mounting", "floor", 'how base_link is mounted: "floor", "ceiling", "wall" (its y points down), or a rotation'),
-    ("floor", 0.0, 'height in base_link of the surface the arm is mounted on, or "none"'),
-    ("calibration", "calibration.toml", "kinematics of this individual arm, relative to this file"),
+# Types that a cell file has instead of the cell's own.
+_FILE_TYPES = {"floor": float | str | None, "calibration": str | None}
+CellFile = msgspec.defstruct(
+    "CellFile",
+    [
+        (own.name, _FILE_TYPES.get(own.name, get_type_hints(Cell)[own.name]), own.default)
+        for own in fields(Cell)
+        if own.metadata
+    ],
+    forbid_unknown_fields=True,
 )
-_EXAMPLES = (
-    (
-        "keep_out_boxes",
-        "Boxes that no link may come near, in base_link",
-        {"name": "table", "centre": (0.8, 0.0, -0.4), "size": (0.6, 1.2, 0.7), "rotation": (0.0, 0.0, 0.0)},
-    ),
-    (
-        "keep_out_planes",
-        "Planes behind which no link may go, in base_link: the arm stays on the normal's side",
-        {"name": "wall", "point": (-0.5, 0.0, 0.0), "normal": (1.0, 0.0, 0.0)},
-    ),
-    (
-        "tool_capsules",
-        "The shape of the tool in tool0: everything within a radius of a line",
-        {"start": (0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.15), "radius": 0.05},
-    ),
-)
-
-
-class CellFile(msgspec.Struct, forbid_unknown_fields=True):
-    host: str | None = None
-    robot: str | None = None
-    serial_number: str | None = None
-    tcp: tuple[float, float, float, float, float, float] | None = None
-    payload: float | None = None
-    payload_cog: Vector | None = None
-    mounting: str | Vector | None = None
-    floor: float | str | None = None
-    calibration: str | None = None
-    keep_out_boxes: tuple[Box, ...] = ()
-    keep_out_planes: tuple[Plane, ...] = ()
-    tool_capsules: tuple[Capsule, ...] = ()
 
 
 def load_cell(path: str | os.PathLike[str]) -> Cell:
@@ -270,10 +245,9 @@ def load_cell(path: str | os.PathLike[str]) -> Cell:
         InputFileError: The file cannot be read, or a field of it is wrong; names file and field.
     """
     file = TomlFile(Path(path))
-    data = file.decode(CellFile)
-    given = {name: getattr(data, name) for name in data.__struct_fields__}
-    if data.calibration is not None:
-        given["calibration"] = Path(os.path.abspath(file.path.parent / data.calibration))
+    given = msgspec.structs.asdict(file.decode(CellFile))
+    if given["calibration"] is not None:
+        given["calibration"] = Path(os.path.abspath(file.path.parent / given["calibration"]))
         if not given["calibration"].is_file():
             file.refuse("calibration", f"there is no file {given['calibration']}")
     try:
@@ -299,7 +273,7 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     values = cell_values(cell)
     if cell.calibration is not None:
         values["calibration"] = _relative(cell.calibration, file)
-    text = "\n".join([_HEAD, *_field_lines(values), *_table_lines(values), ""])
+    text = "\n".join([_HEAD, *_lines(values), ""])
     try:
         with open(file, "x", encoding="utf-8") as out:
             out.write(text)
@@ -321,18 +295,15 @@ def _text(value: Any) -> str:
     return tomli_w.dumps({"value": value}).removeprefix("value = ").rstrip("\n")
 
 
-def _field_lines(values: Mapping[str, Any]) -> list[str]:
-    return [
-        f"{'' if name in values else '# '}{name} = {_text(values.get(name, shown))}  # {meaning}"
-        for name, shown, meaning in _FIELDS
-    ]
-
-
-def _table_lines(values: Mapping[str, Any]) -> list[str]:
-    lines = []
-    for name, meaning, shown in _EXAMPLES:
-        lines += ["", f"# {meaning}."]
-        mark = "" if name in values else "# "
-        for row in values.get(name, [shown]):
-            lines += [f"{mark}[[{name}]]", *(f"{mark}{key} = {_text(value)}" for key, value in row.items())]
-    return lines
+def _lines(values: Mapping[str, Any]) -> list[str]:
+    """Every field with its meaning, then every table; one that is not given is an example behind a comment mark."""
+    lines, tables = [], []
+    for own in fields(Cell):
+        name, mark, meaning = own.name, "" if own.name in values else "# ", own.metadata.get("meaning")
+        if "rule" in own.metadata:
+            lines.append(f"{mark}{name} = {_text(values.get(name, own.metadata['example']))}  # {meaning}")
+        elif "rules" in own.metadata:
+            tables += ["", f"# {meaning}."]
+            for row in values.get(name, [own.metadata["example"]]):
+                tables += [f"{mark}[[{name}]]", *(f"{mark}{key} = {_text(value)}" for key, value in row.items())]
+    return lines + tables
