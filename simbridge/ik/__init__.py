@@ -1,4 +1,4 @@
-"""Inverse-kinematics solvers: target poses in, joint setpoints out, never a look at the robot.
+"""Inverse-kinematics solvers: target poses in, joint setpoints out; they never read the robot's state.
 
-Import from the modules: `parameters` must stay quick to import for the command line, the solvers need numba.
+Import from the modules. `settings` has every solver's settings and is quick to import; the solvers need pinocchio.
 """

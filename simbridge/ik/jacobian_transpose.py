@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from simbridge.ik.forward_dynamics import Twin
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
 from simbridge.ik.kernels.mathematics import mobility
@@ -29,7 +30,6 @@ from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.settings import JacobianTransposeParameters, fallback_solver
 from simbridge.ik.solver import Solver
-from simbridge.ik.twin import Twin
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 

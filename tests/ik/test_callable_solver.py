@@ -1,4 +1,4 @@
-"""A user's own solver runs wherever simbridge's own do."""
+"""A custom solver runs wherever simbridge's solvers do."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_an_answer_that_is_no_posture_is_refused_and_the_function_named(answer):
         simbridge.CallableSolver(UR10, mine).step(SMALL.poses[0])
 
 
-def test_a_function_that_does_not_converge_is_said_not_to():
+def test_a_function_that_does_not_converge_is_reported():
     solution = simbridge.CallableSolver(UR10, lambda q, target: q).solve(SMALL.poses[0])
     assert not solution.converged
     # A hundred calls from home, and from each of five other postures.
@@ -83,14 +83,14 @@ def test_joints_that_a_function_leaves_beyond_their_limits_are_turned_back():
     assert solution.q == pytest.approx(UR10.home, abs=1e-12)
 
 
-def test_a_function_that_raises_is_told_with_what_and_where():
+def test_an_exception_of_a_function_is_reported_with_its_message_and_place():
     def mine(q, target):
         raise np.linalg.LinAlgError("Singular matrix")
 
-    with pytest.raises(ForeignSolverError, match=r"mine failed with LinAlgError: Singular .*test_callable") as told:
+    with pytest.raises(ForeignSolverError, match=r"mine failed with LinAlgError: Singular .*test_callable") as caught:
         simbridge.CallableSolver(UR10, mine).step(SMALL.poses[0])
-    assert told.value.name == "mine"
-    assert isinstance(told.value.__cause__, np.linalg.LinAlgError)
+    assert caught.value.name == "mine"
+    assert isinstance(caught.value.__cause__, np.linalg.LinAlgError)
 
 
 def test_what_cannot_be_called_is_refused():
@@ -100,7 +100,7 @@ def test_what_cannot_be_called_is_refused():
 
 @pytest.fixture
 def own_module(tmp_path, monkeypatch):
-    """A module of one's own in the working directory: a solver that needs calls to get there, and one that fails."""
+    """A custom module in the working directory: a solver that needs several calls, and one that fails."""
     (tmp_path / "own_solver_for_tests.py").write_text(
         "import numpy as np\n"
         "import simbridge\n"
@@ -154,7 +154,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
         (":newton", "There is no solver ':newton'"),
     ],
 )
-def test_a_function_that_is_not_there_is_told(cli, own_module, name, message):
+def test_a_missing_function_is_reported(cli, own_module, name, message):
     answer = cli("check", "square_tracking", "--solver", name)
     assert answer.status == 2
     assert message in answer.message

@@ -177,7 +177,7 @@ def test_out_of_reach_there_are_no_branches():
     assert SOLVER.branches([0.0, 0.01, 0.8, 0.0, 1.0, 0.0, 0.0]).shape == (0, 6)
 
 
-def test_out_of_reach_steps_settle_with_the_arm_stretched_and_say_by_how_much():
+def test_out_of_reach_steps_settle_with_the_arm_stretched_and_report_the_miss():
     solver = ClosedForm(UR10)
     target = np.array([2.0, 0.3, 0.4, 0.0, 1.0, 0.0, 0.0])
     settled = solver.step(target)
@@ -279,7 +279,7 @@ def test_a_nearly_stretched_posture_that_rounding_puts_out_of_reach_is_found(q):
 
 
 @pytest.mark.parametrize("theta5", [1.0, 0.01])
-def test_what_is_a_nanometre_beyond_reach_is_out_of_reach(theta5):
+def test_a_nanometre_beyond_reach_is_out_of_reach(theta5):
     q = np.array([0.1, -1.0, 0.0, -1.2, theta5, 0.3])
     target = tool(UR10, q)[0]
     assert len(SOLVER.branches(target, q)) > 0
@@ -299,7 +299,7 @@ def assert_round_trip(q):
 
 
 @pytest.mark.parametrize("theta5", [0.0, math.pi])
-def test_at_the_wrist_singularity_wrist_3_stays_where_it_is_and_the_solver_says_so(theta5):
+def test_at_the_wrist_singularity_wrist_3_stays_and_the_solver_reports_it(theta5):
     q = np.array([0.2, -1.3, 1.9, -0.4, theta5, 0.9])
     target = tool(UR10, q)[0]
     near = q + np.array([0.0, 0.0, 0.0, 0.3, 0.0, -0.3])
@@ -321,7 +321,7 @@ def through_the_wrist_singularity(samples=9):
     return joints
 
 
-def test_along_a_way_the_solver_says_which_samples_were_singular_and_of_what_kind():
+def test_the_singular_samples_of_a_path_are_reported_by_kind():
     joints, solver = through_the_wrist_singularity(), ClosedForm(UR10)
     poses = tool(UR10, joints)
     assert solver.singular == ()
@@ -341,17 +341,17 @@ def test_along_a_way_the_solver_says_which_samples_were_singular_and_of_what_kin
     assert solver.singular == ()
 
 
-def test_a_run_through_singular_poses_tells_so(cli, tum, tmp_path):
+def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path):
     joints = through_the_wrist_singularity(30)
     path = tum(tmp_path / "line.tum", Trajectory(0.008 * np.arange(30), tool(UR10, joints)))
     solving = ("--solver", "closed-form", "--home", *joints[0])
     out = tmp_path / "run"
     answer = cli("run", path, *solving, "--out", out)
     assert answer.status == 0, answer.message
-    told = "met singular poses in 10 of 30 samples (wrist 10, first sample 10)"
-    assert told in answer.out
+    note_text = "met singular poses in 10 of 30 samples (wrist 10, first sample 10)"
+    assert note_text in answer.out
     (note,) = json.loads((out / "summary.json").read_text())["solver_notes"]
-    assert told in note
+    assert note_text in note
     (again,) = json.loads(cli("check", path, *solving, "--json").out)["solver_notes"]
     assert again == note
     other = json.loads(cli("check", path, "--home", *joints[0], "--json").out)
@@ -383,7 +383,7 @@ def test_the_stretched_elbow_and_the_shoulder_are_named_and_give_one_branch_for_
     position=st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=3),
     quaternion=st.lists(st.floats(-1.0, 1.0), min_size=4, max_size=4),
 )
-def test_no_target_gives_anything_but_finite_joints_within_limits(position, quaternion):
+def test_every_target_gives_finite_joints_within_limits(position, quaternion):
     assume(np.linalg.norm(quaternion) > 1e-100)
     solver = ClosedForm(UR10)
     q = solver.step([*position, *quaternion])
@@ -393,14 +393,14 @@ def test_no_target_gives_anything_but_finite_joints_within_limits(position, quat
 
 
 @pytest.mark.parametrize("target", [[0.0] * 7, [math.nan] + [0.0] * 5 + [1.0], [1.0] * 6, "tool"])
-def test_what_is_no_pose_is_refused(target):
+def test_an_invalid_pose_is_refused(target):
     for action in (SOLVER.branches, ClosedForm(UR10).step, SOLVER.solve):
         with pytest.raises((InvalidParameter, ValueError)):
             action(target)
 
 
 @pytest.mark.parametrize("near", [[0.0] * 5, [math.inf] * 6])
-def test_what_are_no_joint_positions_is_refused(near):
+def test_invalid_joint_positions_are_refused(near):
     with pytest.raises(InvalidParameter, match="joint positions"):
         SOLVER.branches(tool(UR10, UR10.home)[0], near)
 
@@ -429,7 +429,7 @@ def test_a_planar_arm_attains_every_position_stretched_and_folded_too(q, lengths
         assert_distinct(branches)
 
 
-def test_a_planar_arm_does_not_look_at_the_rotation():
+def test_a_planar_arm_ignores_the_rotation():
     solver = ClosedForm(PLANAR)
     outcome = solver.solve([0.5, 0.2, tool(PLANAR, [0.0, 0.0])[0, 2], 0.6, 0.0, 0.8, 0.0])
     assert outcome.converged
@@ -447,7 +447,7 @@ def test_a_planar_arm_of_equal_links_folded_onto_its_base_keeps_its_first_joint(
     assert solver.singular == ("elbow",)
 
 
-def test_a_planar_arm_points_to_what_it_cannot_reach_and_says_how_far_it_is():
+def test_a_planar_arm_points_to_an_unreachable_target_and_reports_the_distance():
     solver = ClosedForm(PLANAR)
     height = tool(PLANAR, [0.0, 0.0])[0, 2]
     for target, missing in (([0.6, 0.8, height], 0.2), ([0.06, 0.08, height], 0.1), ([0.36, 0.48, height + 0.5], 0.5)):
@@ -494,7 +494,7 @@ def test_other_arms_are_refused_with_the_reason_and_another_solver():
         assert refusal.value.robot == robot.name
 
 
-def test_axes_that_do_not_meet_or_are_askew_are_refused():
+def test_axes_that_do_not_meet_or_are_skewed_are_refused():
     def moved(i, by):
         joints = list(UR10.joints)
         joints[i] = replace(joints[i], placement=joints[i].placement * by)

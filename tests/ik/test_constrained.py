@@ -1,4 +1,4 @@
-"""The constrained step with rows of one's own, and which rows it finds to depend on others."""
+"""The constrained step with custom rows, and the rows that it counts as dependent."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def settled(solver, target=TARGET, steps=60):
     return q
 
 
-def test_soft_rows_of_ones_own_take_the_place_of_the_natural_posture():
-    # One joint is to spare: the last one goes to the angle that is asked for, exactly, and the tool to its target.
+def test_custom_soft_rows_replace_the_natural_posture():
+    # One joint is redundant: the last one goes exactly to the wanted angle, and the tool to its target.
     last = np.array([[0.0, 0.0, 1.0]])
     q = settled(Constrained(PLANAR3R, soft=SoftRows(last, lambda q: 0.3 * (0.7 - q[2:]))))
     assert q[2] == pytest.approx(0.7, abs=1e-3)
@@ -44,7 +44,7 @@ def test_heavier_soft_rows_win_over_lighter_ones():
     assert ends == pytest.approx([0.6, 0.75], abs=2e-3)
 
 
-def test_what_soft_rows_leave_free_rests():
+def test_joints_rest_in_directions_that_soft_rows_leave_free():
     # Held by its pan joint alone, an arm with three joints to spare does not stray: that joint and the task decide.
     held = SoftRows([[1.0, 0.0, 0.0, 0.0, 0.0, 0.0]], [0.0])
     here = tool_path(UR10, UR10.home[None])[0]
@@ -52,18 +52,18 @@ def test_what_soft_rows_leave_free_rests():
     assert np.abs(q - UR10.home).max() < 1e-12
 
 
-def test_strict_rows_of_ones_own_are_kept_beside_the_task():
+def test_custom_strict_rows_hold_together_with_the_task():
     # The two last joints are geared together: their difference is driven to zero, and stays.
     gear = np.array([[0.0, 1.0, -1.0]])
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, lambda q: -0.5 * gear @ q)))
     assert q[1] == pytest.approx(q[2], abs=1e-6)
-    # With a motion of zero asked for the difference stays as it was at the start.
+    # With a wanted motion of zero the difference stays as it was at the start.
     q = settled(Constrained(PLANAR3R, strict=Rows(gear, [0.0])))
     assert q[1] - q[2] == pytest.approx(PLANAR3R.home[1] - PLANAR3R.home[2], abs=1e-9)
 
 
 @pytest.mark.parametrize("task", ["position", "axis", "pose"])
-def test_an_iteration_with_rows_of_ones_own_solves_the_lectures_system(task):
+def test_an_iteration_with_custom_rows_solves_the_lectures_system(task):
     rng = np.random.default_rng(7)
     q = UR10.home
     target = tool_path(UR10, (q + 1e-7 * rng.normal(size=6))[None])[0]
@@ -81,7 +81,7 @@ def test_an_iteration_with_rows_of_ones_own_solves_the_lectures_system(task):
 
 
 @pytest.mark.parametrize(("joint", "motion"), [(0, 0.0), (2, 0.0), (4, 0.01)])
-def test_strict_rows_are_obeyed_in_every_iteration_however_far_the_target_and_whatever_the_clamp(joint, motion):
+def test_strict_rows_hold_in_every_iteration_for_any_target_and_clamp(joint, motion):
     row = np.eye(6)[joint : joint + 1]
     solver = Constrained(UR10, strict=Rows(row, [motion]), task="position", iterations=1)
     rng = np.random.default_rng(2)
@@ -99,7 +99,7 @@ def test_strict_rows_are_obeyed_in_every_iteration_however_far_the_target_and_wh
 
 @pytest.mark.parametrize("robot", [UR10, PLANAR3R, PLANAR2R], ids=lambda robot: robot.name)
 @pytest.mark.parametrize("driven", [True, False])
-def test_where_the_task_contradicts_strict_rows_they_win_and_the_arm_comes_to_rest_as_near_as_they_allow(robot, driven):
+def test_strict_rows_win_over_a_contradicting_task_and_the_arm_comes_to_rest(robot, driven):
     rng = np.random.default_rng(4)
     for joint in np.arange(12) % robot.n:
         row = np.eye(robot.n)[joint : joint + 1]
@@ -120,15 +120,15 @@ def test_where_the_task_contradicts_strict_rows_they_win_and_the_arm_comes_to_re
 
 
 @pytest.mark.parametrize("motion", [0.0, 0.01])
-def test_rows_that_leave_the_task_no_room_are_obeyed_exactly_whatever_their_directions(motion):
+def test_rows_that_leave_the_task_no_freedom_hold_exactly_in_any_direction(motion):
     rng = np.random.default_rng(5)
     for robot in (PLANAR2R, UR10, PLANAR3R, UR10, UR10):
-        rows, asked = rng.normal(size=(robot.n, robot.n)), motion * rng.uniform(-1.0, 1.0, robot.n)
-        solver = Constrained(robot, strict=Rows(rows, rows @ asked), task="position", iterations=1)
+        rows, wanted = rng.normal(size=(robot.n, robot.n)), motion * rng.uniform(-1.0, 1.0, robot.n)
+        solver = Constrained(robot, strict=Rows(rows, rows @ wanted), task="position", iterations=1)
         target = tool_path(robot, (robot.home + rng.uniform(-0.5, 0.5, robot.n))[None])
         joints = solver.track(np.tile(target, (300, 1)), robot.home)
         moved = np.diff(np.vstack([robot.home, joints]), axis=0)
-        assert np.abs(moved - asked).max() < 1e-11
+        assert np.abs(moved - wanted).max() < 1e-11
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
@@ -180,7 +180,7 @@ def test_rows_that_do_not_fit_are_refused(rows, message):
         Constrained(PLANAR3R, **rows)
 
 
-def test_a_solver_with_rows_of_ones_own_does_not_pass_for_the_one_that_settings_name():
+def test_a_solver_with_custom_rows_has_another_name_than_the_one_that_settings_describe():
     assert Constrained(PLANAR3R, soft=SoftRows(np.eye(3), np.zeros(3))).name != "constrained"
     assert Constrained(PLANAR3R).name == "constrained"
 
@@ -212,6 +212,6 @@ def test_the_threshold_of_dependent_rows_is_the_solvers_own():
         assert above.cutoff == pytest.approx(2.0 * share)
 
 
-def test_a_strict_row_that_the_arm_has_no_joint_for_is_counted():
+def test_a_strict_row_beyond_the_number_of_joints_is_counted():
     hold = Rows(np.eye(3)[1:], np.zeros(2))
     assert stepped(Constrained(PLANAR3R, strict=hold), PLANAR3R.home).dependent_rows == 1

@@ -74,11 +74,11 @@ def test_the_decomposition_equals_lapacks_for_any_shape_rank_and_scale(seed, p, 
         np.diag([1e-3, 1.0, 1e3, 1e-6, 10.0, 5.0]),
     ],
 )
-def test_the_decomposition_is_exact_on_the_matrices_that_trouble_others(a):
+def test_the_decomposition_is_exact_on_difficult_matrices(a):
     same_decomposition(a)
 
 
-def test_of_a_zero_matrix_every_singular_value_is_zero():
+def test_every_singular_value_of_a_zero_matrix_is_zero():
     left, singular, right = decomposed(np.zeros((4, 6)))
     assert np.all(singular == 0.0)
     assert np.array_equal(left @ left.T, np.eye(4))
@@ -105,7 +105,7 @@ def test_a_positive_definite_system_is_solved_from_its_lower_triangle_alone(seed
 
 
 @given(SEEDS, st.integers(1, 12), st.integers(0, 12))
-def test_a_singular_system_with_a_solution_is_solved_all_the_same(seed, n, rank):
+def test_a_singular_system_with_a_solution_is_solved(seed, n, rank):
     # Small whole numbers, so that dependent rows are dependent to the last bit.
     rng = np.random.default_rng(seed)
     root = rng.integers(-2, 3, size=(n, min(rank, n))).astype(float)

@@ -17,11 +17,10 @@ from hypothesis import strategies as st
 from simbridge.bench.solvers import with_pinocchio
 from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
 from simbridge.experiments.homogenization import CONDITIONED, NAIVE, TRANSPOSE, configurations, measure
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
+from simbridge.ik.forward_dynamics import ForwardDynamics, Twin, effective_masses
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.kernels.mathematics import mobility, rotation_vector
-from simbridge.ik.settings import ForwardDynamicsParameters, with_preset
-from simbridge.ik.twin import effective_masses
+from simbridge.ik.settings import ForwardDynamicsParameters, resolved
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.trajectory import square
@@ -186,7 +185,7 @@ def test_overshooting_settings_are_noted_and_calm_ones_are_not():
      {"kp": "x"}, {"kp": (1, 2)}, {"kp": -1.0}, {"kd": math.inf},
      {"step_clamp": 0.0}, {"error_clamp": (0.1, -1.0)}],
 )  # fmt: skip
-def test_settings_that_make_no_sense_are_refused(settings):
+def test_invalid_settings_are_refused(settings):
     with pytest.raises(InvalidParameter):
         ForwardDynamics(UR10, **settings)
 
@@ -242,7 +241,7 @@ def test_solve_finds_reachable_poses_from_anywhere(seed):
 
 
 @given(st.floats(1.5, 50.0), st.floats(0.0, 2.0 * math.pi))
-def test_solve_says_how_far_an_unreachable_target_stays_away(distance, bearing):
+def test_solve_reports_the_distance_to_an_unreachable_target(distance, bearing):
     target = np.array([distance * math.cos(bearing), distance * math.sin(bearing), 0.3, *square().start[3:]])
     solution = ForwardDynamics(UR10).solve(target)
     assume(distance > UR10.reach)
@@ -270,7 +269,7 @@ def test_solve_finds_poses_of_stretched_and_nearly_stretched_arms(arm):
 
 
 def test_a_redundant_arm_that_is_stretched_out_is_solved_from_the_first_posture():
-    """Its mass matrix is singular but for the ballast, in the task and beside it."""
+    """Its mass matrix is singular except for the ballast, within the task and outside it."""
     robot = load_robot("planar3r")
     for reach in (np.zeros(3), np.array([1.0, 1e-4, -1e-5])):
         solution = ForwardDynamics(robot).solve(tool_path(robot, reach[None])[0], np.array([0.3, 0.5, 0.7]))
@@ -290,7 +289,7 @@ def unreachable(rng, distance):
 
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
 def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, distance):
-    """The plain algorithm throws joints about by radians, and clamps alone leave a stretched elbow chattering."""
+    """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow chatters."""
     target = unreachable(np.random.default_rng(seed), distance)
     joints = ForwardDynamics(UR10).track(np.tile(target, (1500, 1)), UR10.home)
     assert np.abs(np.diff(joints[-20:], axis=0)).max() < 1e-3
@@ -329,18 +328,27 @@ def test_a_target_that_comes_back_into_reach_is_followed_again():
     assert solver.last.residual[0] < 1e-6
 
 
-def test_presets_give_way_to_what_is_given_beside_them():
+def test_given_settings_override_those_of_a_preset():
     assert ForwardDynamics.preset(UR10, "smooth").kp == (5.0, 5.0, 5.0, 0.5, 0.5, 0.5)
     assert ForwardDynamics.preset(UR10, "smooth", kp=7.0).kp[0] == 7.0
     assert ForwardDynamics.preset(UR10, "near-singular").twin.link_mass == 0.1
     assert ForwardDynamicsParameters(preset="one-shot").build(UR10).kappa == 2.0
     assert ForwardDynamicsParameters(preset="one-shot", iterations=9).build(UR10).iterations == 9
-    # At the command line a value counts as given even when it is the default's.
-    assert with_preset({"preset": "smooth", "kp": (50.0,)}) == {"preset": "", "kp": (50.0,)}
+    # A value counts as given even if it equals the default.
+    assert ForwardDynamicsParameters(preset="smooth", kp=(50.0,)).kp == (50.0,)
+    assert ForwardDynamics(UR10, preset="smooth", kp=50.0).kp[0] == 50.0
+    smooth = ForwardDynamicsParameters(preset="smooth")
+    assert ForwardDynamics(UR10, smooth, kp=50.0).kp[0] == 50.0
+    assert ForwardDynamics(UR10, smooth, kp=None).kp[0] == 5.0
+    assert ForwardDynamics.preset(UR10, "smooth", link_mass=0.001).twin.link_mass == 0.001
+    assert resolved(ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}).kp == (5.0,)
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamics.preset(UR10, "smoth")
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamicsParameters(preset="smoth")
+    for unknown in ({"mass": 1.0}, {"damping": 0.1}):
+        with pytest.raises(UnknownName, match="setting of forward-dynamics"):
+            ForwardDynamics.preset(UR10, "smooth", **unknown)
 
 
 def test_one_shot_reaches_a_far_target_in_one_step():
@@ -447,7 +455,7 @@ def test_the_rotation_error_is_exact_from_tiny_to_half_a_turn():
             assert np.abs(np.array(error) - angle * axis).max() < 1e-14
 
 
-def test_diagnosis_of_the_last_step_agreeswith_pinocchio():
+def test_the_diagnosis_of_the_last_step_agrees_with_pinocchio():
     solver = ForwardDynamics(UR10)
     assert solver.last is None
     target = square().start
@@ -479,7 +487,7 @@ def test_a_target_may_be_a_pinocchio_pose_and_nonsense_is_refused():
         solver.reset([0.0] * 5)
 
 
-def test_the_tcp_is_what_is_brought_to_the_target():
+def test_the_tcp_is_moved_to_the_target():
     robot = UR10.with_tcp(pin.SE3(pin.exp3(np.array([0.1, -0.2, 0.3])), np.array([0.02, 0.0, 0.15])))
     target = square().start
     q = ForwardDynamics(robot).solve(target).q
@@ -498,6 +506,6 @@ def test_parameters_name_every_setting_and_rebuild_the_solver():
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
 
 
-def test_without_a_pull_there_is_no_predicted_lag():
+def test_without_stiffness_there_is_no_predicted_lag():
     assert ForwardDynamics(UR10, kp=(0.0, 1.0, 1.0, 1.0, 1.0, 1.0)).lag(0.01) is None
     assert ForwardDynamics(UR10, kp=1.0, kd=0.1).lag(0.01) is None

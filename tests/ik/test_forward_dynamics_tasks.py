@@ -1,4 +1,4 @@
-"""Forward dynamics that is asked for less than a pose, against the same algorithm on pinocchio and closed forms."""
+"""Forward dynamics with tasks of less than a pose, against the same algorithm on pinocchio and closed forms."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def on_pinocchio(robot, solver, target, q, count):
     twin, model = solver.twin, robot.model.copy()
     for joint in range(1, robot.n + 1):
         model.inertias[joint] = pin.Inertia(twin.link_mass, np.zeros(3), twin.link_inertia * np.eye(3))
-    # A tool whose rotation is not asked for is a point.
+    # A tool whose rotation is free is a point.
     inertia = 0.0 if solver.task == "position" else twin.tool_inertia
     model.inertias[robot.n] += robot.tool0.act(pin.Inertia(twin.tool_mass, np.zeros(3), inertia * np.eye(3)))
     data, frame, wanted, last = model.createData(), model.getFrameId("tcp"), pin.XYZQUATToSE3(target), None
@@ -78,8 +78,8 @@ def axis_angle(target, at):
 @pytest.mark.parametrize("task", ["axis", "position"])
 @settings(max_examples=30)
 @given(kappa=st.floats(0.05, 3.9), seed=st.integers(0, 2**32 - 1))
-def test_what_is_asked_for_shrinks_by_one_minus_a_quarter_kappa(task, kappa, seed):
-    """Near the target, with all mass at the tool; what is not asked for neither pulls nor holds back."""
+def test_constrained_components_shrink_by_one_minus_a_quarter_kappa(task, kappa, seed):
+    """Near the target, with all mass at the tool; free components neither pull nor hold back."""
     rng = np.random.default_rng(seed)
     q = UR10.home + rng.uniform(-0.3, 0.3, 6)
     twin = Twin(link_mass=1e-8, link_inertia=1e-10)
@@ -95,7 +95,7 @@ def test_what_is_asked_for_shrinks_by_one_minus_a_quarter_kappa(task, kappa, see
         assert axis_angle(target, after) == pytest.approx(left * axis_angle(target, start), abs=2e-8)
 
 
-def test_what_is_not_asked_for_is_not_looked_at():
+def test_components_that_the_task_leaves_free_are_ignored():
     start = UR10.home
     target = tool_path(UR10, (start + 0.3)[None])[0]
     rng = np.random.default_rng(0)
@@ -110,8 +110,8 @@ def test_what_is_not_asked_for_is_not_looked_at():
             assert np.abs(ForwardDynamics(UR10, task=task).track(other[None], start) - joints).max() < 1e-12
 
 
-def test_a_tool_that_points_the_opposite_way_is_turned_round():
-    """Half a turn about any axis across would do; one is taken, and the same one each time."""
+def test_a_tool_that_points_the_opposite_way_is_turned():
+    """Half a turn about any perpendicular axis would do; it is the same one each time."""
     target = tool_path(UR10, UR10.home[None])[0]
     for half in (pose.quaternions([math.pi, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0, 0.0])):
         opposite = target.copy()

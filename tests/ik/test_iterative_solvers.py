@@ -1,4 +1,4 @@
-"""The iterative solvers: each step against its formula in numpy, and what all of them promise."""
+"""The iterative solvers: each step against its formula in numpy, and the properties that all of them have."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, r
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
     at, target = (np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2))
-    asked = freed(task, target, at)
+    wanted = freed(task, target, at)
     distance, angle = residual(task, target, at)
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
     z = np.array([0.0, 0.0, 1.0])
@@ -73,7 +73,7 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
     between = math.atan2(np.linalg.norm(np.cross(wanted, got)), wanted @ got)
     expected = {"pose": np.linalg.norm(pose.error(target, at)[1]), "axis": between, "position": 0.0}
     assert angle == pytest.approx(expected[task], abs=1e-9)
-    assert np.linalg.norm(asked[3:]) == pytest.approx(1.0)
+    assert np.linalg.norm(wanted[3:]) == pytest.approx(1.0)
 
 
 def formula(name, jacobian, error, q):
@@ -116,7 +116,7 @@ def test_alpha_is_that_of_the_paper():
     assert JacobianTranspose(UR10, alpha=0.5).parameters["alpha"] == 0.5
 
 
-def test_buss_and_kim_choose_the_length_that_lessens_the_error_most():
+def test_the_length_of_buss_and_kim_reduces_the_error_most():
     q = UR10.home
     target = tool_path(UR10, (q + 1e-5)[None])[0]
     moved = made("jacobian-transpose", step_length="buss-kim", iterations=1, **PLAIN).track(target[None], q)[0] - q
@@ -138,13 +138,13 @@ def lag_of_the_square(kp):
 
 
 @pytest.mark.parametrize(("kp", "rms"), [(5.0, 21.5), (10.0, 11.0), (20.0, 5.3), (50.0, 1.8)])
-def test_the_transpose_trails_as_in_experiment_d(kp, rms):
+def test_the_transpose_lags_as_in_experiment_d(kp, rms):
     assert lag_of_the_square(kp) == pytest.approx(rms, rel=0.03)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ARMS), st.sampled_from(sorted(SOLVERS)))
-def test_a_target_near_the_start_is_reached_or_said_not_to_be(seed, robot, name):
+def test_a_target_near_the_start_is_reached_or_reported_as_missed(seed, robot, name):
     if name == "closed-form" and robot.name == "planar3r":
         name = "pseudoinverse"
     solver = made(name, robot)
@@ -160,7 +160,7 @@ def test_a_target_near_the_start_is_reached_or_said_not_to_be(seed, robot, name)
 
 
 @pytest.mark.parametrize("name", ["pseudoinverse", "selectively-damped", "constrained"])
-def test_a_dependable_solver_finds_reachable_poses(name):
+def test_a_reliable_solver_finds_reachable_poses(name):
     poses = tool_path(UR10, np.random.default_rng(3).uniform(-math.pi, math.pi, (40, 6)))
     assert sum(made(name).solve(target).converged for target in poses) >= 39
 
@@ -200,7 +200,7 @@ def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot
 
 
 @pytest.mark.parametrize("name", ["pseudoinverse", "constrained", "damped-least-squares"])
-def test_without_clamps_the_jitter_is_there(name):
+def test_without_clamps_the_arm_jitters(name):
     target = np.array([2.0 * PLANAR2R.reach, 0.3, 0.0, 0.0, 0.0, 0.0, 1.0])
     _, moving = settled(made(name, PLANAR2R, **PLAIN), target, PLANAR2R.home, 500)
     assert moving > 0.1
@@ -235,7 +235,7 @@ def test_joint_stiffness_ends_where_the_task_leaves_the_bias_nearest_and_costs_n
     assert residual("position", target[0], tool_path(PLANAR3R, ends[0][None])[0])[0] < 1e-9
 
 
-def test_what_is_printed_may_run_away_without_a_clamp_but_never_to_nan():
+def test_the_printed_bias_may_diverge_without_a_clamp_but_not_to_nan():
     plain = {"stiffness": (0.3,), "bias_term": "printed", "step_clamp": math.inf, "iterations": 2}
     solver = made("damped-least-squares", PLANAR3R, **plain)
     target = tool_path(PLANAR3R, (PLANAR3R.home + np.array([0.9, -0.9, 0.9]))[None])
@@ -271,7 +271,7 @@ def test_the_constrained_step_takes_the_most_natural_posture_that_attains_the_ta
     assert np.sum((q - PLANAR3R.home) ** 2) == pytest.approx(best.fun, rel=1e-3)
 
 
-def test_the_last_step_tells_which_rows_depend_on_others():
+def test_the_last_step_reports_dependent_rows():
     # Stretched out, one of the two directions of the plane depends on the other; any solver says so.
     for name in ("constrained", "forward-dynamics"):
         solver = made(name, PLANAR3R, iterations=1)
@@ -302,7 +302,7 @@ def test_the_predicted_lag_is_the_measured_one(name, period):
     assert behind / speed == pytest.approx(solver.lag(period / 10.0), abs=1e-6)
 
 
-def test_settings_that_make_no_sense_are_refused():
+def test_invalid_settings_are_refused():
     for name, wrong in [
         ("pseudoinverse", {"alpha": 2.0}),
         ("damped-least-squares", {"stiffness": (1.0,)}),

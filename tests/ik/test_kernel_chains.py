@@ -1,4 +1,4 @@
-"""The machine code of generated kernels against pinocchio: turning and sliding joints, one to twelve of them."""
+"""The machine code of generated kernels against pinocchio: revolute and prismatic joints, one to twelve of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
 
-# Turning (r) and sliding (p) joints, from the base on. A chain takes seconds to compile, so there are few.
+# Revolute (r) and prismatic (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
 
 
@@ -44,7 +44,7 @@ def compiled(entry, **given):
 
 
 class Chain:
-    """A chain that holds many of the zeros and ones of built arms, and askew frames, and its machine code."""
+    """A chain that holds many of the zeros and ones of built arms, and skewed frames, and its machine code."""
 
     def __init__(self, kinds):
         rng = np.random.default_rng(len(kinds))
@@ -233,7 +233,7 @@ short_of_half_a_turn = st.one_of(st.just(0.0), st.floats(-15.0, 0.0).map(lambda 
 @settings(max_examples=400)
 @given(axes, short_of_half_a_turn, st.integers(0, 2**32 - 1))
 def test_the_compiled_logarithm_is_exact_up_to_half_a_turn_about_any_axis(axis, short, seed):
-    """Its closed form: the rotation is made of an axis and an angle, and these are asked back."""
+    """Its closed form: the rotation is made of an axis and an angle, and these are the expected result."""
     own, angle = chain("rrrrrrr"), math.pi - short
     q = posture(np.random.default_rng(seed), own.n)
     tool, _, _ = own.expected(q, np.ones(4))

@@ -1,4 +1,4 @@
-"""A goal that a planar arm cannot attain, the jitter of tutorials: every solver rests, and says how far it is off."""
+"""A goal out of a planar arm's reach, the jitter of tutorials: every solver rests, and reports the remaining error."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(arm, name
     bearing=st.floats(-3.1, 3.1),
     seed=st.integers(0, 99),
 )
-def test_at_the_edge_of_its_reach_the_arm_rests_too(arm, name, beyond, side, bearing, seed):
-    """Micrometres decide there whether it can attain the goal, and next to nothing how far it bends."""
+def test_at_the_workspace_boundary_the_arm_rests_too(arm, name, beyond, side, bearing, seed):
+    """There micrometres decide whether it can attain the goal, and tiny changes how far it bends."""
     solver, robot = made(arm, name), ARMS[arm]
     off = side * 10.0**beyond
     target = goal(robot.reach + off, bearing)
@@ -135,7 +135,7 @@ def test_a_goal_that_leaves_the_reach_and_comes_back_is_followed_again(arm, name
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_stretched_exactly_at_a_goal_that_comes_straight_back_it_follows_or_says_it_does_not_and_solve_does(arm, name):
+def test_an_arm_stretched_at_a_goal_that_comes_straight_back_follows_or_reports_the_error_and_solve_follows(arm, name):
     """There a pull along the arm turns no joint: steps may stay for good, restarts do not."""
     solver, robot = made(arm, name), ARMS[arm]
     poses = out_and_back(robot, 0.0)
@@ -148,7 +148,7 @@ def test_stretched_exactly_at_a_goal_that_comes_straight_back_it_follows_or_says
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_solve_says_that_it_did_not_converge_and_how_near_it_came(arm, name):
+def test_solve_reports_that_it_did_not_converge_and_the_remaining_error(arm, name):
     robot = ARMS[arm]
     solution = made(arm, name).solve(goal(1.5 * robot.reach, -2.0))
     assert not solution.converged

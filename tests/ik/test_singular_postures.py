@@ -30,15 +30,15 @@ def singular(robot):
 
 
 def goals(robot, q):
-    """Its own pose, one beside it, one half a turn away, each with where to begin."""
-    here, beside = tool_path(robot, np.array([q, q + 0.05 * np.arange(1, robot.n + 1) / robot.n]))
+    """Its own pose, one near it, one half a turn away, each with a start."""
+    here, near = tool_path(robot, np.array([q, q + 0.05 * np.arange(1, robot.n + 1) / robot.n]))
     over = here.copy()
     over[3:] = pose.multiply(np.array([1.0, 0.0, 0.0, 0.0]), here[3:])
-    return [(here, robot.home), (beside, q), (over, q)]
+    return [(here, robot.home), (near, q), (over, q)]
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES)
-def test_nothing_is_nan_all_is_repeatable_and_what_is_not_attained_is_said(arm, name):
+def test_results_are_finite_and_repeatable_and_misses_are_reported(arm, name):
     robot = load_robot(arm)
     for q in singular(robot):
         for target, start in goals(robot, q):
@@ -59,7 +59,7 @@ def test_nothing_is_nan_all_is_repeatable_and_what_is_not_attained_is_said(arm, 
 @pytest.mark.parametrize(
     ("arm", "name"), [case for case in CASES if case[1] in ("pseudoinverse", "selectively-damped")]
 )
-def test_a_dependable_solver_attains_at_singularities_what_the_closed_form_does(arm, name):
+def test_a_reliable_solver_attains_at_singularities_what_the_closed_form_does(arm, name):
     """The closed form knows which poses can be attained at all; of planar3r those of its own postures can."""
     robot = load_robot(arm)
     solver = SOLVERS[name]().build(robot)

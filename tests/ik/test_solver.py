@@ -1,4 +1,4 @@
-"""What a solver tells of its last step."""
+"""What a solver reports about its last step."""
 
 from __future__ import annotations
 

@@ -238,11 +238,11 @@ def constrained_step(settings, jacobian, error, rows, q, buffers, dq, drift, hel
 
 
 @given(any_case, st.floats(0.0, 1.0))
-def test_the_constrained_step_obeys_the_strict_rows_and_counts_those_that_depend(case, pull):
+def test_the_constrained_step_satisfies_the_strict_rows_and_counts_dependent_ones(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
     dq, dropped = case.run(constrained_step, weights, pull * (case.posture - case.q), CUTOFF)
     assert dropped == case.m - case.rank
-    # What no motion can do is solved in the sense of least squares; without dropped rows this is e itself.
+    # What no motion can do is solved in least squares; without dropped rows this is e itself.
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e
     assert np.abs(case.j @ dq - doable).max() <= 1e-10
     if not dropped:
@@ -250,7 +250,7 @@ def test_the_constrained_step_obeys_the_strict_rows_and_counts_those_that_depend
 
 
 @given(any_case, st.floats(0.0, 1.0))
-def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pull):
+def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, pull):
     weights = 10.0 ** case.rng.uniform(-2.0, 2.0, case.n)
     natural = pull * (case.posture - case.q)
     dq, _ = case.run(constrained_step, weights, natural, CUTOFF)
@@ -261,7 +261,7 @@ def test_the_constrained_step_has_the_least_soft_cost_of_all_that_obey(case, pul
 
 
 @given(any_case)
-def test_each_motion_of_the_constrained_step_does_its_own_part_and_no_more(case):
+def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
     hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
     buffers, none = allocate_buffers(case.n, 6), np.zeros(6)
     jacobian, parts = np.zeros((case.n, 6)), np.zeros((2, 6))
@@ -301,7 +301,7 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
 
 
 @given(any_case)
-def test_joints_without_a_weight_still_leave_the_strict_rows_obeyed(case):
+def test_strict_rows_hold_with_joints_without_a_weight(case):
     weights = case.rng.integers(0, 2, case.n).astype(float)
     dq, _ = case.run(constrained_step, weights, 0.5 * (case.posture - case.q), CUTOFF)
     doable = case.j @ np.linalg.pinv(case.j, rcond=1e-9) @ case.e

@@ -1,4 +1,4 @@
-"""Which virtual masses bear the gains, and how a refusal says so."""
+"""Which virtual masses are stable with which gains, and how a refusal reports it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arms of a user's own, from URDF: seven joints, and one with a slide and axes askew, with every solver."""
+"""Custom arms from URDF with every solver: one with seven joints, one with a slide and skewed axes."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_its_tool_is_where_pinocchio_reads_it_from_the_urdf(arm, seed):
 @pytest.mark.parametrize("name", ANY)
 @settings(max_examples=5)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_target_near_the_start_is_attained_or_said_not_to_be(arm, name, seed):
+def test_a_target_near_the_start_is_attained_or_reported_as_missed(arm, name, seed):
     robot, solver = ARMS[arm], made(arm, name)
     target = tool_path(robot, nearby(robot, seed)[None])[0]
     solution = solver.solve(target)
@@ -76,7 +76,7 @@ def test_a_target_near_the_start_is_attained_or_said_not_to_be(arm, name, seed):
 
 @pytest.mark.parametrize(("arm", "task"), [("seven_joints", "position"), ("odd_axes", "axis")])
 @pytest.mark.parametrize("name", QUICK)
-def test_steps_attain_as_much_of_a_target_as_the_task_asks_for(arm, task, name):
+def test_steps_attain_the_components_that_the_task_constrains(arm, task, name):
     robot, solver = ARMS[arm], made(arm, name, task)
     target = tool_path(robot, nearby(robot, 3)[None])[0]
     joints = solver.track(np.tile(target, (60, 1)), robot.home)
