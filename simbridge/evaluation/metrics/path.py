@@ -117,8 +117,9 @@ def contour_error(
         UnusableSamples: The arrays do not belong together or a value is not finite.
     """
     times = stamps("times of the path", path_times)
-    corners = np.ascontiguousarray(rows("path", path, 3, len(times)))
-    points = np.ascontiguousarray(rows("attained positions", attained, 3))
+    # Copies: a read-only array, as a trajectory's, would be another type to the compiled search.
+    corners = np.array(rows("path", path, 3, len(times)), order="C")
+    points = np.array(rows("attained positions", attained, 3), order="C")
     at = rows("due instants", np.asarray(due, dtype=float)[..., None], 1, len(points))[:, 0]
     near = at if expected is None else np.asarray(expected, dtype=float)
     near = rows("expected instants", near[..., None], 1, len(points))[:, 0]

@@ -41,6 +41,15 @@ def brute_force(corners: Array, points: Array) -> Array:
     return np.linalg.norm(off - part[..., None] * step, axis=2).min(axis=1)
 
 
+def test_read_only_arrays_are_measured_like_others() -> None:
+    t = np.arange(0.1, 8.0, 0.1)
+    arrays = [TIMES.copy(), CORNERS.copy(), t, square(t - 0.05)]
+    writable = contour_error(*arrays)
+    for array in arrays:
+        array.setflags(write=False)
+    assert np.array_equal(contour_error(*arrays).lag, writable.lag)
+
+
 def test_a_late_motion_has_lag_and_no_contour_error() -> None:
     t = np.arange(0.1, 8.0, 0.002)
     found = contour_error(TIMES, CORNERS, t, square(t - 0.05))
