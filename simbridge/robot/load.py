@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
 from simbridge.resources import robot_files
-from simbridge.robot.parts import Joint, Link, Shape
+from simbridge.robot.input_file import TomlFile
+from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only, snapped
 from simbridge.robot.robot import Robot
-from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, read_robot_file, with_lengths
+from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, check_robot, with_lengths
 from simbridge.robot.urdf_reader import read_urdf
 
 
@@ -71,7 +73,16 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
         InputFileError: Names the wrong field.
         InvalidParameter: The arm is not planar, or the lengths are not one positive number a link.
     """
-    data = read_robot_file(path)
+    file = TomlFile(path)
+    data = file.decode(RobotFile)
+    check_robot(file, data)
+    for i, link in enumerate(data.links):
+        matrix = inertia_tensor(*msgspec.structs.astuple(link.inertia))
+        fault = inertia_fault(matrix)
+        if fault is None and np.linalg.eigvalsh(matrix)[0] <= 0.0:
+            fault = "the inertia tensor is not positive definite"
+        if fault is not None:
+            file.refuse(f"links[{i}].inertia", fault)
     return _robot(path, data if lengths is None else with_lengths(data, lengths))
 
 
@@ -99,7 +110,8 @@ def _robot(path: Path, data: RobotFile) -> Robot:
         link = data.links[i]
         in_joint = pin.SE3(np.eye(3), np.array([0.0, 0.0, d]))
         turn = snapped(pin.rpy.rpyToMatrix(np.array(link.inertia_rpy)))
-        body = pin.Inertia(link.mass, np.array(link.center_of_mass), turn @ link.inertia.matrix @ turn.T)
+        tensor = turn @ inertia_tensor(*msgspec.structs.astuple(link.inertia)) @ turn.T
+        body = pin.Inertia(link.mass, np.array(link.center_of_mass), tensor)
         links.append(Link(link.name, in_joint, in_joint.act(body), _shapes(link.shapes)))
         # T_i = Rz(theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i): all but the first factor is fixed.
         twist = snapped(pin.utils.rotate("x", alpha))

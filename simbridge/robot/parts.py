@@ -9,6 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+# Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
+_ROUNDING = 0.01
 
 # PyBullet gives a link without inertial data a mass of 1 kg.
 _MASSLESS = '<inertial><mass value="0"/><inertia ixx="0" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -98,6 +102,24 @@ class DhTable:
     a: tuple[float, ...]
     d: tuple[float, ...]
     alpha: tuple[float, ...]
+
+
+def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> NDArray[np.float64]:
+    """The symmetric matrix (3, 3) of six moments of inertia."""
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def inertia_fault(inertia: ArrayLike) -> str | None:
+    """Why no body can have this tensor (3, 3) in kg m^2 about its centre of mass; None if one can."""
+    moments = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
+    listed = ", ".join(f"{moment:.4g}" for moment in moments)
+    if moments[0] < -1e-9 * abs(moments[2]):
+        return f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one is negative"
+    if moments[2] > (1.0 + _ROUNDING) * (moments[0] + moments[1]):
+        return (
+            f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one exceeds the others' sum"
+        )
+    return None
 
 
 def _numbers(values: Iterable[float]) -> str:

@@ -1,6 +1,6 @@
 """A robot's TOML: its tables (robots/README.md explains them), their checks, and the lengths of a planar arm's links.
 
-Nothing here needs pinocchio, so that the robots can be listed quickly.
+Nothing here needs numpy or pinocchio, so that the robots can be listed quickly; `load` checks the inertia.
 """
 
 from __future__ import annotations
@@ -11,15 +11,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
-from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.input_file import TomlFile
-from simbridge.robot.pose import Array
-
-# Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
-_ROUNDING = 0.01
 
 Vector = tuple[float, float, float]
 Task = Literal["pose", "axis", "position"]
@@ -69,11 +63,6 @@ class InertiaTable(_Table):
     iyz: float
     izz: float
 
-    @property
-    def matrix(self) -> Array:
-        """The tensor (3, 3)."""
-        return inertia_tensor(*msgspec.structs.astuple(self))
-
 
 class LinkTable(_Table):
     name: str
@@ -107,25 +96,15 @@ COLORS: dict[str, Vector] = {
 }
 
 
-def read_robot_file(path: Path) -> RobotFile:
-    """Read and check a robot's TOML.
+def robot_facts(path: Path) -> dict[str, Any]:
+    """What `simbridge robots` lists of a robot's TOML (SI units).
 
     Raises:
         InputFileError: It cannot be read, or a field is missing or wrong; names the field.
     """
     file = TomlFile(path)
     data = file.decode(RobotFile)
-    _check(file, data)
-    return data
-
-
-def robot_facts(path: Path) -> dict[str, Any]:
-    """What `simbridge robots` lists of a robot's TOML (SI units).
-
-    Raises:
-        InputFileError: As `read_robot_file`.
-    """
-    data = read_robot_file(path)
+    check_robot(file, data)
     chain = data.kinematics
     return {
         "robot": path.stem,
@@ -137,25 +116,12 @@ def robot_facts(path: Path) -> dict[str, Any]:
     }
 
 
-def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> Array:
-    """The symmetric matrix (3, 3) of six moments of inertia."""
-    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+def check_robot(file: TomlFile, data: RobotFile) -> None:
+    """Check everything except the inertia of the links.
 
-
-def inertia_fault(inertia: ArrayLike) -> str | None:
-    """Why no body can have this tensor (3, 3) in kg m^2 about its centre of mass; None if one can."""
-    moments = np.linalg.eigvalsh(np.asarray(inertia, dtype=float))
-    listed = ", ".join(f"{moment:.4g}" for moment in moments)
-    if moments[0] < -1e-9 * abs(moments[2]):
-        return f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one is negative"
-    if moments[2] > (1.0 + _ROUNDING) * (moments[0] + moments[1]):
-        return (
-            f"no body has this inertia tensor: of its principal moments, {listed} kg m^2, one exceeds the others' sum"
-        )
-    return None
-
-
-def _check(file: TomlFile, data: RobotFile) -> None:
+    Raises:
+        InputFileError: Names the wrong field.
+    """
     kinematics, limits = data.kinematics, data.limits
     names = kinematics.joint_names
     n = len(names)
@@ -195,12 +161,6 @@ def _check_link(file: TomlFile, field: str, link: LinkTable) -> None:
     for name, moment in msgspec.structs.asdict(link.inertia).items():
         if not math.isfinite(moment):
             file.refuse(f"{field}.inertia.{name}", f"this must be a finite number, not {moment}")
-    matrix = link.inertia.matrix
-    fault = inertia_fault(matrix)
-    if fault:
-        file.refuse(f"{field}.inertia", fault)
-    if np.linalg.eigvalsh(matrix)[0] <= 0.0:
-        file.refuse(f"{field}.inertia", "the inertia tensor is not positive definite")
     _check_shapes(file, f"{field}.shapes", link.shapes)
 
 

@@ -15,10 +15,9 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.robot.input_file import RESERVED
-from simbridge.robot.parts import Joint, Link, Shape
+from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
 from simbridge.robot.pose import read_only
 from simbridge.robot.robot import Robot
-from simbridge.robot.robot_file import inertia_fault, inertia_tensor
 from simbridge.robot.urdf_tree import Element, Tree, axis_frame, child, movable, origin, read_tree, read_xml
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
