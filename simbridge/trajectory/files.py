@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
-from simbridge.trajectory.text import read_text
+from simbridge.robot.input_file import read_text
+from simbridge.trajectory.text import parse_text
 from simbridge.trajectory.trajectory import Trajectory
 
 Frame = Literal["base_link", "base"]
@@ -89,7 +90,7 @@ def _read_bag(path: Path, topic: str | None) -> tuple[Trajectory, str]:
 def _read_text(path: Path, topic: str | None) -> tuple[Trajectory, str]:
     if topic is not None:
         raise InputFileError(path, f"a text file has no topic '{topic}'; omit --topic")
-    return read_text(path), ""
+    return parse_text(path, read_text(path)), ""
 
 
 FORMATS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], tuple[Trajectory, str]]], ...] = (

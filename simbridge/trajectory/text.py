@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidTrajectory
-from simbridge.robot import input_file, pose
+from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -43,15 +43,14 @@ CSV_HEADER = "t [s],x [m],y [m],z [m],qx,qy,qz,qw"
 DIGITS = tuple("+-.0123456789")
 
 
-def read_text(path: str | Path) -> Trajectory:
-    """Read a TUM or CSV file; see `read_trajectory`.
+def parse_text(path: str | Path, text: str) -> Trajectory:
+    """Parse the text of a TUM or CSV file; see `read_trajectory`.
 
     Raises:
-        InputFileError: The file cannot be read or is not a trajectory; with line and column.
+        InputFileError: It is not a trajectory; with line and column.
     """
     # Not str.splitlines, which also splits where editors do not count a line.
-    text = input_file.read_text(Path(path)).replace("\r\n", "\n").replace("\r", "\n")
-    table, names, lines = _table(path, text.split("\n"))
+    table, names, lines = _table(path, text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
     table = table / np.array(names.divisors)
     rotations = table[:, 4:]
     if names.rotation_vector:
