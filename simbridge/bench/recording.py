@@ -27,7 +27,7 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.page import report_page
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.running.runner import open_backend
 from simbridge.running.samples import Samples
 from simbridge.running.settings import resolved_settings

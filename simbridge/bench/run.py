@@ -13,7 +13,7 @@ from pathlib import Path
 from simbridge.bench import Row
 from simbridge.bench.medians import medians
 from simbridge.recording.log import LogWriter
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
 from simbridge.running.samples import Samples
 

@@ -17,8 +17,7 @@ from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
-from simbridge.running.preparation import Prepared, prepare
-from simbridge.running.run_setup import chosen_solver
+from simbridge.running.run_setup import Prepared, chosen_solver, prepare
 from simbridge.trajectory.files import is_bag
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.planning.inspection import Facts, Spread
-from simbridge.running.preparation import Prepared
+from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant
 
 

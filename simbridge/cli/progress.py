@@ -18,7 +18,7 @@ from simbridge.text import millimetres
 
 if TYPE_CHECKING:
     from simbridge.backends.backend import ArmState
-    from simbridge.running.preparation import Prepared
+    from simbridge.running.run_setup import Prepared
 
 BARS = "▁▂▃▄▅▆▇█"
 ASCII_BARS = "_.-:=+*#"

@@ -20,7 +20,7 @@ from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.preparation import resolve_arm
+from simbridge.running.run_setup import resolve_arm
 
 
 class LiveArm:

@@ -18,7 +18,7 @@ from simbridge.evaluation.summary import summarize_repeats
 from simbridge.planning.approach import plan_approach
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
-from simbridge.running.preparation import Prepared
+from simbridge.running.run_setup import Prepared
 from simbridge.running.runner import Progress, Run, begin, finalize, open_backend, record_early_end, stream_plan
 from simbridge.text import degrees
 

@@ -23,7 +23,7 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.robot.robot import Robot
-from simbridge.running.preparation import Prepared, prepare
+from simbridge.running.run_setup import Prepared, prepare
 from simbridge.running.samples import Samples, log_facts
 from simbridge.running.settings import resolved_settings
 from simbridge.text import degrees

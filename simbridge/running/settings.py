@@ -15,7 +15,7 @@ from simbridge.planning.options import recorded_options
 from simbridge.robot.cell import cell_values
 from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
-from simbridge.running.preparation import Prepared
+from simbridge.running.run_setup import Prepared
 from simbridge.ur.facts import ControllerFacts
 
 _PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simbridge.cli import command_line, commands  # noqa: F401
 from simbridge.running import repeating, runner  # noqa: F401
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 
 for _robot in ("ur10", "ur10e"):
     # Compiles, or loads, the kernels that every run needs.

@@ -19,7 +19,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from tests.backends.trial import line
 from tests.controllers import REALTIME_FLAGS, realtime, realtime_options
 

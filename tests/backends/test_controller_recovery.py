@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simbridge.planning.options import Options
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.running.runner import open_backend
 from simbridge.ur.errors import ConnectionLost, EmergencyStop, ProtectiveStop, SafeguardStop
 from tests.backends.trial import line

@@ -15,7 +15,7 @@ from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.solver_import import function_named
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import task_jacobian, tool_path
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.trajectory import square
 
 UR10 = load_robot("ur10")

@@ -17,7 +17,7 @@ from simbridge.report.settings_list import repeat_command
 from simbridge.robot.cell import Cell, load_cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from tests.refusals import refuses
 
 # A box on the far side of the square's path (x from 0.55 to 0.95 m, z 0.3 m).

@@ -18,7 +18,7 @@ from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot_file import RobotFile
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.trajectory import Trajectory
 
 ARMS = {"planar2r": (0.7, 0.5), "planar3r": (0.75, 0.5, 0.25)}

@@ -7,7 +7,7 @@ import pytest
 
 from simbridge import load_robot
 from simbridge.robot.kinematics import tool_path
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 
 
 @pytest.fixture(scope="module")

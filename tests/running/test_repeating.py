@@ -17,8 +17,8 @@ from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import runner
-from simbridge.running.preparation import prepare
 from simbridge.running.repeating import repeat
+from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
 from tests.controllers import REALTIME_FLAGS, move, realtime_options
 

@@ -13,7 +13,7 @@ from simbridge.resources import robot_files
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.fitted import paper_size
 

@@ -8,7 +8,7 @@ import pytest
 from simbridge.errors import ScenarioError, TargetOutOfReach
 from simbridge.planning.options import Options
 from simbridge.resources import scenario_files
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 
 # Those of the paper are planned on every arm in test_paper.py.
 NAMES = sorted(set(scenario_files()) - {"square_tracking", "square_corners", "step", "past_the_edge"})

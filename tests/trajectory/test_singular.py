@@ -9,7 +9,7 @@ import pytest
 from simbridge import load_robot
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
-from simbridge.running.preparation import prepare
+from simbridge.running.run_setup import prepare
 from simbridge.trajectory import elbow_line, shoulder_line, wrist_line
 
 
