@@ -1,4 +1,4 @@
-"""A stand-in for a controller and the way to it, on a clock of its own: it writes down what reaches the wire."""
+"""A simulated controller and connection, on a simulated clock; it records what is sent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from simbridge.ur.rtde import Package
 
 
 class VirtualClock:
-    """A host's clock that goes on only while somebody waits.
+    """A clock of the host that advances only during waits.
 
     Args:
-        lateness: How much later than asked each wait ends, s; never by default.
+        lateness: How much longer than requested each wait takes, s; 0 by default.
     """
 
     def __init__(self, lateness: Callable[[], float] = lambda: 0.0) -> None:
@@ -29,17 +29,17 @@ class VirtualClock:
         return self.now
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += seconds + self._lateness()
 
 
 class OnTheWire(NamedTuple):
-    """A setpoint that left.
+    """A setpoint that was sent.
 
     Attributes:
         time: By the host's clock, s.
-        tick: The controller's newest tick then: the setpoint is in force at the next one.
-        setpoint: As it was given.
+        tick: The controller's newest tick at that time: the setpoint is in force at the next one.
+        setpoint: Joint positions (n,), rad.
     """
 
     time: float
@@ -48,19 +48,19 @@ class OnTheWire(NamedTuple):
 
 
 class FakeLink:
-    """A controller whose arm is, at each tick, where the newest setpoint wants it. See `servo_loop.Link`.
+    """A controller whose arm is at the newest setpoint at each tick. See `servo_loop.Link`.
 
     Args:
         clock: The host's.
-        q: Where the arm stands (n,), rad.
+        q: Initial joint positions (n,), rad.
         period: Control period, s.
-        drift: By which part the controller's clock is faster than the host's.
-        delay: How long the state of a tick travels, s; None when it never arrives. States keep their order.
-        changes: Fields of the state that are other from a tick on.
-        freezes: For how long the controller stands still before a tick, s.
+        drift: Fraction by which the controller's clock is faster than the host's.
+        delay: Transport delay of the state of a tick, s; None if it never arrives. States keep their order.
+        changes: Fields of the state that change at a tick.
+        freezes: How long the controller's clock stands still before a tick, s.
 
     Attributes:
-        sent: What reached the wire, in order.
+        sent: The setpoints that were sent, in order.
         arrivals: When each state arrived, by the host's clock, s.
     """
 
@@ -111,7 +111,7 @@ class FakeLink:
         return arrived
 
     def servo(self, q: Array) -> bool:
-        """See `servo_loop.Link`. Setpoints are taken while the program plays, or is paused by nothing but a person."""
+        """See `servo_loop.Link`. Setpoints are accepted while the program runs, or is paused at the pendant."""
         self._run_until(self._clock.now)
         self.sent.append(OnTheWire(self._clock.now, self._tick - 1, np.array(q)))
         return stop_of(self._fields) is None

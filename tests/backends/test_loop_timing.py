@@ -1,4 +1,4 @@
-"""How well a loop kept its time, against numbers worked out by hand."""
+"""Timing of a servo loop, compared with numbers computed by hand."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def timed(sent, received, sequence=None):
     return timing
 
 
-def test_before_the_second_setpoint_there_is_nothing_to_say():
+def test_before_the_second_setpoint_there_is_no_summary():
     assert LoopTiming(0.008).summary() is None
     assert timed([1.0], [1.006]).summary() is None
 
@@ -47,9 +47,9 @@ def test_the_999th_thousandth_shows_one_late_period_in_a_hundred_and_hides_one_i
         assert found["period_max_s"] == pytest.approx(0.004)
 
 
-def test_a_state_is_as_old_as_the_next_setpoint_makes_it():
+def test_the_age_of_a_state_is_the_time_until_the_next_setpoint():
     sent = np.array([0.0, 0.008, 0.016])
-    # The states of the first two came 6 and 5 ms before the next setpoint left.
+    # The states of the first two arrived 6 and 5 ms before the next setpoint was sent.
     found = timed(sent, [0.002, 0.011, 0.024]).summary()
     assert found["state_age_mean_s"] == pytest.approx(0.0055)
 
@@ -60,7 +60,7 @@ def test_a_sample_that_was_missed_makes_no_period():
     assert found["state_age_mean_s"] == pytest.approx(0.002)
 
 
-def test_what_the_loop_counted_is_taken_from_its_report_and_nothing_else_is():
+def test_only_the_counts_are_taken_from_events():
     timing = timed([0.0, 0.008], [0.006, 0.014])
     timing.add_counts({"event": "ready", "q": [0.0]})
     assert timing.summary()["missed_states"] == 0

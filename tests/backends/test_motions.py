@@ -1,4 +1,4 @@
-"""What the servo loop sends: a plan, passed through at the controller's speed, or the newest live setpoint."""
+"""What the servo loop sends: a plan, replayed at the controller's speed, or the newest live setpoint."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ RATES = st.lists(st.one_of(st.just(0.0), st.just(1.0), st.floats(0.0, 1.0)), max
 
 
 def played(plan, rates):
-    """What a replay gives at these rates, until it has finished: setpoints (K, n) and positions (K,)."""
-    replay, given_out = Replay(plan), []
+    """What a replay returns at these rates until it has finished: setpoints (K, n) and positions (K,)."""
+    replay, returned = Replay(plan), []
     for rate in rates:
-        given_out.append(replay.next(rate))
+        returned.append(replay.next(rate))
         if replay.finished:
             break
-    return np.array([q for q, _ in given_out]), np.array([position for _, position in given_out])
+    return np.array([q for q, _ in returned]), np.array([position for _, position in returned])
 
 
-def test_at_full_speed_a_replay_gives_the_plan_bit_for_bit_and_then_has_finished():
+def test_at_full_speed_a_replay_returns_the_plan_bit_for_bit_and_then_has_finished():
     setpoints, positions = played(PLAN, [1.0] * 100)
     assert np.array_equal(setpoints, PLAN)
     assert np.array_equal(positions, np.arange(40))
@@ -48,7 +48,7 @@ def test_a_plan_of_one_setpoint_has_finished_with_it():
     assert np.array_equal(setpoints, PLAN[:1])
 
 
-def test_a_setpoint_given_out_is_not_the_plans_own_memory():
+def test_a_returned_setpoint_does_not_share_memory_with_the_plan():
     plan = PLAN.copy()
     first, _ = Replay(plan).next(1.0)
     first[:] = 0.0
@@ -79,7 +79,7 @@ def ring(tmp_path):
 
 
 class Now:
-    """A clock that stands beside the ring's own."""
+    """A clock for `Live` that also stamps the posted setpoints."""
 
     def __init__(self, ring):
         self.time = 0.0
@@ -93,7 +93,7 @@ class Now:
         ring._head[2] = self.time
 
 
-def test_a_live_motion_gives_the_newest_setpoint_and_says_so(ring):
+def test_a_live_motion_returns_the_newest_setpoint_and_marks_it_as_taken(ring):
     now = Now(ring)
     now.post(ring, PLAN[0])
     live = Live(ring, now)
@@ -105,7 +105,7 @@ def test_a_live_motion_gives_the_newest_setpoint_and_says_so(ring):
     assert ring.taken == ring.posted
 
 
-def test_until_a_newer_one_comes_the_last_is_repeated_for_a_tenth_of_a_second(ring):
+def test_the_last_setpoint_is_repeated_for_at_most_a_tenth_of_a_second(ring):
     now = Now(ring)
     live = Live(ring, now)
     now.post(ring, PLAN[0])
@@ -118,7 +118,7 @@ def test_until_a_newer_one_comes_the_last_is_repeated_for_a_tenth_of_a_second(ri
     assert stopped.value.waited == pytest.approx(LIVE_DEADLINE + 0.02)
 
 
-def test_a_source_that_goes_on_in_time_goes_on(ring):
+def test_a_source_that_posts_in_time_keeps_moving(ring):
     now = Now(ring)
     live = Live(ring, now)
     for k in range(10):
@@ -139,12 +139,12 @@ def test_the_deadline_of_the_first_setpoint_begins_with_the_motion(ring):
         live.next(1.0)
 
 
-def test_a_source_that_never_gives_one_has_stopped(ring):
+def test_a_source_that_never_posts_a_setpoint_has_stopped(ring):
     with pytest.raises(TargetsStopped):
         Live(ring, Now(ring)).next(1.0)
 
 
-def test_the_controllers_speed_does_not_hold_a_live_source_up(ring):
+def test_the_controllers_speed_does_not_slow_a_live_source_down(ring):
     now = Now(ring)
     live = Live(ring, now)
     now.post(ring, PLAN[0])

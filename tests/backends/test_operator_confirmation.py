@@ -1,4 +1,4 @@
-"""Who may say yes before a real arm moves, and what they have seen by then."""
+"""Who may confirm before a real arm moves, and what is shown before."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CELL = Cell(serial_number="20261234567", tcp=TCP, payload=1.5, payload_cog=(0.0,
 PLAN = (("plan", "square, 16.0 s"),)
 
 
-class Person:
-    """Answers, and remembers what was shown."""
+class Operator:
+    """Gives an answer, and keeps what was shown."""
 
     def __init__(self, answer):
         self.answer, self.shown, self.question = answer, {}, ""
@@ -26,11 +26,11 @@ class Person:
         return self.answer
 
 
-def test_a_person_who_says_yes_has_seen_the_arm_the_tool_the_mounting_the_slider_and_the_plan():
-    person = Person(True)
-    confirm(FACTS, UR10E, None, PLAN, person, yes=False)
-    assert "UR10e" in person.question
-    shown = person.shown
+def test_the_operator_sees_arm_tool_mounting_slider_and_plan():
+    operator = Operator(True)
+    confirm(FACTS, UR10E, None, PLAN, operator, yes=False)
+    assert "UR10e" in operator.question
+    shown = operator.shown
     assert "20261234567" in shown["arm"] and "192.0.2.7" in shown["arm"]
     assert shown["PolyScope"] == "5.12.6"
     assert "10.0 150.0 mm" in shown["TCP"] and "1.5 kg" in shown["payload"]
@@ -39,59 +39,59 @@ def test_a_person_who_says_yes_has_seen_the_arm_the_tool_the_mounting_the_slider
     assert shown["plan"] == "square, 16.0 s"
 
 
-def test_what_the_software_does_not_tell_is_said_to_be_untold():
-    person = Person(True)
-    untold = replace(
+def test_what_the_software_does_not_report_is_shown_as_such():
+    operator = Operator(True)
+    unreported = replace(
         FACTS, state=replace(FACTS.state, payload=None), dashboard=replace(FACTS.dashboard, serial_number=None)
     )
-    confirm(untold, UR10E, None, (), person, yes=False)
-    assert "not reported" in person.shown["payload"] and "unknown" in person.shown["arm"]
+    confirm(unreported, UR10E, None, (), operator, yes=False)
+    assert "not reported" in operator.shown["payload"] and "unknown" in operator.shown["arm"]
 
 
 def test_the_mounting_of_the_cell_is_shown():
-    person = Person(True)
-    confirm(FACTS, UR10E, Cell(mounting="ceiling"), (), person, yes=False)
-    assert person.shown["mounting"].startswith("ceiling")
+    operator = Operator(True)
+    confirm(FACTS, UR10E, Cell(mounting="ceiling"), (), operator, yes=False)
+    assert operator.shown["mounting"].startswith("ceiling")
 
 
-def test_asked_again_a_person_sees_only_what_is_new():
-    person = Person(True)
-    confirm(None, UR10E, None, (("longest way", "elbow: 90 degrees"),), person, yes=False)
-    assert person.shown == {"longest way": "elbow: 90 degrees"}
+def test_asked_again_the_operator_sees_only_new_facts():
+    operator = Operator(True)
+    confirm(None, UR10E, None, (("largest joint motion", "elbow: 90 degrees"),), operator, yes=False)
+    assert operator.shown == {"largest joint motion": "elbow: 90 degrees"}
 
 
-def test_no_is_no():
+def test_without_confirmation_nothing_moves():
     with pytest.raises(NotConfirmed, match="Nothing was moved"):
-        confirm(FACTS, UR10E, CELL, PLAN, Person(False), yes=False)
+        confirm(FACTS, UR10E, CELL, PLAN, Operator(False), yes=False)
 
 
-def test_without_a_terminal_nobody_has_said_yes():
+def test_without_a_terminal_nothing_is_confirmed():
     with pytest.raises(NotConfirmed, match="--yes and a cell file"):
         confirm(FACTS, UR10E, CELL, PLAN, None, yes=False)
 
 
-def test_a_matching_cell_file_answers_and_nobody_is_asked():
-    person = Person(False)
+def test_a_matching_cell_file_confirms_and_the_operator_is_not_asked():
+    operator = Operator(False)
     with pytest.warns(UserWarning, match="mounting, floor, was not compared"):
-        confirm(FACTS, UR10E, CELL, PLAN, person, yes=True)
-    assert not person.question
+        confirm(FACTS, UR10E, CELL, PLAN, operator, yes=True)
+    assert not operator.question
 
 
-def test_a_cell_file_does_not_answer_what_comes_up_later():
+def test_a_cell_file_does_not_confirm_a_long_approach():
     with pytest.raises(NotConfirmed, match="the cell file cannot") as refused:
-        confirm(None, UR10E, CELL, (("longest way", "elbow: 90 degrees"),), None, yes=True)
+        confirm(None, UR10E, CELL, (("largest joint motion", "elbow: 90 degrees"),), None, yes=True)
     assert "elbow: 90 degrees" in str(refused.value) and "--yes" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["serial_number", "tcp", "payload", "mounting"])
-def test_a_cell_file_that_leaves_something_out_does_not_answer(name):
+def test_an_incomplete_cell_file_does_not_confirm(name):
     with pytest.raises(NotConfirmed, match=name):
-        confirm(FACTS, UR10E, replace(CELL, **{"payload_cog": None, name: None}), PLAN, Person(True), yes=True)
+        confirm(FACTS, UR10E, replace(CELL, **{"payload_cog": None, name: None}), PLAN, Operator(True), yes=True)
 
 
-def test_yes_without_a_cell_file_answers_nothing():
+def test_yes_without_a_cell_file_confirms_nothing():
     with pytest.raises(NotConfirmed, match="serial_number, tcp, payload, mounting"):
-        confirm(FACTS, UR10E, None, PLAN, Person(True), yes=True)
+        confirm(FACTS, UR10E, None, PLAN, Operator(True), yes=True)
 
 
 @pytest.mark.parametrize(
@@ -101,20 +101,20 @@ def test_yes_without_a_cell_file_answers_nothing():
         ({"tcp": (0.0, 0.01, 0.16, 0.0, 0.0, 1.5)}, "TCP"),
         ({"payload": 2.0}, "payload"),
         ({"payload_cog": (0.0, 0.02, 0.05)}, "centre of gravity"),
-        # At the TCP, which is elsewhere.
+        # At the TCP by default, which is elsewhere.
         ({"payload_cog": None}, "centre of gravity"),
     ],
 )
-def test_a_cell_file_of_another_arm_or_tool_does_not_answer(changes, what):
+def test_a_cell_file_of_another_arm_or_tool_does_not_confirm(changes, what):
     with pytest.raises(ModelMismatch) as refused:
-        confirm(FACTS, UR10E, replace(CELL, **changes), PLAN, Person(True), yes=True)
+        confirm(FACTS, UR10E, replace(CELL, **changes), PLAN, Operator(True), yes=True)
     assert refused.value.what == what
 
 
-def test_a_controller_that_tells_less_than_the_cell_file_says_cannot_be_answered_for():
+def test_a_cell_file_does_not_confirm_what_the_controller_does_not_report():
     silent = replace(FACTS, dashboard=replace(FACTS.dashboard, serial_number=None))
     with pytest.raises(ModelMismatch, match="unknown"):
-        confirm(silent, UR10E, CELL, PLAN, Person(True), yes=True)
+        confirm(silent, UR10E, CELL, PLAN, Operator(True), yes=True)
     silent = replace(FACTS, state=replace(FACTS.state, payload=None))
     with pytest.raises(ModelMismatch, match="unknown"):
-        confirm(silent, UR10E, CELL, PLAN, Person(True), yes=True)
+        confirm(silent, UR10E, CELL, PLAN, Operator(True), yes=True)

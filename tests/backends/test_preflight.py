@@ -1,4 +1,4 @@
-"""What a controller must be before it is given a control script; each refusal says what was found."""
+"""Conditions for sending a control script to a controller; each refusal states what was found."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def state(**changes):
     return replace(FACTS, state=replace(FACTS.state, **changes))
 
 
-# ---- is it the one that is meant
+# ---- is it the intended one
 
 
-def test_the_arm_that_is_meant_passes():
+def test_the_intended_arm_passes():
     preflight.check_identity(FACTS, UR10E, None, ursim=False)
     preflight.check_identity(URSIM, UR10E, None, ursim=True)
     preflight.check_identity(FACTS, UR10E, Cell(serial_number="20261234567"), ursim=False)
@@ -71,29 +71,29 @@ def test_a_real_arm_is_no_ursim():
 
 
 @pytest.mark.parametrize("robot", [UR10, UR5E])
-def test_another_model_is_refused_with_the_one_to_name(robot):
+def test_another_model_is_refused_with_the_robot_to_choose(robot):
     with pytest.raises(ModelMismatch, match="--robot ur10e") as refused:
         preflight.check_identity(FACTS, robot, None, ursim=False)
     assert (refused.value.what, refused.value.found) == ("model", "UR10e")
 
 
-def test_where_the_model_is_not_told_the_series_must_be_right():
-    untold = replace(FACTS, arm=replace(FACTS.arm, robot_type=None))
-    preflight.check_identity(untold, UR10E, None, ursim=False)
+def test_without_a_model_the_series_must_match():
+    unknown = replace(FACTS, arm=replace(FACTS.arm, robot_type=None))
+    preflight.check_identity(unknown, UR10E, None, ursim=False)
     with pytest.raises(ModelMismatch) as refused:
-        preflight.check_identity(untold, UR10, None, ursim=False)
+        preflight.check_identity(unknown, UR10, None, ursim=False)
     assert (refused.value.what, refused.value.found, refused.value.expected) == ("series", "e-Series", "CB3")
 
 
-@pytest.mark.parametrize("told", ["20269999999", None])
-def test_another_serial_number_than_the_cells_is_refused(told):
-    other = replace(FACTS, dashboard=replace(FACTS.dashboard, serial_number=told))
+@pytest.mark.parametrize("serial_number", ["20269999999", None])
+def test_another_serial_number_than_the_cells_is_refused(serial_number):
+    other = replace(FACTS, dashboard=replace(FACTS.dashboard, serial_number=serial_number))
     with pytest.raises(ModelMismatch, match="20261234567") as refused:
         preflight.check_identity(other, UR10E, Cell(serial_number="20261234567"), ursim=False)
     assert refused.value.what == "serial number"
 
 
-def test_ursim_stands_in_for_any_cells_arm():
+def test_ursim_may_be_used_with_the_cell_of_any_arm():
     preflight.check_identity(URSIM, UR10E, Cell(serial_number="20269999999"), ursim=True)
 
 
@@ -107,7 +107,7 @@ def test_the_period_is_the_controllers():
 # ---- may it be used
 
 
-def test_local_control_is_refused_and_a_controller_without_the_switch_is_not():
+def test_local_control_is_refused_and_a_controller_without_that_setting_is_not():
     preflight.check_remote_control(FACTS)
     preflight.check_remote_control(replace(FACTS, dashboard=replace(FACTS.dashboard, remote_control=None)))
     with pytest.raises(RemoteControlDisabled, match="Remote Control"):
@@ -115,7 +115,7 @@ def test_local_control_is_refused_and_a_controller_without_the_switch_is_not():
 
 
 @pytest.mark.parametrize(("runtime_state", "word"), [(2, "running"), (3, "pausing"), (4, "paused"), (5, "resuming")])
-def test_a_program_is_left_alone_and_named(runtime_state, word):
+def test_a_running_program_is_refused_and_named(runtime_state, word):
     with pytest.raises(ProgramRunning, match=rf"lift\.urp\) is {word}"):
         preflight.check_idle(state(runtime_state=runtime_state))
 
@@ -136,19 +136,19 @@ def test_no_program_is_fine(runtime_state):
         ({"safety_mode": 9}, SafetyFault),
     ],
 )
-def test_an_arm_that_cannot_move_is_refused_by_what_keeps_it(changes, kind):
+def test_an_arm_that_cannot_move_is_refused_with_the_cause(changes, kind):
     with pytest.raises(kind) as refused:
         preflight.check_ready(state(**changes), follow_scaling=True)
     assert type(refused.value) is kind
 
 
 @pytest.mark.parametrize("safety_mode", [1, 2])
-def test_an_arm_that_can_move_passes_at_any_speed_that_is_followed(safety_mode):
+def test_an_arm_that_can_move_passes_at_any_speed_if_scaling_is_followed(safety_mode):
     preflight.check_ready(state(safety_mode=safety_mode, slider=0.0), follow_scaling=True)
     preflight.check_ready(state(safety_mode=safety_mode), follow_scaling=False)
 
 
-def test_a_slider_below_full_is_refused_where_the_run_is_to_be_at_full_speed():
+def test_a_slider_below_full_speed_is_refused_if_scaling_is_not_followed():
     with pytest.raises(SpeedScaled, match="30%"):
         preflight.check_ready(state(slider=0.3), follow_scaling=False)
 
@@ -156,7 +156,7 @@ def test_a_slider_below_full_is_refused_where_the_run_is_to_be_at_full_speed():
 # ---- TCP and payload
 
 
-def test_tcp_and_payload_are_compared_only_where_they_are_asked_for_and_told():
+def test_tcp_and_payload_are_compared_only_if_requested_and_reported():
     preflight.check_tool(FACTS, None, None)
     preflight.check_tool(FACTS, TCP, 1.5)
     preflight.check_tool(state(payload=None), None, 9.0)
@@ -174,7 +174,7 @@ def test_a_tcp_may_differ_by_rounding_and_no_more(axis):
     assert refused.value.what == "TCP"
 
 
-def test_one_turn_has_many_rotation_vectors():
+def test_equal_rotations_may_have_different_rotation_vectors():
     turn = np.array([0.3, -1.0, 0.5])
     other = turn * (1.0 - 2.0 * np.pi / np.linalg.norm(turn))
     assert np.allclose(pin.exp3(turn), pin.exp3(other))
@@ -187,7 +187,7 @@ def test_another_payload_is_refused():
     assert refused.value.what == "payload"
 
 
-def test_another_centre_of_gravity_is_refused_where_there_is_a_mass():
+def test_another_centre_of_gravity_is_refused_if_there_is_a_mass():
     facts = state(payload=1.5, payload_cog=(0.0, 0.0, 0.06))
     preflight.check_tool(facts, None, 1.5, (0.0, 0.0005, 0.06))
     preflight.check_tool(state(payload=0.0, payload_cog=(0.0, 0.0, 0.0)), None, 0.0, (0.0, 0.0, 0.06))
@@ -211,6 +211,6 @@ def test_the_docker_command_names_the_image_the_model_and_every_port(robot, imag
 
 
 @pytest.mark.parametrize(("host", "where"), [("localhost", "127.0.0.1:"), ("127.0.0.7", "127.0.0.7:"), ("lab", "")])
-def test_ursim_is_published_where_it_is_looked_for_and_to_a_network_only_for_another_computer(host, where):
+def test_ursim_is_published_at_the_requested_address_and_to_a_network_only_for_another_computer(host, where):
     words = shlex.split(preflight.docker_command(UR10, host))
     assert f"{where}30001-30004:30001-30004" in words

@@ -1,4 +1,4 @@
-"""PyBullet as an arm: how it tracks, what it does not hide, and that it does the same every time."""
+"""PyBullet as an arm: how it tracks, which errors it shows, and that it is deterministic."""
 
 from __future__ import annotations
 
@@ -70,27 +70,27 @@ def test_a_payload_that_the_servo_knows_costs_almost_nothing(plan, states):
 
 
 @pytest.mark.parametrize("mounting", ["ceiling", "wall"])
-def test_an_arm_that_hangs_is_tracked_as_well_as_one_that_stands(plan, states, mounting):
+def test_an_arm_on_the_ceiling_or_wall_tracks_as_well_as_one_on_the_floor(plan, states, mounting):
     hanging = tracked(plan, robot=UR10.with_gravity(Cell(mounting=mounting).gravity))
     assert rms(plant_error(plan, hanging)) <= 1.0
     assert rms(plant_error(plan, hanging)) < 1.5 * rms(plant_error(plan, states))
-    # The joints hold against another gravity: what moves alike was not simulated alike.
+    # The joints hold against another gravity: the same motion was not simulated in the same way.
     efforts = [np.array([s.effort for s in of]).mean(axis=0) for of in (states, hanging)]
     assert np.abs(efforts[0] - efforts[1]).max() > 20.0
 
 
-def test_an_arm_that_hangs_while_its_controller_believes_it_stands_is_off_by_millimetres(plan, states):
+def test_a_wrong_mounting_in_the_servos_model_costs_millimetres(plan, states):
     with PyBulletBackend(UR10) as arm:
         arm._bullet.setGravity(0.0, 0.0, 9.81, physicsClientId=arm._client)
         arm.move_to(plan.setpoints[0])
         mistaken = list(arm.stream(plan.setpoints))
     assert rms(plant_error(plan, mistaken)) > 20.0 * rms(plant_error(plan, states))
-    # It holds against a weight that pulls the other way, and falls upwards: towards the floor of the room.
+    # The servo compensates a weight in the wrong direction, so the tool is too high in its own frame.
     heights = tool_path(UR10, np.array([s.q for s in mistaken]))[:, 2] - tool_path(UR10, plan.setpoints)[:, 2]
     assert heights.mean() > 2e-3
 
 
-def test_a_payload_beside_the_tcp_is_felt_where_it_is(plan):
+def test_a_payload_away_from_the_tcp_acts_at_its_centre_of_gravity(plan):
     """A load that the servo knows at its true place costs nothing; torques at rest are those of its place."""
     aside = UR10.with_payload(4.0, cog=[0.15, 0.0, 0.05])
     with PyBulletBackend(aside, unmodelled_payload=1.0) as arm:
@@ -104,7 +104,7 @@ def test_a_payload_beside_the_tcp_is_felt_where_it_is(plan):
 
 
 def test_torques_at_rest_are_those_of_gravity(plan):
-    """The logged torque is the physics', not the controller's wish: at rest it equals pinocchio's gravity term."""
+    """The logged torque is that of the simulation, not the request: at rest it equals pinocchio's gravity term."""
     for payload in (0.0, 4.0):
         carrying = UR10.with_payload(payload)
         with PyBulletBackend(UR10, unmodelled_payload=payload) as arm:
@@ -135,7 +135,7 @@ def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
         assert np.array_equal(first, second), name
 
 
-def test_there_is_one_state_a_setpoint_at_its_due_instant(plan, states):
+def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
     assert [s.sequence for s in states] == list(range(plan.samples))
     stamps = np.array([s.timestamp for s in states])
     assert np.allclose(np.diff(stamps), 0.008, atol=1e-12)
@@ -166,7 +166,7 @@ def test_the_dynamics_are_pinocchios():
     assert np.allclose(velocity / PHYSICS_STEP, expected, rtol=1e-3, atol=1e-3)
 
 
-def test_the_guard_stops_the_stream_and_recover_lets_it_go_on():
+def test_the_guard_stops_the_stream_and_recover_allows_the_next():
     far = UR10.home + 1.0
     with PyBulletBackend(UR10) as arm:
         with pytest.raises(GuardViolation):
@@ -198,7 +198,7 @@ def test_the_approach_is_checked_before_it_moves():
 
 
 @pytest.mark.parametrize("period", [0.0005, 0.0085, 0.0])
-def test_a_period_that_the_physics_cannot_make_is_refused(period):
+def test_a_period_that_is_no_multiple_of_the_physics_step_is_refused(period):
     with pytest.raises(InvalidParameter, match="period"):
         PyBulletBackend(UR10, period=period)
 
@@ -221,8 +221,8 @@ def test_a_window_without_a_display_is_refused_before_anything_is_written(monkey
     assert not (tmp_path / "run").exists()
 
 
-def test_with_servoj_the_arm_trails_by_the_models_delay(plan, states):
-    """A steady motion is trailed by the lookahead, less half a period, for a setpoint leaves one before it is due."""
+def test_with_servoj_the_arm_lags_by_the_models_delay(plan, states):
+    """A steady motion lags by the lookahead, less half a period: a setpoint is sent one period before it is due."""
     trailing = tracked(plan, servo=(0.05, 1000.0))
     times = np.arange(plan.samples) * plan.period
     before = tool_path(UR10, np.array([s.q for s in states]))[:, :3]

@@ -1,4 +1,4 @@
-"""What reaches the wire, when, and which state it is measured against: the servo loop on a clock of its own."""
+"""What the servo loop sends, when, and which state it is compared with, on a simulated clock."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Bench:
 
 
 def glide(count, speed=0.3, period=0.008):
-    """Setpoints (count, n) from home, every joint at a speed that it takes up within 0.3 s."""
+    """Setpoints (count, n) from home, every joint accelerating to a constant speed within 0.3 s."""
     t = np.arange(count) * period
     way = speed * np.where(t < 0.3, t**2 / 0.6, t - 0.15)
     return HOME + way[:, None] * np.array([1.0, 0.5, -0.5, 0.3, -0.8, 0.6])
@@ -89,7 +89,7 @@ def speeds(bench):
 
 
 class Whatever:
-    """A motion that gives what it was given, be it a setpoint or not."""
+    """A motion that returns the given objects, which need not be setpoints."""
 
     finished = False
 
@@ -135,7 +135,7 @@ CONTROLLERS = st.fixed_dictionaries(
 
 
 def wandering(period, steps, odd):
-    """Live setpoints that go on from the last by a step each, with oddities at some places."""
+    """Live setpoints, each one step from the last, with invalid objects in some places."""
     q = HOME.copy()
     for index in range(120):
         q = q + np.array(steps[index % len(steps)]) * UR10.max_velocity * period
@@ -143,7 +143,7 @@ def wandering(period, steps, odd):
 
 
 def carelessly(bench, motion):
-    """Play a motion as somebody would who does not heed errors, and begins anew after each."""
+    """Play a motion, ignore every error, and continue."""
     bench.play(motion)
     for _ in range(200):
         with contextlib.suppress(SimbridgeError, StopIteration):
@@ -184,7 +184,7 @@ def test_no_setpoint_outside_the_limits_not_finite_or_too_far_from_the_last_reac
 
 @PERIODS
 @given(st.lists(STEPS, min_size=2, max_size=60), CONTROLLERS)
-def test_no_plan_gets_a_setpoint_past_the_guard(period, steps, controller):
+def test_no_plan_sends_a_setpoint_that_the_guard_refuses(period, steps, controller):
     plan = HOME + np.cumsum(np.array(steps) * UR10.max_velocity * period, axis=0)
     bench = Bench(period, **controller)
     carelessly(bench, Replay(plan))
@@ -192,7 +192,7 @@ def test_no_plan_gets_a_setpoint_past_the_guard(period, steps, controller):
 
 
 @pytest.mark.parametrize("odd", [[float("nan")] * 6, [float("inf")] * 6, [0.0] * 5, [[0.0] * 6], None, HOME + 0.5])
-def test_after_a_setpoint_that_is_none_nothing_leaves_any_more(odd):
+def test_after_an_invalid_setpoint_nothing_more_is_sent(odd):
     bench = Bench()
     bench.ends_in(GuardViolation, Whatever([HOME, HOME, odd, HOME, HOME]))
     for _ in range(2):
@@ -205,7 +205,7 @@ def test_after_a_setpoint_that_is_none_nothing_leaves_any_more(odd):
 
 
 @PERIODS
-def test_at_full_speed_the_plan_goes_out_bit_for_bit_in_order_and_none_is_left_out(period):
+def test_at_full_speed_the_whole_plan_is_sent_bit_for_bit_and_in_order(period):
     plan = glide(500, period=period)
     bench = Bench(period).run(Replay(plan))
     assert np.array_equal(bench.wire[: len(plan)], plan)
@@ -214,7 +214,7 @@ def test_at_full_speed_the_plan_goes_out_bit_for_bit_in_order_and_none_is_left_o
 
 
 @PERIODS
-def test_the_state_of_a_sample_is_the_one_stamped_one_period_after_its_setpoint_left(period):
+def test_the_state_of_a_sample_is_stamped_one_period_after_its_setpoint_was_sent(period):
     plan = glide(500, period=period)
     bench = Bench(period).run(Replay(plan))
     assert np.array_equal(bench.recorded("sequence"), np.arange(500))
@@ -227,7 +227,7 @@ def test_the_state_of_a_sample_is_the_one_stamped_one_period_after_its_setpoint_
     assert bench.loop.missed_states == bench.loop.missed_deadlines == 0
 
 
-def test_after_the_end_the_last_setpoint_is_held_and_the_next_motion_goes_on_from_it():
+def test_after_the_end_the_last_setpoint_is_held_and_the_next_motion_starts_from_it():
     bench = Bench().run(Replay(glide(50)))
     for _ in range(10):
         bench.loop.slot()
@@ -248,12 +248,12 @@ def test_nothing_is_sent_before_the_first_motion():
 # ---- the controller's speed
 
 
-def test_at_thirty_percent_the_plan_takes_its_time():
+def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
     plan = glide(400)
     time_scaled = Bench(changes={100: {"target_speed_fraction": 0.3}}).run(Replay(plan))
     after = speeds(time_scaled)[150 : len(time_scaled.states) - 2]
     assert after == pytest.approx(0.3 * 0.3, rel=1e-6)
-    # The samples know where on the plan they are.
+    # The samples record their position within the plan.
     position = time_scaled.recorded("position")
     assert np.diff(position)[150:-2] == pytest.approx(0.3)
     at = np.array([np.interp(position, np.arange(400), joint) for joint in plan.T]).T
@@ -272,7 +272,7 @@ def test_at_thirty_percent_the_plan_takes_its_time():
     ],
     ids=["slider", "scaling", "pause at the pendant"],
 )
-def test_while_the_controller_halts_the_plan_holds_and_then_goes_on_by_a_ramp(period, halt):
+def test_while_the_controller_pauses_the_plan_holds_and_then_resumes_with_a_ramp(period, halt):
     stop, go = round(1.0 / period), round(1.5 / period)
     bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(Replay(glide(round(3.0 / period), period=period)))
     ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
@@ -285,13 +285,13 @@ def test_while_the_controller_halts_the_plan_holds_and_then_goes_on_by_a_ramp(pe
     assert bench.recorded("scaling").min() == 0.0
 
 
-def test_a_plan_that_must_be_at_full_speed_ends_in_speed_scaled():
+def test_a_plan_that_requires_full_speed_ends_in_speed_scaled():
     bench = Bench(changes={100: {"target_speed_fraction": 0.3}}, follow=False)
     assert bench.ends_in(SpeedScaled, Replay(glide(400))).scaling == pytest.approx(0.3)
     assert bench.link.sent[-1].tick == 99
 
 
-# ---- states that stay out
+# ---- missing states
 
 
 def silent_from(tick):
@@ -299,12 +299,12 @@ def silent_from(tick):
 
 
 @PERIODS
-def test_at_most_eight_milliseconds_worth_of_setpoints_go_out_without_a_newer_state(period):
+def test_setpoints_are_sent_for_at_most_eight_milliseconds_without_a_newer_state(period):
     bench = Bench(period, delay=silent_from(100))
     bench.ends_in(StaleState, Replay(glide(400, period=period)))
     newest = 99
     answered = np.array([sent.time for sent in bench.link.sent]) > newest * period
-    # One answers the last state; the others go on without a newer one.
+    # One responds to the last state; the others are sent without a newer one.
     assert (answered.sum() - 1) * period == pytest.approx(AHEAD)
 
 
@@ -318,7 +318,7 @@ def test_after_a_tenth_of_a_second_without_a_newer_state_the_loop_gives_up(perio
 
 
 @PERIODS
-def test_a_controller_that_sends_the_same_state_for_ever_is_stale(period):
+def test_a_controller_that_repeats_the_same_state_is_stale(period):
     bench = Bench(period)
     bench.play(Replay(glide(400, period=period)))
     frozen = dict(bench.loop.state)
@@ -328,13 +328,13 @@ def test_a_controller_that_sends_the_same_state_for_ever_is_stale(period):
             bench.loop.slot()
 
 
-def test_a_controller_that_says_nothing_from_the_beginning_is_stale():
+def test_a_controller_that_never_sends_a_state_is_stale():
     with pytest.raises(StaleState):
         Bench(delay=lambda tick: None)
 
 
 @PERIODS
-def test_after_a_standstill_the_plan_goes_on_by_a_ramp_where_it_was(period):
+def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
     bench = Bench(period, freezes={round(1.0 / period): FORGET + 0.05})
     bench.run(Replay(glide(round(3.0 / period), period=period)))
     gap = int(np.argmax(np.diff(bench.sent_at)))
@@ -353,7 +353,7 @@ def test_after_a_standstill_samples_belong_to_the_next_state_again(period, lengt
     bench = Bench(period, freezes={begin: length}).run(Replay(glide(round(3.0 / period), period=period)))
     timestamps = bench.recorded("timestamp")
     assert bench.loop.missed_states == 0 and (np.diff(timestamps) > 0.0).all()
-    # While the controller slept it was sent a few more, and it sees only the last of them.
+    # During the standstill a few more were sent, and the controller uses only the last of them.
     apart = np.flatnonzero((bench.recorded("q") != bench.recorded("setpoint")).any(axis=1))
     assert len(apart) <= AHEAD / period
     assert ((timestamps[apart] >= 1.0 - period / 2) & (timestamps[apart] <= 1.0 + AHEAD + period)).all()
@@ -361,7 +361,7 @@ def test_after_a_standstill_samples_belong_to_the_next_state_again(period, lengt
 
 @PERIODS
 @pytest.mark.parametrize("every", [7, 50])
-def test_a_state_that_never_comes_is_counted_and_the_plan_goes_on(period, every):
+def test_a_missing_state_is_counted_and_the_plan_continues(period, every):
     plan = glide(500, period=period)
     bench = Bench(period, delay=lambda tick: None if tick % every == every - 1 else 0.0).run(Replay(plan))
     assert np.array_equal(bench.wire[:500], plan)
@@ -371,8 +371,8 @@ def test_a_state_that_never_comes_is_counted_and_the_plan_goes_on(period, every)
     assert np.array_equal(bench.recorded("q"), plan[sequence])
 
 
-def test_states_that_come_in_bursts_are_all_given_to_their_setpoints():
-    # Three periods' worth of states at a time, as after a lost packet.
+def test_states_that_arrive_in_bursts_are_all_matched_to_their_setpoints():
+    # Three states at a time, as after a lost packet.
     plan = glide(500, period=0.002)
     bench = Bench(0.002, delay=lambda tick: 0.002 * (2 - tick % 3)).run(Replay(plan))
     assert np.array_equal(bench.recorded("sequence"), np.arange(500))
@@ -380,7 +380,7 @@ def test_states_that_come_in_bursts_are_all_given_to_their_setpoints():
     assert bench.loop.missed_states == 0
 
 
-def test_a_few_states_that_come_late_cost_no_period_of_a_loop_that_is_punctual():
+def test_a_few_late_states_do_not_cost_a_punctual_loop_a_period():
     plan = glide(500, period=0.002)
     bench = Bench(0.002, delay=lambda tick: 0.001 if tick in (200, 201, 202, 300) else 0.0).run(Replay(plan))
     assert bench.loop.missed_deadlines == bench.loop.missed_states == 0
@@ -388,7 +388,7 @@ def test_a_few_states_that_come_late_cost_no_period_of_a_loop_that_is_punctual()
     assert np.array_equal(bench.recorded("setpoint"), plan) and np.array_equal(bench.recorded("q"), plan)
 
 
-def test_the_loops_counts_are_those_of_the_motion():
+def test_the_counts_are_those_of_the_current_motion():
     bench = Bench(delay=lambda tick: None if tick % 10 == 9 and tick < 90 else 0.0)
     bench.run(Replay(np.repeat(HOME[None], 100, axis=0)))
     assert bench.loop.missed_states > 0
@@ -409,7 +409,7 @@ class Still:
 
 
 @PERIODS
-def test_the_setpoints_leave_more_evenly_than_the_states_arrive(period):
+def test_setpoints_are_sent_more_regularly_than_states_arrive(period):
     chance = random.Random(4)
     bench = Bench(period, delay=lambda tick: 0.3 * period * chance.random())
     bench.run(Still(), 5000)
@@ -435,7 +435,7 @@ def test_the_phase_stays_constant_although_the_controllers_clock_drifts(slots, d
 
 
 @PERIODS
-def test_setpoints_follow_states_that_come_to_arrive_later(period):
+def test_setpoints_follow_a_growing_delay_of_the_states(period):
     bench = Bench(period, delay=lambda tick: 0.0 if tick < 100 else 0.4 * period)
     bench.run(Still(), 1000)
     assert np.diff(bench.sent_at).min() > 0.999 * period
@@ -444,7 +444,7 @@ def test_setpoints_follow_states_that_come_to_arrive_later(period):
 
 
 class Nap:
-    """One wait, of many, that ends so much later."""
+    """One wait, of many, that takes longer by this much."""
 
     def __init__(self, length, at=300):
         self._length, self._left = length, at
@@ -456,7 +456,7 @@ class Nap:
 
 @PERIODS
 @pytest.mark.parametrize(("slept", "missed"), [(0.3, 0), (0.7, 0), (0.8, 1), (0.98, 1), (1.3, 1), (3.6, 3)])
-def test_setpoints_slept_through_are_counted_and_the_plan_goes_on_without_a_jump(period, slept, missed):
+def test_missed_deadlines_are_counted_and_the_plan_continues_without_a_jump(period, slept, missed):
     plan = glide(500, period=period)
     bench = Bench(period, clock=VirtualClock(Nap(slept * period))).run(Replay(plan))
     assert np.array_equal(bench.wire[:500], plan)
@@ -468,7 +468,7 @@ def test_setpoints_slept_through_are_counted_and_the_plan_goes_on_without_a_jump
 
 @PERIODS
 @given(st.floats(0.0, 0.09))
-def test_however_long_the_loop_sleeps_a_sample_is_measured_when_its_setpoint_is_in_force(period, nap):
+def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(period, nap):
     plan = glide(200, period=period)
     bench = Bench(period, clock=VirtualClock(Nap(nap, at=100))).run(Replay(plan))
     sequence = bench.recorded("sequence").astype(int)
@@ -483,7 +483,7 @@ def test_however_long_the_loop_sleeps_a_sample_is_measured_when_its_setpoint_is_
 
 @PERIODS
 @pytest.mark.parametrize("nap", [0.04, 0.09])
-def test_after_a_nap_in_which_the_arm_came_to_rest_the_plan_goes_on_from_rest(period, nap):
+def test_after_a_delay_in_which_the_arm_came_to_rest_the_plan_resumes_from_rest(period, nap):
     # At constant speed, which it has after 0.3 s.
     plan, at = (glide(600), 300) if period == 0.008 else (glide(1000, period=period), 500)
     bench = Bench(period, clock=VirtualClock(Nap(nap, at=at))).run(Replay(plan))
@@ -530,22 +530,22 @@ def test_a_stop_ends_the_stream_in_the_error_of_its_name(seen, kind):
     [({"safety_mode": 3}, ProtectiveStop), ({"safety_mode": 7}, EmergencyStop), ({"safety_mode": 5}, SafeguardStop)],
 )
 @pytest.mark.parametrize("first", [{"runtime_state": 1}, {"robot_mode": 5}])
-def test_a_safety_stop_is_named_also_when_its_effects_are_seen_first(first, later, kind):
+def test_a_safety_stop_is_named_even_if_its_effects_are_seen_first(first, later, kind):
     Bench(changes={100: first, 105: later}).ends_in(kind, Replay(glide(400)))
 
 
 @pytest.mark.parametrize(
     ("seen", "kind"), [({"safety_mode": 3}, ProtectiveStop), ({"runtime_state": 1}, ProgramStopped)]
 )
-def test_after_a_setpoint_that_was_not_taken_no_other_leaves_and_later_states_say_why(seen, kind):
-    # The states tell of the stop 20 ms after the controller has stopped taking setpoints.
+def test_after_a_refused_setpoint_no_other_is_sent_and_later_states_give_the_cause(seen, kind):
+    # The states show the stop 20 ms after the controller has stopped accepting setpoints.
     bench = Bench(0.002, delay=lambda tick: 0.0 if tick < 100 else 0.02, changes={100: seen})
     bench.ends_in(kind, Replay(glide(400, period=0.002)))
     assert [sent.tick for sent in bench.link.sent if sent.tick >= 100] == [100]
 
 
-def test_a_stop_that_is_over_by_the_next_state_is_still_a_stop():
-    # Three states come at once, and only the first of them shows it.
+def test_a_stop_that_is_over_in_the_next_state_is_still_a_stop():
+    # Three states arrive at once, and only the first of them shows it.
     bench = Bench(delay=lambda tick: 0.008 * (2 - tick % 3), changes={99: {"safety_mode": 5}, 100: {"safety_mode": 1}})
     bench.ends_in(SafeguardStop, Replay(glide(400)))
 
@@ -560,16 +560,16 @@ def test_an_arm_that_is_not_where_its_setpoints_are_is_stopped():
     assert bench.ends_in(GuardViolation, Replay(glide(400))).rule == "distance"
 
 
-@pytest.mark.parametrize(("nap", "told"), [(0.095, "watchdog"), (0.0, "pressed stop")])
-def test_a_program_that_ended_because_nothing_was_sent_is_told_apart_from_one_that_was_stopped(nap, told):
+@pytest.mark.parametrize(("nap", "cause"), [(0.095, "watchdog"), (0.0, "pressed stop")])
+def test_a_program_ended_by_its_watchdog_is_distinguished_from_one_that_was_stopped(nap, cause):
     bench = Bench(0.002, clock=VirtualClock(Nap(nap, at=100)), changes={170: {"runtime_state": 1}})
     error = bench.ends_in(ProgramStopped, Replay(glide(400, period=0.002)))
-    assert told in str(error)
+    assert cause in str(error)
     assert error.unsent == pytest.approx(nap, abs=0.01)
 
 
 class OneByOne:
-    """A live source's mailbox: every period the next of these setpoints."""
+    """A live source: one of these setpoints per period."""
 
     def __init__(self, setpoints):
         self._setpoints, self._given = setpoints, 0
@@ -583,7 +583,7 @@ class OneByOne:
 
 
 @PERIODS
-def test_a_live_arm_is_held_while_the_controller_pauses_and_a_target_that_went_on_is_refused(period):
+def test_a_live_arm_is_held_while_the_controller_pauses_and_a_target_that_moved_on_is_refused(period):
     setpoints = glide(400, period=period)
     bench = Bench(period, changes={200: {"runtime_state": 4}, 240: {"runtime_state": 2}})
     error = bench.ends_in(GuardViolation, Live(OneByOne(setpoints), clock=lambda: 0.0), slots=400)
@@ -592,7 +592,7 @@ def test_a_live_arm_is_held_while_the_controller_pauses_and_a_target_that_went_o
     assert len(paused) > 30 and np.ptp(paused, axis=0).max() == 0.0
 
 
-def test_a_live_source_that_waits_out_a_pause_goes_on():
+def test_a_live_source_that_waits_during_a_pause_can_continue():
     setpoints = np.concatenate((glide(200, speed=0.0), glide(200)))
     bench = Bench(0.008, changes={100: {"runtime_state": 4}, 150: {"runtime_state": 2}})
     bench.run(Live(OneByOne(setpoints), clock=lambda: 0.0), slots=350)

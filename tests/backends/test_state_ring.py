@@ -1,4 +1,4 @@
-"""What passes between the servo process and its parent, whoever is slow, or dies in the middle of it."""
+"""What passes between the servo process and its parent, even if one of them is slow or is killed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_state_arrives_as_it_was_written(pair):
         state.q[0] = 1.0
 
 
-def test_each_state_is_given_once_and_in_order(pair):
+def test_each_state_is_returned_once_and_in_order(pair):
     parent, process = pair()
     assert read(parent) == []
     put(process, 0, 1, 2)
@@ -87,7 +87,7 @@ def test_each_state_is_given_once_and_in_order(pair):
     assert read(parent) == [3]
 
 
-def test_a_state_given_out_does_not_change_when_its_row_is_written_anew(pair):
+def test_a_returned_state_does_not_change_when_its_row_is_overwritten(pair):
     parent, process = pair()
     put(process, 0)
     (state,) = parent.new_states(PERIOD)
@@ -114,7 +114,7 @@ def test_a_slow_reader_gets_the_newest_states_in_order_and_never_a_row_that_may_
     process.close()
 
 
-def test_a_state_overwritten_while_it_is_read_is_passed_over(pair):
+def test_a_state_overwritten_while_it_is_read_is_skipped(pair):
     parent, process = pair()
     put(process, *range(7))
     states = parent.new_states(PERIOD)
@@ -129,13 +129,13 @@ def test_a_ring_is_no_larger_than_two_minutes_need(pair, tmp_path):
     assert (tmp_path / "ring0").stat().st_size < 40e6
 
 
-def test_the_file_is_written_whole_before_it_is_used(tmp_path):
+def test_the_file_is_written_in_full_before_it_is_used(tmp_path):
     StateRing.create(tmp_path / "ring", N, 1000).close()
     found = (tmp_path / "ring").stat()
     assert found.st_blocks * 512 >= found.st_size
 
 
-def test_both_sides_go_on_after_the_file_has_lost_its_name(tmp_path):
+def test_both_sides_continue_after_the_file_was_unlinked(tmp_path):
     parent = StateRing.create(tmp_path / "ring", N, 8)
     process = StateRing(tmp_path / "ring", N, 8)
     (tmp_path / "ring").unlink()
@@ -174,7 +174,7 @@ def test_the_newest_setpoint_is_given_until_another_is_posted(pair):
 
 
 @pytest.mark.parametrize("odd", [np.zeros(5), np.zeros((2, 6)), np.zeros(1), 0.0, "q", None, [[0.0], [0.0, 1.0]]])
-def test_what_is_no_setpoint_is_refused_and_the_one_before_stays(pair, odd):
+def test_an_invalid_setpoint_is_refused_and_the_previous_one_stays(pair, odd):
     parent, process = pair()
     first = parent.post(np.arange(6.0))
     with pytest.raises(GuardViolation) as refused:
@@ -184,13 +184,13 @@ def test_what_is_no_setpoint_is_refused_and_the_one_before_stays(pair, odd):
     assert np.array_equal(process.newest()[1], np.arange(6.0))
 
 
-def test_what_is_not_finite_passes_for_the_guard_to_refuse(pair):
+def test_a_setpoint_that_is_not_finite_is_passed_on_for_the_guard_to_refuse(pair):
     parent, process = pair()
     parent.post(np.full(6, np.nan))
     assert np.isnan(process.newest()[1]).all()
 
 
-def test_while_a_setpoint_is_being_written_the_one_before_holds(pair):
+def test_while_a_setpoint_is_being_written_the_previous_one_holds(pair):
     parent, process = pair()
     first = parent.post(np.arange(6.0))
     assert process.newest()[0] == first
@@ -201,7 +201,7 @@ def test_while_a_setpoint_is_being_written_the_one_before_holds(pair):
     assert np.array_equal(setpoint, np.arange(6.0))
 
 
-def test_a_first_setpoint_that_was_never_finished_is_none(pair):
+def test_an_unfinished_first_setpoint_does_not_count(pair):
     parent, process = pair()
     parent._counts[1] += 1
     assert process.newest() is None
@@ -292,7 +292,7 @@ def test_threads_that_post_and_read_at_once_see_whole_setpoints(pair):
     assert process.newest()[1][0] == 19_999.0
 
 
-def test_a_closed_ring_lets_go_of_its_memory(tmp_path):
+def test_a_closed_ring_releases_its_memory(tmp_path):
     ring = StateRing.create(tmp_path / "ring", N, 8)
     put(ring, 0, 1)
     states = ring.new_states(PERIOD)
@@ -300,5 +300,5 @@ def test_a_closed_ring_lets_go_of_its_memory(tmp_path):
     ring.post(np.zeros(6))
     ring.newest()
     ring.close()
-    assert is_whole(state), "what was given out is not the ring's"
+    assert is_whole(state), "a returned state is a copy"
     assert ring._map.closed

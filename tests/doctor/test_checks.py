@@ -1,4 +1,4 @@
-"""Each check of the doctor is a function of facts: which facts pass, and what is said of the others."""
+"""Each check of the doctor is a function of facts: which facts pass, and how the others are reported."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ SILENT = Survey(
 )
 
 
-def state(**changes):
+def with_state(**changes):
     return replace(READ, state=replace(STATE, **changes))
 
 
-def told(**changes):
+def with_dashboard(**changes):
     return replace(READ, dashboard=replace(DASHBOARD, **changes))
 
 
-def armed(**changes):
+def with_arm(**changes):
     return replace(READ, arm=replace(ARM, **changes))
 
 
 def verdict(finding, status, *words):
-    """It has this status, these words are in it, and it says how to mend what is not well."""
+    """The status, words of the text, and that there is a fix unless the check passed."""
     assert finding.status == status
     text = f"{finding.seen} {finding.fix}"
     assert all(word in text for word in words), text
@@ -64,7 +64,7 @@ def verdict(finding, status, *words):
 
 
 @pytest.mark.parametrize("read", [READ, SILENT], ids=["all well", "silent"])
-def test_every_check_says_something_whatever_could_be_read(read):
+def test_every_check_reports_something_whatever_could_be_read(read):
     findings = check_controller(replace(read, host="127.0.0.87"), UR10E, None, ursim=True)
     assert len({finding.check for finding in findings}) == len(findings)
     for finding in findings:
@@ -72,7 +72,7 @@ def test_every_check_says_something_whatever_could_be_read(read):
         assert finding.seen
 
 
-def test_a_port_that_is_silent_says_why_and_how_ursim_is_started():
+def test_a_silent_port_is_reported_with_its_reason_and_how_to_start_ursim():
     verdict(controller.check_port(READ, 30004, UR10E, ursim=True), "pass", "RTDE")
     docker = ("it is silent", "docker run", "ROBOT_MODEL=UR10 ", "ursim_e-series")
     verdict(controller.check_port(SILENT, 30004, UR10E, ursim=True), "fail", *docker)
@@ -80,66 +80,70 @@ def test_a_port_that_is_silent_says_why_and_how_ursim_is_started():
     verdict(controller.check_port(SILENT, 30004, UR10E, ursim=False), "fail", "cable", "ping 127.0.0.1")
 
 
-def test_the_software_decides_the_rate():
+def test_the_software_determines_the_rate():
     verdict(controller.check_software(READ), "pass", "5.12.6", "e-Series", "500 Hz")
-    three = replace(state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, version="3.15.8.106339"))
+    three = replace(with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, version="3.15.8.106339"))
     verdict(controller.check_software(three), "pass", "CB3", "125 Hz")
-    verdict(controller.check_software(state(version=(10, 7, 0))), "fail", "10.7.0", "PolyScope X")
-    verdict(controller.check_software(told(version="5.1.0")), "warn", "5.1.0")
-    verdict(controller.check_software(told(version="5.12.60.1")), "warn", "5.12.60.1")
+    verdict(controller.check_software(with_state(version=(10, 7, 0))), "fail", "10.7.0", "PolyScope X")
+    verdict(controller.check_software(with_dashboard(version="5.1.0")), "warn", "5.1.0")
+    verdict(controller.check_software(with_dashboard(version="5.12.60.1")), "warn", "5.12.60.1")
 
 
 def test_a_real_arm_behind_ursim_fails_and_ursim_behind_real_warns():
-    real = armed(checksum=(1, 2, 3, 4, 5, 6))
+    real = with_arm(checksum=(1, 2, 3, 4, 5, 6))
     verdict(controller.check_kind(READ, ursim=True), "pass", "URSim")
     verdict(controller.check_kind(real, ursim=True), "fail", "--backend real")
     verdict(controller.check_kind(real, ursim=False), "pass", "real arm")
     verdict(controller.check_kind(READ, ursim=False), "warn", "--backend ursim")
 
 
-def test_the_model_is_the_robots_or_the_robot_to_name_is_said():
+def test_the_model_must_be_the_robots_or_the_right_robot_is_named():
     # A UR12e has no robot type of its own.
     verdict(arm.check_model(READ, UR10E), "pass", "UR10e (or UR12e)")
     verdict(arm.check_model(READ, replace(UR10E, name="ur12e", title="UR12e")), "pass", "UR12e")
     verdict(arm.check_model(READ, replace(UR10E, name="ur7e", title="UR7e")), "fail", "not UR7e")
     verdict(arm.check_model(READ, UR10), "fail", "UR10e", "--robot ur10e")
-    verdict(arm.check_model(armed(robot_type=6), UR10E), "fail", "UR8 Long", "robots/README.md")
-    verdict(arm.check_model(armed(robot_type=None), UR10E), "warn", "UR10e")
+    verdict(arm.check_model(with_arm(robot_type=6), UR10E), "fail", "UR8 Long", "robots/README.md")
+    verdict(arm.check_model(with_arm(robot_type=None), UR10E), "warn", "UR10e")
     verdict(arm.check_model(READ, replace(UR10E, name="mine")), "pass", "UR10e")
     verdict(arm.check_model(READ, replace(UR10E, name="mine", series="CB3")), "fail", "CB3")
 
 
-def test_the_mounting_is_told_to_be_compared_by_a_person():
+def test_the_mounting_has_to_be_compared_by_the_operator():
     verdict(arm.check_mounting(Cell(mounting="ceiling")), "warn", "ceiling", "pendant")
     verdict(arm.check_mounting(Cell(mounting=(0.0, 1.5, 0.0))), "warn", "[0.0, 1.5, 0.0] rad")
     verdict(arm.check_mounting(Cell()), "warn", "floor is assumed")
 
 
-def test_the_serial_number_is_the_cells():
+def test_the_serial_number_must_be_the_cells():
     verdict(arm.check_serial_number(READ, None), "pass", "20261234567")
     verdict(arm.check_serial_number(READ, "20261234567"), "pass", "cell file")
     verdict(arm.check_serial_number(READ, "1"), "fail", "20261234567", "says 1")
-    verdict(arm.check_serial_number(told(serial_number=None), None), "pass", "3.12")
-    verdict(arm.check_serial_number(told(serial_number=None), "1"), "warn", "plate")
+    verdict(arm.check_serial_number(with_dashboard(serial_number=None), None), "pass", "3.12")
+    verdict(arm.check_serial_number(with_dashboard(serial_number=None), "1"), "warn", "plate")
 
 
-def test_remote_control_must_be_on_where_there_is_such_a_switch():
+def test_remote_control_must_be_on_if_the_controller_has_it():
     verdict(controller.check_remote_control(READ), "pass")
-    verdict(controller.check_remote_control(told(remote_control=False)), "fail", "Settings > System > Remote Control")
-    verdict(controller.check_remote_control(told(remote_control=None)), "warn", "5.6")
-    old = replace(state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, remote_control=None))
+    verdict(
+        controller.check_remote_control(with_dashboard(remote_control=False)),
+        "fail",
+        "Settings > System > Remote Control",
+    )
+    verdict(controller.check_remote_control(with_dashboard(remote_control=None)), "warn", "5.6")
+    old = replace(with_state(version=(3, 15, 8)), dashboard=replace(DASHBOARD, remote_control=None))
     verdict(controller.check_remote_control(old), "pass", "CB3")
 
 
 @pytest.mark.parametrize("mode", [3, 4, 5])
-def test_an_arm_without_power_fails_but_a_run_powers_ursim_on(mode):
-    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=True), "pass", f"({mode})")
-    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=False), "fail", "release the brakes")
+def test_an_arm_without_power_fails_except_ursim_which_a_run_powers_on(mode):
+    verdict(controller.check_robot_mode(with_state(robot_mode=mode), ursim=True), "pass", f"({mode})")
+    verdict(controller.check_robot_mode(with_state(robot_mode=mode), ursim=False), "fail", "release the brakes")
 
 
 @pytest.mark.parametrize("mode", [-1, 0, 1, 2, 6, 8, 99])
 def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
-    verdict(controller.check_robot_mode(state(robot_mode=mode), ursim=True), "fail", f"({mode})")
+    verdict(controller.check_robot_mode(with_state(robot_mode=mode), ursim=True), "fail", f"({mode})")
 
 
 @pytest.mark.parametrize(
@@ -148,14 +152,14 @@ def test_an_arm_that_cannot_be_powered_fails_everywhere(mode):
      (6, "fail", "release the button"), (7, "fail", "release the button"), (8, "fail", "violation"),
      (9, "fail", "fault"), (99, "fail", "unknown")],
 )  # fmt: skip
-def test_every_stop_has_its_own_remedy(mode, status, word):
-    verdict(controller.check_safety_mode(state(safety_mode=mode)), status, word, f"({mode})")
+def test_every_stop_has_its_own_fix(mode, status, word):
+    verdict(controller.check_safety_mode(with_state(safety_mode=mode)), status, word, f"({mode})")
 
 
 @pytest.mark.parametrize("running", [2, 3, 4, 5])
 def test_a_program_that_runs_or_is_paused_fails_and_is_named(running):
     verdict(controller.check_program(READ), "pass", "stopped")
-    busy = replace(state(runtime_state=running), dashboard=replace(DASHBOARD, program="/programs/pick.urp"))
+    busy = replace(with_state(runtime_state=running), dashboard=replace(DASHBOARD, program="/programs/pick.urp"))
     verdict(controller.check_program(busy), "fail", "pick.urp", "never stops")
 
 
@@ -167,8 +171,8 @@ def test_registers_of_another_client_are_named():
 
 def test_the_slider_should_be_at_its_end_and_must_not_be_at_zero():
     verdict(controller.check_slider(READ), "pass", "100 %")
-    verdict(controller.check_slider(state(slider=0.3)), "warn", "30 %")
-    verdict(controller.check_slider(state(slider=0.0)), "fail", "0 %")
+    verdict(controller.check_slider(with_state(slider=0.3)), "warn", "30 %")
+    verdict(controller.check_slider(with_state(slider=0.0)), "fail", "0 %")
 
 
 def test_tcp_and_payload_are_the_cells():
@@ -181,21 +185,21 @@ def test_tcp_and_payload_are_the_cells():
     verdict(arm.check_payload(READ, 2.0), "fail", "1.5 kg", "2 kg")
     verdict(arm.check_payload(READ, 1.5, (0.0, 0.0, 0.0505)), "pass", "cell file")
     verdict(arm.check_payload(READ, 1.5, (-0.2, 0.0, 0.05)), "fail", "0 0 50.0 mm; the cell file", "−200 0 50.0 mm")
-    verdict(arm.check_payload(state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
+    verdict(arm.check_payload(with_state(payload=None, payload_cog=None), 2.0), "warn", "3.11")
 
 
-def test_nominal_kinematics_are_off_by_nothing():
+def test_nominal_kinematics_do_not_deviate():
     finding = arm.check_calibration(READ, UR10E)
     verdict(finding, "pass", "URSim", "0 mm")
     assert finding.table == ()
 
 
-def test_a_calibration_is_told_joint_by_joint_and_at_the_tool():
+def test_a_calibration_is_reported_joint_by_joint_and_at_the_tool():
     table, checksum = read_calibration(CALIBRATION)
-    finding = arm.check_calibration(armed(kinematics=table, checksum=checksum), UR10E)
+    finding = arm.check_calibration(with_arm(kinematics=table, checksum=checksum), UR10E)
     verdict(finding, "pass", "calibrated")
     assert [row[0] for row in finding.table[1:]] == [*UR10E.joint_names, "tool0"]
-    # By the table itself, hundreds of metres included, and pinocchio's own forward kinematics.
+    # Computed from the table itself, with offsets of hundreds of metres, by pinocchio's forward kinematics.
     apart = flange(UR10E).actInv(flange(with_dh(UR10E, table)))
     off = float(np.linalg.norm(apart.translation))
     assert 1e-3 < off < 2e-2
@@ -214,7 +218,7 @@ def test_the_kinematics_of_another_model_fail():
 
 
 def test_a_calibration_file_must_be_the_controllers():
-    mine = armed(checksum=(1, 2, 3, 4, 5, 6))
+    mine = with_arm(checksum=(1, 2, 3, 4, 5, 6))
     verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 6)), "pass", CALIBRATION.name)
     verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)), "fail", "checksum")
 
@@ -232,7 +236,7 @@ def test_a_slow_or_uneven_network_warns():
     verdict(controller.check_jitter(replace(measured(), lateness=np.zeros(0))), "fail", "stands still")
 
 
-def test_lateness_is_counted_from_the_promptest_state_and_gaps_are_missed_states():
+def test_lateness_is_relative_to_the_fastest_state_and_gaps_are_missed_states():
     stamps = np.array([10.0, 10.002, 10.004, 10.010])
     arrivals = np.array([5.001, 5.003, 5.008, 5.011])
     facts = controller.network_facts(np.ones(1), np.ones(1), arrivals, stamps, 0.002)
@@ -243,7 +247,7 @@ def test_lateness_is_counted_from_the_promptest_state_and_gaps_are_missed_states
 COMPUTER = computer.ComputerFacts("6.8.0-rt #1 SMP PREEMPT_RT", True, 99, True, ("performance",), 4)
 
 
-def test_a_computer_made_for_it_passes_and_another_warns():
+def test_a_suitable_computer_passes_and_another_warns():
     checks = (computer.check_kernel, computer.check_priority, computer.check_governor, computer.check_cores)
     assert [check(COMPUTER).status for check in checks] == ["pass"] * 4
     verdict(computer.check_kernel(replace(COMPUTER, realtime=False)), "warn", "not real-time")
@@ -267,7 +271,7 @@ def test_the_computer_is_read_from_the_systems_files(tmp_path):
     assert computer.read_computer(tmp_path / "empty").governors == ()
 
 
-def test_an_installation_is_judged_by_what_is_there(tmp_path):
+def test_the_installation_is_checked(tmp_path):
     verdict(computer.check_python((3, 11)), "pass")
     verdict(computer.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
     verdict(computer.check_packages(computer.installed(("numpy",))), "pass", f"numpy {np.__version__}")

@@ -1,4 +1,4 @@
-"""A live arm follows targets as they come, within its limits, and after a violation only once it is told to."""
+"""A live arm follows its targets within its limits, and after a violation only once `recover` was called."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_slow_target_is_followed_to_a_millimetre(arm):
     assert np.linalg.norm(wanted - PLACE) > 0.04
 
 
-def test_targets_are_taken_as_pinocchio_poses_too(arm):
+def test_targets_may_be_pinocchio_poses(arm):
     pose = pin.SE3(pin.Quaternion(TOOL_DOWN).matrix(), np.add(PLACE, [0.0, 0.0, 0.01]))
     for _ in range(60):
         state = arm.servo(pose)
@@ -77,7 +77,7 @@ def test_a_lower_tool_speed_holds_for_every_target():
     assert np.linalg.norm(points[-1] - begin) > 0.02
 
 
-def test_time_and_the_sequence_count_on_one_period_a_call(arm):
+def test_time_and_sequence_advance_by_one_period_per_call(arm):
     states = [arm.servo(target(PLACE)) for _ in range(5)]
     assert np.diff([state.timestamp for state in states]) == pytest.approx(np.full(4, arm.period), rel=1e-9)
     assert np.diff([state.sequence for state in states]).tolist() == [1, 1, 1, 1]
@@ -93,7 +93,7 @@ def test_a_target_that_is_no_pose_is_refused_and_the_next_one_is_followed(arm, n
 
 
 class Lapsing(simbridge.ForwardDynamics):
-    """A solver that says nan whenever it is told to."""
+    """A solver that returns nan while `lapsed` is set."""
 
     lapsed = False
 
@@ -140,7 +140,7 @@ def test_an_unknown_backend_is_refused_with_the_nearest_name():
 
 
 class Recording(Backend):
-    """A backend that writes down what is done with it; the first read may fail."""
+    """A backend that records the calls; the first read may fail."""
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
     period = PERIOD
@@ -178,14 +178,14 @@ class Recording(Backend):
         self.calls.append("recover")
 
 
-def test_leaving_stops_the_arm_before_it_is_let_go():
+def test_leaving_stops_the_arm_before_it_is_released():
     backend = Recording()
     with LiveArm(backend, simbridge.ForwardDynamics(ROBOT)) as arm:
         arm.servo(target(PLACE))
     assert backend.calls == ["enter", "stop", "exit"]
 
 
-def test_the_arm_is_let_go_even_if_its_first_state_cannot_be_read():
+def test_the_arm_is_released_even_if_its_first_state_cannot_be_read():
     backend = Recording(fails=True)
     with pytest.raises(RuntimeError, match="no state"), LiveArm(backend, simbridge.ForwardDynamics(ROBOT)):
         pass
