@@ -66,14 +66,14 @@ RESOLUTION = 1e-6
 
 
 def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:
-    """The motion through samples: positions linear, rotations by slerp; the first and last pose hold outside.
+    """The motion through samples: positions linear, rotations by slerp, constant outside their range.
 
     Args:
         times: Strictly increasing instants (T,) in s.
         poses: Poses (T, 7) at those instants.
 
     Raises:
-        UnusableSamples: If they are not.
+        UnusableSamples: If the times do not increase or the arrays do not belong together.
     """
     t = stamps("times", times)
     p = rows("sampled poses", poses, 7, len(t))

@@ -1,13 +1,12 @@
 """Contour error, the distance from the path, and lag along the path.
 
-The contour error of a sample is the distance from the attained position to the reference path, wherever along it (Y.
-Koren, Cross-coupled biaxial computer control for manufacturing systems, 1980); the lag is what is left, the distance
-along the path from there to where the tool is due. A late motion has lag and no contour error; a cut corner has
-contour error and no lag.
+The contour error of a sample is the distance from the attained position to the nearest point of the reference path (Y.
+Koren, Cross-coupled biaxial computer control for manufacturing systems, 1980). The lag is the distance along the path
+from that point to the due one. A late motion has lag and no contour error; a cut corner has contour error and no lag.
 
 The path is the polyline through the reference's samples, and distances to it are exact: nothing is resampled. The
-nearest place is looked for around the expected one, REACH times as far along the path as the sample is away from it.
-That finds it at corners down to 30 degrees, and keeps to the right branch where a path crosses or retraces itself.
+nearest point is searched around the expected one, along the path as far as REACH times the sample's distance from it.
+That finds it at corners down to 30 degrees, and stays on the right branch where a path crosses or retraces itself.
 """
 
 from __future__ import annotations
@@ -32,10 +31,10 @@ REACH = 8.0
 """Within a distance e of a corner of angle a the path is at most 2 e / sin(a / 2) long: 7.7 e at 30 degrees."""
 
 TIE = 1e-9
-"""Metres by which a farther place must be nearer to count: where a path retraces itself, the expected pass wins."""
+"""A point must be closer by this, m, to replace the expected one: it decides where a path retraces itself."""
 
 SLOWEST = 0.1
-"""Below this part of the path's mean speed a lag in seconds means nothing: it is noise over a standstill."""
+"""Below this part of the path's mean speed a lag in seconds is meaningless: the reference is nearly at rest."""
 
 
 class SignedStatistics(TypedDict):
@@ -63,13 +62,13 @@ class PathSummary(TypedDict):
 
 @dataclass(frozen=True)
 class ContourError:
-    """Where on the path each sample is, and how far off it. All arrays (T,) and read-only.
+    """Contour error of each sample and its place on the path. All arrays (T,) and read-only.
 
     Attributes:
-        distance: To the nearest place on the path, m.
-        place: Length of the path up to that place, m.
-        lag: Length of the path from that place to where the sample is due, m; negative when it is ahead.
-        lag_time: The same in s; NaN where the reference stands (nearly) still, at the due instant or on the way to it.
+        distance: Distance from the nearest point of the path, m.
+        place: Length of the path up to that point, m.
+        lag: Length of the path from that point to the due one, m; negative if the sample is ahead.
+        lag_time: The same in s; NaN where the reference is nearly at rest, at the due instant or on the way to it.
     """
 
     distance: Array
@@ -106,12 +105,12 @@ def contour_error(
     """Distance of attained positions from the reference path, and their lag along it.
 
     Args:
-        path_times: Instants (M,) in s of the path's corners, strictly increasing.
-        path: The corners (M, 3) in m; straight between them.
-        due: Instants (T,) in s, on the same clock, that the attained positions belong to.
-        attained: Positions (T, 3) in m.
-        expected: Instants (T,) near which they are looked for: `due` less a known delay. `due` by default, which finds
-            the same unless the path turns back on itself within the delay.
+        path_times: Instants (M,) of the vertices of the path, strictly increasing, s.
+        path: Vertices (M, 3) of the path, straight in between, m.
+        due: Instants (T,) of the attained positions on the same clock, s.
+        attained: Positions (T, 3), m.
+        expected: Instants (T,) around which the search begins: `due` minus a known delay. By default `due`, with the
+            same result unless the path retraces itself within the delay.
 
     Raises:
         UnusableSamples: The arrays do not belong together or a value is not finite.
@@ -131,7 +130,7 @@ def contour_error(
 
 
 def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array, lag: Array) -> Array:
-    """From the instant at which the reference was at a place to the due one; NaN where it hardly moved in between."""
+    """Time from the instant at which the reference was at a place to the due one; NaN where it hardly moves."""
     steps, periods = np.diff(length), np.diff(times)
     moving = float(periods[steps > 0.0].sum())
     if moving == 0.0:
@@ -139,12 +138,12 @@ def _lag_time(times: Array, length: Array, due: Array, near: Array, place: Array
     slowest = SLOWEST * length[-1] / moving
     arrived = np.searchsorted(length, place, side="left")
     left = np.searchsorted(length, place, side="right") - 1
-    # At a corner at which the reference rests, any instant of the rest will do; elsewhere there is but one.
+    # Where the reference rests at a vertex, any instant of the rest is valid; elsewhere there is only one.
     resting = np.clip(near, times[np.minimum(arrived, len(times) - 1)], times[np.maximum(left, 0)])
-    behind = due - np.where(arrived <= left, resting, np.interp(place, length, times))
+    lag_time = due - np.where(arrived <= left, resting, np.interp(place, length, times))
     piece = np.clip(np.searchsorted(times, due, side="right") - 1, 0, len(steps) - 1)
-    clear = (steps[piece] >= slowest * periods[piece]) & (np.abs(lag) >= slowest * np.abs(behind))
-    return np.where(clear, behind, np.nan)
+    clear = (steps[piece] >= slowest * periods[piece]) & (np.abs(lag) >= slowest * np.abs(lag_time))
+    return np.where(clear, lag_time, np.nan)
 
 
 @lru_cache(maxsize=1)

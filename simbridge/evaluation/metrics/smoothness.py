@@ -60,13 +60,13 @@ def sparc(speed: ArrayLike, rate: float, *, cutoff: float = CUTOFF) -> float | N
     wc is the last frequency up to the cut-off at which V is at least 0.05.
 
     Args:
-        speed: Evenly sampled speeds (T,), 0 or more, in any unit.
-        rate: Samples a second, Hz.
-        cutoff: Hz.
+        speed: Uniformly sampled speeds (T,), 0 or more, in any unit.
+        rate: Sampling rate, Hz.
+        cutoff: Cut-off frequency, Hz.
 
     Returns:
-        A negative number without unit, or None for fewer than 3 samples, no motion, or one whose content is all below
-        the spectrum's resolution.
+        A negative number without unit, or None for fewer than 3 samples, for no motion, or if all content is below the
+        resolution of the spectrum.
 
     Raises:
         UnusableSamples: A speed is not finite.
@@ -91,9 +91,9 @@ def ldlj(speed: ArrayLike, rate: float) -> float | None:
     """Log dimensionless jerk of a speed: -ln[(T^3 / v_peak^2) integral (d2v/dt2)^2 dt], by second differences.
 
     Args:
-        speed: Evenly sampled speeds (T,), in any unit; signed, where the motion turns back. Differences amplify noise:
-            it is the sensor's as well as the motion's, and grows with the rate.
-        rate: Samples a second, Hz.
+        speed: Uniformly sampled speeds (T,), in any unit; signed if the motion reverses. Differences amplify the
+            sensor's noise, the more the higher the rate.
+        rate: Sampling rate, Hz.
 
     Returns:
         A number without unit, or None for fewer than 3 samples or a constant rate of change (no jerk at all).

@@ -156,7 +156,7 @@ class Tracking(TypedDict):
     """The tracking error, its parts and its delays, as summary.json holds them.
 
     `delay_s` (reference to attained), `solver_delay_s` (target to setpoint) and `plant_delay_s` (setpoint to attained)
-    are delays of what `delay_of` names: "position", or "rotation" where the reference turns and its position does not
+    are delays of what `delay_of` names: "position", or "rotation" where the reference rotates and its position does not
     move. `rotation_delay_s` and the like are those of the rotation in any case. None where the samples do not determine
     one. A delay from reference to attained is 0 where removing it would leave a larger error.
 
