@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from simbridge.errors import InputFileError, InvalidParameter, UnknownName
+from simbridge.errors import InputFileError, InvalidParameter, InvalidTrajectory, UnknownName
 from simbridge.robot.input_file import read_text
 from simbridge.trajectory.text import parse_text
 from simbridge.trajectory.trajectory import Trajectory
@@ -90,7 +90,12 @@ def _read_bag(path: Path, topic: str | None) -> tuple[Trajectory, str]:
 def _read_text(path: Path, topic: str | None) -> tuple[Trajectory, str]:
     if topic is not None:
         raise InputFileError(path, f"a text file has no topic '{topic}'; omit --topic")
-    return parse_text(path, read_text(path)), ""
+    times, poses, lines = parse_text(path, read_text(path))
+    try:
+        return Trajectory(times, poses, source=str(path)), ""
+    except InvalidTrajectory as fault:
+        line = None if fault.sample is None else lines[fault.sample]
+        raise InputFileError(path, fault.reason, line=line, field=fault.field) from fault
 
 
 FORMATS: tuple[tuple[Callable[[Path], bool], Callable[[Path, str | None], tuple[Trajectory, str]]], ...] = (

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.trajectory.trajectory import Trajectory
 
 QUATERNION = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
 ROTATION_VECTOR = ("t", "x", "y", "z", "rx", "ry", "rz")
@@ -43,8 +42,11 @@ CSV_HEADER = "t [s],x [m],y [m],z [m],qx,qy,qz,qw"
 DIGITS = tuple("+-.0123456789")
 
 
-def parse_text(path: str | Path, text: str) -> Trajectory:
-    """Parse the text of a TUM or CSV file; see `read_trajectory`.
+def parse_text(path: str | Path, text: str) -> tuple[Array, Array, list[int]]:
+    """Parse the text of a TUM or CSV file; see `simbridge.trajectory.files.read_trajectory`.
+
+    Returns:
+        Stamps (T,) in s, poses (T, 7), and the line (T) of each.
 
     Raises:
         InputFileError: It is not a trajectory; with line and column.
@@ -56,11 +58,7 @@ def parse_text(path: str | Path, text: str) -> Trajectory:
     if names.rotation_vector:
         _check_turns(path, rotations, lines)
         rotations = pose.quaternions(rotations)
-    try:
-        return Trajectory(table[:, 0], np.column_stack([table[:, 1:4], rotations]), source=str(path))
-    except InvalidTrajectory as fault:
-        line = None if fault.sample is None else lines[fault.sample]
-        raise InputFileError(path, fault.reason, line=line, field=fault.field) from fault
+    return table[:, 0], np.column_stack([table[:, 1:4], rotations]), lines
 
 
 def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
