@@ -77,7 +77,7 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
     figures = {figure["symbol"]: figure for figure in iso["figures"]}
     assert set(figures) >= {"AT", "RT"} and "AP" not in figures
     assert (figures["AT"]["cycles"], figures["AT"]["asked"]) == (3, 10)
-    assert iso["stops_m"] == [] and "the path comes nowhere to a rest of 0.2 s" in iso["missing"][0]
+    assert iso["stops_m"] == [] and "the target nowhere rests for 0.2 s" in iso["missing"][0]
 
 
 def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys, without_pages):
@@ -194,7 +194,7 @@ def test_a_tolerance_that_no_run_keeps_fails_all_runs_and_the_table_fits_the_ter
     monkeypatch.setenv("COLUMNS", "80")
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
     assert answer.status == 1
-    assert "ran line 2 of 2 times" in answer.out and "Beyond the tolerance" in answer.out
+    assert "2 of 2 runs of line completed" in answer.out and "Beyond the tolerance" in answer.out
     assert "ISO 9283-style figures, self-reported" in answer.out and "asked" in answer.out
     where = str(tmp_path)
     assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
@@ -238,7 +238,7 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
     iso = json.loads(answer.out)["iso_9283_style"]
     figures = {figure["symbol"] for figure in iso["figures"]}
     assert answer.status == 0 and figures == set()
-    assert any("it has no length" in sentence for sentence in iso["missing"])
+    assert any("its length is zero" in sentence for sentence in iso["missing"])
 
 
 def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_series, tmp_path, without_pages):
