@@ -65,7 +65,7 @@ def test_the_external_measurement_shows_what_the_arm_does_not_report(cli: Any, r
     assert error["witness"]["position_m"]["rms"] == pytest.approx(together, rel=0.05)
     contour = result["contour_error"]
     assert contour["witness"]["position_m"]["rms"] > contour["self_reported"]["position_m"]["rms"]
-    # The body's mounting on the tool is taken out.
+    # The body's mounting on the tool is removed.
     assert error["witness"]["rotation_rad"]["rms"] < 1e-3
 
 
