@@ -1,4 +1,4 @@
-"""`simbridge bench`: speed, each figure compared with a requirement or with a rival measured in the same run.
+"""`simbridge bench`: speed, each figure compared with a requirement or with a baseline measured in the same run.
 
 This module is the registry of what is measured. Every part is a function without arguments that returns rows.
 """

@@ -233,7 +233,7 @@ def _wait(seconds: float) -> None:
 
 def _stream(host: str, seconds: float) -> None:
     """A slow sine as ur_rtde's examples send it: initPeriod, servoJ, waitPeriod."""
-    from rtde_control import RTDEControlInterface  # only in the rival's own process: it may crash
+    from rtde_control import RTDEControlInterface  # only in the client's own process: it may crash
     from rtde_receive import RTDEReceiveInterface  # likewise
 
     receive = RTDEReceiveInterface(host)

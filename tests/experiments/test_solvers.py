@@ -54,7 +54,7 @@ def test_the_closed_form_solves_every_pose_exactly():
 def test_success_is_judged_by_the_residual_not_by_the_solvers_claim():
     # With one iteration per start no target is reached, whatever the solver claims.
     solver = make_solver(UR10, "feedback")
-    solver.patience = 1
+    solver.max_start_iterations = 1
     solved = solvers.solve(UR10, solver, 5)
     assert solved.success == 0.0
     assert solved.median_error_m is None

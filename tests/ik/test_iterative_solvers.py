@@ -21,7 +21,7 @@ from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
-RIVALS = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
+ITERATIVE = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
 ARMS = [load_robot(name) for name in sorted(robot_files())]
 PLAIN = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
 
@@ -65,7 +65,7 @@ def test_the_jacobian_of_every_task_agrees_with_finite_differences(seed, task, r
 def test_what_a_task_leaves_free_costs_nothing(seed, task):
     rng = np.random.default_rng(seed)
     at, target = (np.concatenate([rng.normal(size=3), pose.normalized(rng.normal(size=4))]) for _ in range(2))
-    wanted = freed(task, target, at)
+    masked = freed(task, target, at)
     distance, angle = residual(task, target, at)
     assert distance == pytest.approx(np.linalg.norm(target[:3] - at[:3]))
     z = np.array([0.0, 0.0, 1.0])
@@ -73,7 +73,7 @@ def test_what_a_task_leaves_free_costs_nothing(seed, task):
     between = math.atan2(np.linalg.norm(np.cross(wanted, got)), wanted @ got)
     expected = {"pose": np.linalg.norm(pose.error(target, at)[1]), "axis": between, "position": 0.0}
     assert angle == pytest.approx(expected[task], abs=1e-9)
-    assert np.linalg.norm(wanted[3:]) == pytest.approx(1.0)
+    assert np.linalg.norm(masked[3:]) == pytest.approx(1.0)
 
 
 def formula(name, jacobian, error, q):
@@ -99,7 +99,7 @@ def formula(name, jacobian, error, q):
 
 @given(
     st.integers(0, 2**32 - 1),
-    st.sampled_from([name for name in RIVALS if name != "selectively-damped"]),
+    st.sampled_from([name for name in ITERATIVE if name != "selectively-damped"]),
     st.sampled_from(list(TASK_ROWS)),
 )
 def test_an_iteration_without_clamps_is_the_formula(seed, name, task):
@@ -166,7 +166,7 @@ def test_a_reliable_solver_finds_reachable_poses(name):
 
 
 @settings(max_examples=30)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(RIVALS), st.sampled_from(list(TASK_ROWS)))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.sampled_from(list(TASK_ROWS)))
 def test_nothing_is_nan_at_singular_postures_and_the_same_input_gives_the_same_output(seed, name, task):
     rng = np.random.default_rng(seed)
     q = rng.choice([0.0, math.pi / 2.0, math.pi, -math.pi / 2.0], 6)
@@ -186,7 +186,7 @@ def settled(solver, target, start, targets):
 
 
 @settings(max_examples=40)
-@given(st.sampled_from(RIVALS), st.sampled_from([PLANAR2R, PLANAR3R]), st.floats(1.05, 10.0), st.floats(-3.1, 3.1))
+@given(st.sampled_from(ITERATIVE), st.sampled_from([PLANAR2R, PLANAR3R]), st.floats(1.05, 10.0), st.floats(-3.1, 3.1))
 def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
     target = np.array([far * robot.reach * math.cos(bearing), far * robot.reach * math.sin(bearing), 0, 0, 0, 0, 1.0])
@@ -207,7 +207,7 @@ def test_without_clamps_the_arm_jitters(name):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 2**32 - 1), st.sampled_from(RIVALS), st.floats(1.5, 5.0))
+@given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
 def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
     rng = np.random.default_rng(seed)
     direction = rng.normal(size=3)
@@ -322,7 +322,7 @@ def test_invalid_settings_are_refused():
         made("feedback", task="half")
 
 
-@pytest.mark.parametrize("name", RIVALS)
+@pytest.mark.parametrize("name", ITERATIVE)
 def test_a_solver_is_made_again_from_its_recorded_parameters(name):
     solver = made(name, iterations=3, step_clamp=0.05)
     again = SOLVERS[name](**solver.parameters).build(UR10)
