@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-
-from simbridge.robot.pose import Array, Flags
+from numpy.typing import NDArray
 
 Scalar: TypeAlias = Any
 """A float, a numpy column, or an expression."""
@@ -82,7 +81,7 @@ def columns(a: Matrix) -> list[Vector]:
 
 def frames(
     placements: Sequence[Matrix],
-    prismatic: Sequence[bool] | Flags,
+    prismatic: Sequence[bool] | NDArray[np.bool_],
     q: Sequence[Scalar],
     cosine_and_sine: Callable[[Scalar], tuple[Scalar, Scalar]],
 ) -> Frames:
@@ -119,7 +118,7 @@ def frames(
     return Frames(origins, axes, [[x0, y0, z0], [x1, y1, z1], [x2, y2, z2]], [px, py, pz])
 
 
-def jacobian(at: Frames, prismatic: Sequence[bool] | Flags) -> list[Vector]:
+def jacobian(at: Frames, prismatic: Sequence[bool] | NDArray[np.bool_]) -> list[Vector]:
     """The tool's twist for a unit velocity of each joint: the columns of the geometric Jacobian."""
     return [
         [*axis, 0.0, 0.0, 0.0] if slides else [*cross(axis, minus(at.position, origin)), *axis]
@@ -141,7 +140,7 @@ def task_rows(at: Frames, motion: Vector, task: str = "pose") -> Vector:
     return motion
 
 
-def exact_placements(placements: Array) -> Array:
+def exact_placements(placements: NDArray[np.float64]) -> NDArray[np.float64]:
     """Placements (n + 1, 4, 4) with entries that are 0, 1 or -1 up to rounding set to that; the tool's are kept."""
     nearest = np.round(placements)
     exact = (np.abs(placements - nearest) < _ROUNDING) & (np.abs(nearest) <= 1.0)
