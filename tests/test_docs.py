@@ -84,7 +84,7 @@ def test_a_command_that_only_looks_runs(line, cli, workplace, monkeypatch):
 
 
 def assumed_names(robot):
-    """What the examples of a page take for granted: an arm, a solver, targets, and a library of one's own."""
+    """What the examples of a page take for granted: an arm, a solver, targets, and a custom library."""
     solver = simbridge.ForwardDynamics(robot)
     return {
         "__name__": "example",

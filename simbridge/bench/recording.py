@@ -27,10 +27,9 @@ from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.page import report_page
-from simbridge.running.run_setup import prepare
+from simbridge.running.run_setup import prepare, resolved_settings
 from simbridge.running.runner import open_backend
 from simbridge.running.samples import Samples
-from simbridge.running.settings import resolved_settings
 from simbridge.trajectory.trajectory import Trajectory
 
 HOUR = 3600.0  # s

@@ -13,9 +13,9 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Trajectory
 
-# A gap is longer than this many times the usual step between two samples.
+# A gap is longer than this many times the median step between two samples.
 GAP = 1.5
-# As many targets as are solved: a target out of reach costs a hundred that are not.
+# Targets that are solved at most: one out of reach takes as long as a hundred others.
 MAX_SOLVED = 400
 
 
@@ -30,12 +30,12 @@ class Spread:
 
 @dataclass(frozen=True)
 class Reach:
-    """What an arm can attain of a trajectory.
+    """The part of a trajectory that an arm can attain.
 
     Attributes:
         robot: The arm's name.
         share: Of the samples that were solved, 0 to 1.
-        solved: How many were: all, or as many as time allows, evenly spread over the trajectory.
+        solved: Number of samples that were solved: all, or at most MAX_SOLVED, evenly spread over the trajectory.
         first_missed: The first sample of those that cannot be attained; None if all can.
         first_missed_s: Its instant since the start.
     """
@@ -56,14 +56,14 @@ class Facts:
         samples: How many.
         duration_s: From the first to the last.
         rate_hz: One over the median step; None for a single sample.
-        step_std_s: Standard deviation of the steps that are no gaps; None without any.
+        step_std_s: Standard deviation of the steps that are not gaps; None without any.
         gaps: How many steps are longer than 1.5 times the median.
         longest_gap_s: The longest step; None for a single sample.
         longest_gap_at_s: When it begins, since the start.
         length_m: Of the way along the samples.
         speed_m_s, turn_rate_rad_s: Between neighbouring samples, weighted by time; None for a single sample.
         extent_min_m, extent_max_m: The smallest box around the positions, from base_link.
-        reach: What the arm can attain; None when it was not asked.
+        reach: What the arm can attain; None without a solver.
     """
 
     source: str
@@ -91,7 +91,7 @@ def inspect(trajectory: Trajectory, solver: Solver | None = None) -> tuple[Facts
 
     Args:
         trajectory: In base_link.
-        solver: Whose `solve_each` judges what its arm can attain; None to leave that out.
+        solver: Its `solve_each` decides what its arm can attain; None to leave that out.
 
     Returns:
         The facts; and which samples can be attained (T,), those between two that were solved by the nearer one.

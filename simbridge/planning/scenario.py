@@ -1,4 +1,4 @@
-"""Scenarios: a trajectory with the settings it is meant to be run with, from a script, by name, or from a file."""
+"""Scenarios: a trajectory with the settings for its run, by name, from a script, or from a file."""
 
 from __future__ import annotations
 
@@ -27,22 +27,23 @@ OnLimits = Literal["refuse", "limit"]
 
 @dataclass(frozen=True)
 class Scenario:
-    """What to track, and how.
+    """A trajectory to track, with the settings for its run.
 
     Attributes:
         trajectory: The sampled path of the TCP in base_link.
-        description: One line for people.
+        description: One line for the reader.
         hold: What the target is between samples: "linear" (a replay knows the next sample) or "zero-order" (a live,
             low-rate source does not).
-        on_limits: Past velocity, acceleration or tool speed: "refuse" the plan, or "limit" the setpoints.
+        on_limits: "refuse" a plan whose velocity, velocity jump or tool speed exceeds its limit, or "limit" the
+            setpoints in velocity, acceleration and tool speed.
         solver: The solver's settings, unless the command line gives others; or a function of joint positions (n,) and
             a target pose that returns the next joint positions (n,), see `CallableSolver`.
-        name: The script's or file's name if left empty.
+        name: That of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
             itself. Errors are measured against the trajectory all the same.
 
     Raises:
-        InvalidParameter: One of them is of another kind.
+        InvalidParameter: A value is of the wrong kind.
     """
 
     trajectory: Trajectory
@@ -84,22 +85,22 @@ def load_scenario(
     Args:
         given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
         robot: The arm it will run on.
-        reading: In which frame the poses are given, and how a file is read; in base_link by default. A script says
-            itself where its poses are: only its frame may be chosen.
-        any_frame: Let pass what a file says of another frame than the reading's.
+        reading: Frame of the poses, and how a file is read; base_link by default. For a script only the frame can be
+            chosen.
+        any_frame: Accept a file that names another frame than the reading's.
 
     Raises:
         UnknownName: There is no such scenario; the nearest is named.
         ScenarioError: The script fails, or does not define `scenario(robot)`.
         InputFileError: The file cannot be read, or its poses are in a frame that nothing relates to base_link.
-        InvalidParameter: The reading holds what only a file can have, and there is none.
+        InvalidParameter: The reading has options for a file, and a script is given.
     """
     reading = reading or ReadOptions()
     files = scenario_files()
     text = os.fspath(given)
     path = files.get(text) or Path(text)
     if path.suffix != ".py" and not path.suffix and os.sep not in text and not path.exists():
-        raise UnknownName("scenario", text, files, "A script or file of your own is given by its path: ./mine.py.")
+        raise UnknownName("scenario", text, files, "A custom script or file is given by its path: ./mine.py.")
     if path.suffix == ".py":
         if not reading.plain:
             raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor and --topic")
@@ -132,7 +133,7 @@ def _from_script(path: Path, robot: Robot) -> Scenario:
 
 
 def is_being_loaded(path: str | os.PathLike[str]) -> bool:
-    """Whether `load_scenario` is running this script just now."""
+    """Whether `load_scenario` is running this script."""
     return _module_name(Path(path)) in sys.modules
 
 
@@ -142,14 +143,14 @@ def _module_name(path: Path) -> str:
 
 @contextlib.contextmanager
 def _imported(path: Path) -> Iterator[ModuleType]:
-    """The script as a module; like `python script.py` it finds the modules beside it."""
+    """The script as a module; as with `python script.py`, it can import the modules in its directory."""
     location = os.path.abspath(path)
     spec = importlib.util.spec_from_file_location(_module_name(path), location)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    beside = os.path.dirname(location)
-    sys.path.insert(0, beside)
-    # Where dataclasses and the like look for the module that defines them.
+    directory = os.path.dirname(location)
+    sys.path.insert(0, directory)
+    # Dataclasses look up the module that defines them here.
     sys.modules[spec.name] = module
     try:
         try:
@@ -160,7 +161,7 @@ def _imported(path: Path) -> Iterator[ModuleType]:
     finally:
         del sys.modules[spec.name]
         with contextlib.suppress(ValueError):
-            sys.path.remove(beside)
+            sys.path.remove(directory)
 
 
 def _script_error(path: Path, error: BaseException) -> ScenarioError:

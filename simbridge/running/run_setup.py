@@ -1,16 +1,23 @@
-"""The setup of a run: the arm behind the backend, the solver, and the checked plan, or those of an earlier run."""
+"""The setup of a run: its arm, its solver and its plan, checked and ready, before anything moves; and settings.toml.
+
+settings.toml records everything that a run was resolved to, enough to repeat it and to evaluate it again.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
+from simbridge.backends.backend import Backend
 from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
@@ -18,14 +25,18 @@ from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_fu
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import function_named
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options
+from simbridge.planning.options import Options, recorded_options
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.cell import cell_values
 from simbridge.robot.load import load_robot
+from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.facts import ControllerFacts
+
+_PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap")
 
 
 @dataclass(frozen=True)
@@ -109,25 +120,25 @@ def resolve_arm(
     """
     kind = backend_class(backend)
     arm = equipped_arm(robot, solver, options)
-    controller, resolved, options = kind.resolve(arm, options)
-    if solver is not None and resolved.checksum != arm.checksum:
+    controller, described, options = kind.resolve(arm, options)
+    if solver is not None and described.checksum != arm.checksum:
         needed = "made for exactly this arm: leave the solver out, or run with nominal kinematics (--kinematics)"
         raise InvalidParameter("solver", solver.name, needed)
-    return controller, resolved, options
+    return controller, described, options
 
 
 def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None) -> Solver:
-    """The solver of a run: the named one, or else the scenario's, with single settings changed.
+    """The solver of a run: the named one, or else the scenario's, with some settings changed.
 
     Args:
-        scenario: Its settings hold if they are of the same solver.
+        scenario: Its settings are used if they belong to the same solver.
         robot: The arm.
         name: In `SOLVERS`, or module:function; empty for the scenario's own.
         changes: Settings by name.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
-        InvalidParameter: A setting makes no sense.
+        InvalidParameter: A setting is invalid.
     """
     if name:
         check_solver(name)
@@ -156,7 +167,7 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
     arm = options.equipped(solver.robot)
     flags = options.cell is None and (options.tcp or options.payload)
     if flags or arm.checksum != solver.robot.checksum:
-        needed = "made for a robot with these kinematics, TCP and payload, not beside them"
+        needed = "made for a robot with these kinematics, TCP and payload; leave the options for them out"
         raise InvalidParameter("solver", solver.name, needed)
     if isinstance(robot, Robot) and robot.checksum != solver.robot.checksum:
         given = f"{solver.name} for {solver.robot.name}"
@@ -167,7 +178,7 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
 def replayed(
     scenario: Scenario, robot: Robot, solver: Solver | None, changes: Mapping[str, Any] | None, options: Options
 ) -> tuple[Plan, Solver, Options]:
-    """The plan of an earlier run, the solver it was made with, and the options with what it was made with."""
+    """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
     flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
     flags |= {"sampling": options.sampling is not None}
@@ -206,3 +217,123 @@ def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
     if is_function(name):
         return CallableSolver(robot, function_named(name), name=name)
     return SOLVERS[name](**parameters).build(robot)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that a result depends on."""
+    found = {"python": platform.python_version()}
+    for package in (*_PACKAGES, "pybullet", "pybullet-arm64"):
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    found.setdefault("simbridge", "unknown")
+    return found
+
+
+def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
+    """What settings.toml records of the controller."""
+    return {
+        "host": facts.host,
+        "model": facts.model or "",
+        "serial_number": facts.serial_number or "",
+        "polyscope": ".".join(map(str, facts.version)),
+        "ursim": facts.ursim,
+        "kinematics_checksum": [int(word) for word in facts.arm.checksum],
+    }
+
+
+def shapes_of(robot: Robot) -> dict[str, Any]:
+    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
+    found = {"base_link": [_shape(shape, pin.SE3.Identity()) for shape in robot.base_shapes]}
+    return found | {link.name: [_shape(shape, link.placement) for shape in link.shapes] for link in robot.links}
+
+
+def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
+    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
+    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
+
+
+def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
+    """The content of settings.toml (SI units)."""
+    robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
+    lag = prepared.solver.lag(plan.period)
+    settings: dict[str, Any] = {
+        "scenario": {
+            "name": scenario.name,
+            "description": scenario.description,
+            "source": plan.trajectory.source,
+            "hold": plan.hold,
+            "on_limits": options.on_limits or scenario.on_limits,
+        },
+        "robot": {
+            "name": robot.name,
+            "title": robot.title,
+            "source": "" if robot.source is None else str(robot.source),
+            "joint_names": list(robot.joint_names),
+            "home": robot.home.tolist(),
+            "position_min": robot.position_min.tolist(),
+            "position_max": robot.position_max.tolist(),
+            "max_velocity": robot.max_velocity.tolist(),
+            "max_effort": robot.max_effort.tolist(),
+            "max_velocity_jump": robot.max_velocity_jump,
+            "max_acceleration": robot.max_acceleration,
+            "max_tool_speed": options.max_tool_speed or robot.max_tool_speed,
+            "tcp": list(options.tcp) or [0.0] * 6,
+            "payload": robot.payload,
+            "gravity": robot.gravity.tolist(),
+        },
+        "kinematics": {
+            "checksum": robot.checksum,
+            "placements": robot.placements.reshape(-1, 16).tolist(),
+            "prismatic": robot.prismatic.tolist(),
+        },
+        "solver": {
+            "name": prepared.solver.name,
+            "task": prepared.solver.task,
+            "parameters": prepared.solver.parameters,
+        },
+        "backend": {
+            "name": prepared.backend,
+            "period": plan.period,
+            "simulated_time": arm.capabilities.simulated_time,
+            "effort_unit": arm.capabilities.effort_unit,
+            "servo": options.servo if prepared.controller is None else "servoj",
+            **(
+                {}
+                if options.servo == "stiff" and prepared.controller is None
+                else {"servo_lookahead": options.servo_lookahead, "servo_gain": options.servo_gain}
+            ),
+        },
+        "versions": versions(),
+    }
+    if options.tolerance is not None:
+        settings["tolerance"] = dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True))
+    if any(link.shapes for link in robot.links):
+        settings["shapes"] = shapes_of(robot)
+    if prepared.controller is not None:
+        settings["backend"]["on_scaling"] = options.on_scaling
+        settings["controller"] = controller_settings(prepared.controller)
+    if lag is not None:
+        settings["solver"]["predicted_lag_s"] = lag
+    notes = prepared.solver_notes
+    if notes:
+        settings["solver"]["notes"] = list(notes)
+    floor = options.collision_scene.floor
+    if floor is not None:
+        settings["scenario"]["floor"] = floor
+    if robot.calibration is not None:
+        settings["kinematics"]["dh"] = asdict(robot.calibration)
+    if robot.payload_cog is not None:
+        settings["robot"]["payload_cog"] = robot.payload_cog.tolist()
+    if options.cell is not None:
+        source = options.cell.source
+        settings["cell"] = {"file": "" if source is None else str(source.resolve()), **cell_values(options.cell)}
+    sampling = options.sampling or scenario.sampling
+    if sampling is not None:
+        # TOML has no null: a rate that was not chosen is left out.
+        kept = {name: value for name, value in asdict(sampling).items() if value is not None}
+        settings["scenario"]["sampling"] = kept | {"noise": list(sampling.noise)}
+    for table, values in recorded_options(options).items():
+        settings[table] |= values
+    return settings

@@ -23,9 +23,8 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.robot.robot import Robot
-from simbridge.running.run_setup import Prepared, prepare
+from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
-from simbridge.running.settings import resolved_settings
 from simbridge.text import degrees
 
 # The log of a longer run has no MCAP index, which would be a third of it.

@@ -9,29 +9,29 @@ import pytest
 from simbridge.resources import robot_files, scenario_files
 
 
-def told(answer):
+def printed(answer):
     assert answer.status == 0, answer.err
     return json.loads(answer.out)
 
 
 def test_robots_and_scenarios_are_listed_for_machines(cli):
-    robots = told(cli("robots", "--json"))
+    robots = printed(cli("robots", "--json"))
     assert [robot["robot"] for robot in robots] == list(robot_files())
     assert all(robot["period_s"] > 0.0 and robot["reach_m"] > 0.0 for robot in robots)
-    scenarios = told(cli("scenarios", "--json"))
+    scenarios = printed(cli("scenarios", "--json"))
     assert [scenario["scenario"] for scenario in scenarios] == list(scenario_files())
     assert all(scenario["description"] for scenario in scenarios)
 
 
 @pytest.mark.parametrize("command", ["check", "inspect"])
 def test_what_is_looked_at_before_a_run_is_told_for_machines(command, cli, line):
-    assert told(cli(command, line, "--json"))
+    assert printed(cli(command, line, "--json"))
 
 
 def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
     run = tmp_path / "run"
-    told(cli("run", line, "--out", run, "--json"))
-    written = told(cli("export", run, "--to", "tum", "--json"))["written"]
+    printed(cli("run", line, "--out", run, "--json"))
+    written = printed(cli("export", run, "--to", "tum", "--json"))["written"]
     assert written == [str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")]
 
 

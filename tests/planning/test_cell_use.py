@@ -1,4 +1,4 @@
-"""A cell file as people use it: given beside a scenario, obeyed, recorded, and never silently overruled."""
+"""A cell file as people use it: given with a scenario, applied, recorded, and never silently overruled."""
 
 from __future__ import annotations
 

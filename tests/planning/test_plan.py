@@ -186,8 +186,8 @@ def test_a_speed_scale_of_a_half_makes_the_plan_twice_as_long():
 
 
 def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distance(through):
-    # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m beside the arm's
-    # plane: so far the two long links, 0.612 m and 0.5723 m, can stretch from the shoulder at 0.1273 m.
+    # Tool down, the wrist lies 0.1157 m inside and 0.0922 m above the TCP, and all that is 0.1639 m to the side of the
+    # arm's plane: so far the two long links, 0.612 m and 0.5723 m, can stretch from the shoulder at 0.1273 m.
     stretched = np.sqrt((0.612 + 0.5723) ** 2 - (0.3 + 0.0922 - 0.1273) ** 2)
     farthest = np.hypot(stretched + 0.1157, 0.163941)
     speed, y = 0.1, 0.164
@@ -200,7 +200,7 @@ def test_targets_out_of_reach_are_refused_with_the_first_its_time_and_its_distan
     assert crossing < error.time <= crossing + PERIOD + 1e-5
     assert 0.0 < error.distance <= speed * (error.time - crossing) + 1e-5
     assert f"{error.time:.3f} s" in str(error) and f"stays {millimetres(error.distance)} mm" in str(error)
-    # The first is only just past the edge; how far the motion goes beyond it is told as well.
+    # The first is only just past the edge; how far the motion goes beyond it is reported, too.
     beyond = re.search(r"sample 1 even (\d+\.?\d*) mm", str(error))
     assert beyond is not None and float(beyond[1]) <= 1e3 * (1.4 - farthest) + 60.0
 
@@ -229,8 +229,8 @@ def test_a_start_that_is_only_attained_beyond_a_joint_limit_is_refused_with_the_
     """The first joint's two solutions lie within 0.5 rad of home and of half a turn from it; neither is allowed."""
     pan = replace(ROBOT.joints[0], position_min=1.0, position_max=2.0)
     robot = replace(ROBOT, joints=(pan, *ROBOT.joints[1:]))
-    told = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
-    with pytest.raises(TargetOutOfReach, match=told) as caught:
+    message = r"outside of the joint limits \(.*shoulder_pan_joint at .* degrees"
+    with pytest.raises(TargetOutOfReach, match=message) as caught:
         planned(standing(HOME), robot=robot, solver=ForwardDynamics(robot))
     assert caught.value.distance < 1e-9
 
