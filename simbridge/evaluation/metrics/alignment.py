@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.delays import MIN_MOTION
-from simbridge.evaluation.metrics.minimization import bracket_minimum, minimize_scalar
+from simbridge.evaluation.metrics.delays import MIN_MOTION, bracket_minimum, minimize_scalar
 from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.evaluation.metrics.minimization import MAX_EVALUATIONS, minimize_scalar
+from simbridge.evaluation.metrics.delays import MAX_EVALUATIONS, minimize_scalar
 
 
 @given(at=st.floats(-1.0, 1.0), start=st.floats(-1.0, 1.0), power=st.sampled_from([1.0, 1.5, 2.0, 4.0]))
