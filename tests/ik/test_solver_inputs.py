@@ -131,7 +131,7 @@ def test_a_target_however_far_and_a_joint_however_turned_give_finite_answers(sol
 
 def test_a_target_whose_distance_overflows_leaves_forward_dynamics_where_it_begins():
     # Past the check, as what is computed on the way may be: what comes out is never what was in memory before.
-    found = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home)
+    found = made("forward-dynamics")._solve(np.array([1e200, *NEAR[1:]]), UR10.home.copy())
     assert np.array_equal(found.q, UR10.home)
     assert (found.converged, found.distance) == (False, math.inf)
 

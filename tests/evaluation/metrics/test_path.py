@@ -194,3 +194,12 @@ def test_unusable_input_is_refused_and_named() -> None:
         contour_error(TIMES, CORNERS, [0.0], [[0.0, 0.0, math.nan]])
     with pytest.raises(UnusableSamples, match="times of the path"):
         contour_error(TIMES[::-1], CORNERS, [0.0], [[0.0, 0.0, 0.3]])
+
+
+def test_read_only_positions_are_measured_as_others_are() -> None:
+    points = np.array([[0.1, 0.003, 0.3], [0.1, 0.0, 0.3]])
+    expected = contour_error(TIMES, CORNERS, [1.0, 1.1], points).distance
+    points.setflags(write=False)
+    corners = np.array(CORNERS)
+    corners.setflags(write=False)
+    np.testing.assert_array_equal(contour_error(TIMES, corners, [1.0, 1.1], points).distance, expected)
