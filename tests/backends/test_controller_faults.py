@@ -22,8 +22,8 @@ from simbridge.robot.kinematics import tool_path
 from tests.backends.trial import ProcessTrial, Trial, gone, line
 from tests.controllers import HOME, move
 
-# Also covered by faster tests: the states in test_servo_loop, recovery in test_controller_recovery, and the stop that
-# is interrupted in test_servo_process.
+# Also covered by faster tests: how a stop or a lost connection ends the stream by test_servo_loop, and on a controller
+# by test_controller_recovery and test_controller_refusals; a stop that is interrupted by test_servo_process.
 SOAK = pytest.mark.soak
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 ON_CB3 = ("--robot", "ur10", "--backend", "ursim")
@@ -37,13 +37,15 @@ def do(command, **arguments):
 @pytest.mark.parametrize(
     ("fault", "outcome", "message_part"),
     [
-        pytest.param(do("drop", port=30004, client=0), "ConnectionLost", "30004", id="connection for states dropped"),
+        pytest.param(do("drop", port=30004, client=0), "ConnectionLost", "30004", marks=SOAK,
+                     id="connection for states dropped"),
         pytest.param(do("drop", port=30004, client=1), "ConnectionLost", "30004", id="connection for commands dropped"),
         pytest.param(do("freeze", seconds=0.3), "StaleState", "network", id="frozen for 0.3 s", marks=SOAK),
         pytest.param(do("emergency_stop"), "EmergencyStop", "release the button", id="emergency stop", marks=SOAK),
         pytest.param(do("safeguard_stop"), "SafeguardStop", "Close the safeguard", id="safeguard stop", marks=SOAK),
-        pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", id="protective stop"),
-        pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped"),
+        pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", marks=SOAK,
+                     id="protective stop"),
+        pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped", marks=SOAK),
         pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ConnectionLost", "watchdog stops the arm",
                      id="servo process killed"),
     ],
