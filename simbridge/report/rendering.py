@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from simbridge.text import counted, degrees, millimetres, milliseconds, plain, significant, with_unit
+from simbridge.text import counted, degrees, millimetres, milliseconds, significant, with_unit
 
 _HERE = Path(__file__).parent
 
@@ -64,6 +64,6 @@ def _environment() -> Environment:
         "deg": degrees,
         "ms": milliseconds,
         "significant": significant,
-        "plain": plain,
+        "percent": lambda share: f"{significant(100.0 * share, 3, 2)} %",
     }
     return environment

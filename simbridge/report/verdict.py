@@ -42,9 +42,9 @@ def headline(summary: Summary, robot: str) -> str:
     if TRACKING_ERROR.key not in summary:
         return f"The {robot} tracked nothing of {summary['scenario']}: no sample was recorded."
     position, rotation = (summary[TRACKING_ERROR.key][part] for part in ("position_m", "rotation_rad"))
-    tracked = "tracked" if summary["outcome"] == "completed" else "had until then tracked"
+    subject = f"The {robot}" if summary["outcome"] == "completed" else f"Until then, the {robot}"
     return (
-        f"The {robot} {tracked} {summary['scenario']} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
+        f"{subject} tracked {summary['scenario']} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
         f"and {_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})."
     )
 

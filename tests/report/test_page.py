@@ -134,9 +134,10 @@ def troubled(report: Any) -> Any:
     limited = np.zeros(200, dtype=bool)
     limited[50:75] = limited[100:101] = True
     loop = {"period_mean_s": 0.008, "period_max_s": 0.0123, "missed_deadlines": 3, "missed_states": 0}
+    near = {"near_singularity": {"threshold": 0.1, "share": 1e-5, "smallest_singular_value": 0.05}}
     tolerance = {"position_m": 1e-4, "rotation_rad": math.radians(30.0)}
     return report(
-        **LATE, effort=effort, limited=limited, speed_scaling=0.5, summary={"loop": loop}, tolerance=tolerance
+        **LATE, effort=effort, limited=limited, speed_scaling=0.5, summary={"loop": loop, **near}, tolerance=tolerance
     )
 
 
@@ -206,7 +207,7 @@ def test_a_run_that_ended_early_says_why_before_anything_else_and_has_not_passed
     page, summary = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False, tolerance=tolerance)
     assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text("failure")
     assert page.source.index("GuardStop") < page.source.index("RMS (")
-    assert "had until then tracked" in page.text("headline")
+    assert page.text("headline").startswith("Until then, the Test arm tracked made_up with ")
     assert summary["passed"]
     assert page.text("judgement").startswith("Incomplete")
     assert not page.has("passed")
@@ -229,6 +230,11 @@ def test_saturated_torques_are_counted_by_joint(troubled: Any) -> None:
     assert summary["saturated_samples"] == 3
     expected = "at its limit in 3 of 200 samples (joint_2 in 3 and joint_3 in 1), from 0.16 to 0.18 s"
     assert expected in page.text("caution")
+
+
+def test_a_small_share_of_the_samples_near_a_singularity_is_shown_as_such(troubled: Any) -> None:
+    page, _ = troubled
+    assert "<0.01 % of the samples have a smallest singular value below 0.1" in page.text("motion")
 
 
 def test_a_controller_that_slowed_down_is_reported(troubled: Any) -> None:
