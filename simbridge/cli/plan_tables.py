@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.planning.inspection import Facts, Spread
+from simbridge.planning.plan import is_slowed_down
 from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant
 
@@ -25,11 +26,6 @@ def numbers_table(first: str, *columns: str, left: Sequence[str] = ()) -> Table:
     for name in columns:
         table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
     return table
-
-
-def is_slowed_down(duration: float, trajectory_duration: float, period: float) -> bool:
-    """Whether a motion takes noticeably longer than its trajectory: more than rounding to whole periods."""
-    return duration - trajectory_duration > max(2.0 * period, 0.01 * trajectory_duration)
 
 
 def check_facts(prepared: Prepared) -> dict[str, Any]:

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.cli.plan_tables import is_slowed_down, numbers_table
+from simbridge.cli.plan_tables import numbers_table
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import Summary
+from simbridge.planning.plan import is_slowed_down
 from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant
 
 

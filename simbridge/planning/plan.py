@@ -151,6 +151,11 @@ class Plan:
             raise InvalidParameter("plan's period", f"{self.period} s", f"the run's, {period} s (--period)")
 
 
+def is_slowed_down(duration: float, trajectory_duration: float, period: float) -> bool:
+    """Whether a motion takes noticeably longer than its trajectory: more than rounding to whole periods."""
+    return duration - trajectory_duration > max(2.0 * period, 0.01 * trajectory_duration)
+
+
 def make_plan(
     robot: Robot, scenario: Scenario, solver: Solver, options: Options | None = None, *, replay: Plan | None = None
 ) -> tuple[Plan, Peaks]:

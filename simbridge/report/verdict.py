@@ -13,6 +13,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import Summary
+from simbridge.planning.plan import is_slowed_down
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, SMALLEST, counted, degrees, listed, millimetres, milliseconds, plain, significant
 
@@ -158,9 +159,9 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
         return found
     cautions = [*_limited(evaluation), *_saturated(evaluation)]
     plan = evaluation.plan
-    if plan.duration > plan.trajectory.duration + 1.5 * plan.period:
+    if is_slowed_down(plan.duration, plan.trajectory.duration, plan.period):
         cautions.append(
-            f"The motion was slowed down to keep the tool speed limit: {plan.trajectory.duration:.2f}{NO_BREAK}s of "
+            f"The motion was slowed down to respect the tool-speed limit: {plan.trajectory.duration:.2f}{NO_BREAK}s of "
             f"trajectory took {plan.duration:.2f}{NO_BREAK}s."
         )
     scaling = summary.get("speed_scaling")
