@@ -52,7 +52,7 @@ def test_the_wheel_carries_every_module_and_the_typing_marker(wheel: zipfile.Zip
     assert modules | {"simbridge/py.typed"} <= set(wheel.namelist())
 
 
-def test_the_wheel_puts_nothing_beside_the_package(wheel: zipfile.ZipFile) -> None:
+def test_the_wheel_puts_nothing_next_to_the_package(wheel: zipfile.ZipFile) -> None:
     top_level = {name.split("/")[0] for name in wheel.namelist()}
     assert top_level == {"simbridge", f"simbridge-{simbridge.__version__}.dist-info"}
 

@@ -314,7 +314,7 @@ def test_the_control_period_can_be_chosen(run, line):
     assert summary_of(out)["samples"] == 201
 
 
-def test_a_known_payload_costs_less_than_one_the_controller_is_not_told_of(run, line):
+def test_a_known_payload_costs_less_than_one_is_not_configured(run, line):
     known, unknown = run(line, "--payload", "3"), run(line, "--unmodelled-payload", "3")
     known, unknown = (summary_of(path)["plant_error"]["position_m"]["rms"] for path in (known, unknown))
     assert unknown > 3.0 * known
@@ -530,7 +530,7 @@ def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_pat
     assert len((out / "attained.tum").read_text().splitlines()) == len(log.stamp)
 
 
-def test_ctrl_c_before_anything_moves_is_told_as_such(cli, tmp_path, monkeypatch):
+def test_ctrl_c_before_anything_moves_is_reported_as_such(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def scenario(robot):\n    raise KeyboardInterrupt\n")
     answer = cli("run", "./mine.py", "--out", "out")
@@ -580,6 +580,6 @@ def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_solver_of_ones_own_runs_its_own_arm(line, line_run, unreported, tmp_path):
+def test_a_custom_solver_runs_its_own_arm(line, line_run, unreported, tmp_path):
     solver = simbridge.ForwardDynamics(load_robot("ur10"))
     assert_same_samples(simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run)

@@ -24,7 +24,7 @@ def test_robots_and_scenarios_are_listed_for_machines(cli):
 
 
 @pytest.mark.parametrize("command", ["check", "inspect"])
-def test_what_is_looked_at_before_a_run_is_told_for_machines(command, cli, line):
+def test_what_is_looked_at_before_a_run_has_json(command, cli, line):
     assert printed(cli(command, line, "--json"))
 
 
@@ -35,6 +35,6 @@ def test_exports_name_the_files_that_they_wrote(cli, line, tmp_path):
     assert written == [str(run / f"{name}.tum") for name in ("reference", "target", "setpoint", "attained")]
 
 
-def test_a_missed_tolerance_is_told_for_machines_too(cli, line, tmp_path):
+def test_a_missed_tolerance_is_in_the_json_too(cli, line, tmp_path):
     answer = cli("run", line, "--out", tmp_path / "run", "--tolerance", "0", "0", "--json")
     assert answer.status == 1 and json.loads(answer.out)["passed"] is False

@@ -103,7 +103,7 @@ def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path):
     assert (robot["tcp"], robot["gravity"]) == ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
 
 
-def test_a_run_records_the_cell_and_its_page_tells_how_to_repeat_it(cli, lab, tmp_path):
+def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tmp_path):
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2") + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )

@@ -99,7 +99,7 @@ def test_a_picture_looks_from_where_the_motion_is_not_a_mere_line(cli, tum, tmp_
     assert f"<!-- {title} -->" in (tmp_path / "line.svg").read_text()
 
 
-def test_with_json_the_picture_is_told_elsewhere(cli, line, tmp_path):
+def test_with_json_the_picture_is_named_on_standard_error(cli, line, tmp_path):
     answer = cli("inspect", line, "--json", "--out", tmp_path / "line.png")
     json.loads(answer.out)
     assert "Picture:" in answer.err

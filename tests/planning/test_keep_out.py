@@ -101,7 +101,7 @@ def test_a_rod_is_as_far_from_a_plane_as_its_lowest_point(q, point, normal, kind
 
 
 @pytest.mark.parametrize(("aside", "over"), [(0.2, 0.0), (0.0, 0.3), (-0.4, 0.1)])
-def test_a_cylinder_beside_or_over_a_box_is_as_far_as_the_gap(aside, over):
+def test_a_cylinder_next_to_or_over_a_box_is_as_far_as_the_gap(aside, over):
     """The rod lies along x, over the box's whole length; the box ends 0.1 m aside of its middle and 0.1 m over it."""
     box = Box("crate", (0.3, 0.0, 0.0), (0.2, 0.2, 0.2))
     found = CollisionModel(CYLINDER, CollisionScene(None, (box,))).clearance(np.array([0.0, aside, over, 0.0, 0.0]))
@@ -109,7 +109,7 @@ def test_a_cylinder_beside_or_over_a_box_is_as_far_as_the_gap(aside, over):
     assert found.distance == pytest.approx(np.linalg.norm(np.maximum(gaps, 0.0)) - RADIUS, abs=1e-5)
 
 
-def any_surroundings(rng):
+def any_obstacles(rng):
     def three(largest):
         return tuple(rng.uniform(-largest, largest, 3).tolist())
 
@@ -129,7 +129,7 @@ def any_surroundings(rng):
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
 def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(seed, step):
     rng = np.random.default_rng(seed)
-    model = CollisionModel(UR10, any_surroundings(rng))
+    model = CollisionModel(UR10, any_obstacles(rng))
     ways = UR10.home + np.concatenate([np.zeros((1, 6)), np.cumsum(rng.normal(0.0, step, (3, 6)), axis=0)])
     path = np.stack([np.interp(np.linspace(0, 3, 80), range(4), way) for way in ways.T], axis=1)
     distances = np.array([model.clearance(q).distance for q in path])
@@ -147,7 +147,7 @@ def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(
 def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed):
     """The bound by which postures are skipped, on the clearance of every pair by itself."""
     rng = np.random.default_rng(seed)
-    model = CollisionModel(UR10, any_surroundings(rng))
+    model = CollisionModel(UR10, any_obstacles(rng))
     before, after = UR10.home, UR10.home + rng.normal(0.0, 0.3, 6)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
     one, other = model._distances(before), model._distances(after)

@@ -112,7 +112,7 @@ def test_a_script_that_fails_is_refused_by_the_line_and_the_reason(script, text,
     assert not str(error).endswith("..")
 
 
-def test_a_fault_in_a_module_beside_the_script_names_the_line_that_imports_it(script, tmp_path):
+def test_a_fault_in_a_module_next_to_the_script_names_the_line_that_imports_it(script, tmp_path):
     (tmp_path / "broken_neighbour.py").write_text("\n\n\n\n\n\n\nx = = 1\n")
     error = refused(script("import os\nimport broken_neighbour\n"))
     assert error.line == 2
@@ -136,7 +136,7 @@ def test_a_directory_named_like_a_script_is_refused(tmp_path):
     assert "no such file" in str(refused(tmp_path / "mine.py"))
 
 
-def test_a_script_finds_the_modules_beside_it_and_may_define_dataclasses(script, tmp_path):
+def test_a_script_finds_the_modules_next_to_it_and_may_define_dataclasses(script, tmp_path):
     (tmp_path / "neighbour_of_mine.py").write_text("SIDE = 0.1\n")
     text = """\
 from __future__ import annotations
@@ -160,7 +160,7 @@ def scenario(robot):
     del sys.modules["neighbour_of_mine"]
 
 
-def test_a_script_that_calls_its_main_when_loaded_is_told_about_the_guard(script):
+def test_a_script_that_calls_its_main_when_loaded_is_refused_with_the_guard_to_add(script):
     error = refused(script(GOOD + "\nfrom simbridge import run_as_script\nrun_as_script(__file__)\n"))
     assert '__name__ == "__main__"' in str(error)
     assert error.line == 9
