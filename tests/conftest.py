@@ -27,6 +27,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 REALTIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist."""
     here = Path(__file__).parent

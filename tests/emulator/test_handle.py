@@ -14,8 +14,9 @@ import pytest
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.ur.tables import CONTROL, PORT_NAMES
+from tests.loopback import loopback
 
-HOST, OTHER = "127.0.3.1", "127.0.3.2"
+HOST, OTHER = loopback(31), loopback(32)
 # The tests share emulators, so they run in one worker.
 pytestmark = pytest.mark.xdist_group("emulator/test_handle")
 
@@ -204,7 +205,7 @@ def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emu
 
 def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):
     second = Emulator(host=HOST, control_port=30021)
-    with pytest.raises(EmulatorError, match=f"{HOST}:29999") as refused:
+    with pytest.raises(EmulatorError, match=re.escape(f"{HOST}:29999")) as refused:
         second.__enter__()
     assert second._process.wait(30.0) == 2
     assert "Traceback" not in str(refused.value)

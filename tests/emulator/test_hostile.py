@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from simbridge.emulator.handle import Emulator
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
+from tests.loopback import loopback
 
-HOST = "127.0.4.1"
+HOST = loopback(74)
 # The tests share an emulator, so they run in one worker.
 pytestmark = pytest.mark.xdist_group("emulator/test_hostile")
 PERIOD = 0.002

@@ -24,7 +24,9 @@ from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand
+from tests.loopback import loopback
 
+HOST, OTHER = loopback(41), loopback(42)
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
 GREETING = b"Connected: Universal Robots Dashboard Server\n"
 PREAMBLE = frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x02")
@@ -172,7 +174,7 @@ def test_quit_is_answered_and_then_the_connection_is_closed() -> None:
 
 
 def test_several_controllers_run_side_by_side_on_their_own_addresses() -> None:
-    with stand("3.15", "127.0.2.1", {}) as one, stand("5.12", "127.0.2.2", {}) as two:
+    with stand("3.15", HOST, {}) as one, stand("5.12", OTHER, {}) as two:
         answers = []
         for served in (one, two):
             with Plug(served, DASHBOARD) as plug:
@@ -450,19 +452,14 @@ def run(code: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("polyscope", "host", "newer"),
-    [
-        ("3.15", "127.0.2.41", "getPayloadInertia"),
-        ("5.12", "127.0.2.42", "getFtRawWrench"),
-        ("5.25", "127.0.2.43", "getFtRawWrench"),
-    ],
+    ("polyscope", "newer"), [("3.15", "getPayloadInertia"), ("5.12", "getFtRawWrench"), ("5.25", "getFtRawWrench")]
 )
-def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
-    with stand(polyscope, host, {}, run=True) as served:
+def test_ur_rtde_receives(polyscope: str, newer: str) -> None:
+    with stand(polyscope, HOST, {}, run=True) as served:
         q, advanced, mode, new = run(f"""
             import time
             from rtde_receive import RTDEReceiveInterface
-            r = RTDEReceiveInterface("{host}")
+            r = RTDEReceiveInterface("{HOST}")
             print(r.getActualQ())
             start = r.getTimestamp()
             time.sleep(0.2)
@@ -475,20 +472,20 @@ def test_ur_rtde_receives(polyscope: str, host: str, newer: str) -> None:
 
 
 def test_ur_rtde_receives_a_custom_recipe() -> None:
-    with stand("5.12", "127.0.2.44", {}, run=True) as served:
+    with stand("5.12", HOST, {}, run=True) as served:
         served.controller.state.output_double[12] = 0.125
-        assert run("""
+        assert run(f"""
             from rtde_receive import RTDEReceiveInterface
-            r = RTDEReceiveInterface("127.0.2.44", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
+            r = RTDEReceiveInterface("{HOST}", 50.0, ["timestamp", "output_double_register_12", "runtime_state"])
             print(r.getOutputDoubleRegister(12), r.getRuntimeState(), r.isConnected())
         """) == ["0.125 1 True"]
 
 
 def test_ur_rtde_writes_inputs() -> None:
-    with stand("5.12", "127.0.2.45", {}, run=True) as served:
-        assert run("""
+    with stand("5.12", HOST, {}, run=True) as served:
+        assert run(f"""
             from rtde_io import RTDEIOInterface
-            io = RTDEIOInterface("127.0.2.45")
+            io = RTDEIOInterface("{HOST}")
             print(io.setSpeedSlider(0.5), io.setStandardDigitalOut(3, True), io.setInputDoubleRegister(18, 2.5))
         """) == ["True True True"]
         assert eventually(lambda: served.controller.state.input_double[18] == 2.5)
@@ -496,14 +493,12 @@ def test_ur_rtde_writes_inputs() -> None:
         assert served.controller.state.digital_outputs == 1 << 3
 
 
-@pytest.mark.parametrize(
-    ("polyscope", "host"), [("3.15", "127.0.2.46"), ("5.12", "127.0.2.47"), ("5.25", "127.0.2.48")]
-)
-def test_ur_rtde_understands_the_dashboard(polyscope: str, host: str) -> None:
-    with stand(polyscope, host, {}) as served:
+@pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
+def test_ur_rtde_understands_the_dashboard(polyscope: str) -> None:
+    with stand(polyscope, HOST, {}) as served:
         output = run(f"""
             from dashboard_client import DashboardClient
-            d = DashboardClient("{host}")
+            d = DashboardClient("{HOST}")
             d.connect()
             for name in ("polyscopeVersion", "robotmode", "programState", "getLoadedProgram", "getRobotModel",
                          "safetymode", "running", "isProgramSaved", "isInRemoteControl"):

@@ -19,8 +19,9 @@ from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RTDE
 from tests.emulator.fake_controller import ANY_PORTS
+from tests.loopback import loopback
 
-HOST = "127.0.5.1"
+HOST = loopback(75)
 
 
 def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_its_cause() -> None:

@@ -7,24 +7,27 @@ from pathlib import Path
 import pytest
 
 from simbridge.emulator.handle import Emulator
+from tests.loopback import loopback
 
+E_SERIES, CB3 = loopback(86), loopback(85)
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"
 
 
 @pytest.fixture(scope="session")
 def e_series():
     """A running, calibrated UR10e with PolyScope 5.12."""
-    with Emulator("ur10e", polyscope="5.12", host="127.0.6.1", calibration=CALIBRATION) as controller:
+    with Emulator("ur10e", polyscope="5.12", host=E_SERIES, calibration=CALIBRATION) as controller:
         yield controller
 
 
 @pytest.fixture(scope="session")
 def cb3():
     """A UR10 with PolyScope 3.15, without power."""
-    with Emulator("ur10", polyscope="3.15", host="127.0.6.2", running=False) as controller:
+    with Emulator("ur10", polyscope="3.15", host=CB3, running=False) as controller:
         yield controller
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
     """One worker of pytest-xdist runs all tests of this directory, because they share the controllers."""
     for item in items:

@@ -17,11 +17,12 @@ from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, regi
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.facts import model_name
 from simbridge.ur.tables import BRIDGE_PORTS
-from tests.ur.conftest import CALIBRATION
+from tests.loopback import loopback
+from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
 from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take
 
-CB3_HOST, E_SERIES_HOST, FAKE = "127.0.6.2", "127.0.6.1", "127.0.6.3"
+FAKE = loopback(87)
 FOREVER = "def forever():\n  while True:\n    sync()\n  end\nend\n"
 CLIENT = """
 import os, sys, rtde_control
@@ -43,9 +44,9 @@ VARIABLES = {
 
 
 def test_a_calibrated_e_series_arm_is_described(e_series):
-    facts = read_controller(E_SERIES_HOST)
+    facts = read_controller(E_SERIES)
     table, checksum = read_calibration(CALIBRATION)
-    assert (facts.host, facts.version, facts.series, facts.period) == (E_SERIES_HOST, (5, 12, 6), "e-Series", 0.002)
+    assert (facts.host, facts.version, facts.series, facts.period) == (E_SERIES, (5, 12, 6), "e-Series", 0.002)
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10e", False, True)
     assert facts.serial_number.isdigit()
     assert facts.dashboard.version.startswith("5.12.6.")
@@ -58,7 +59,7 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
 
 
 def test_a_cb3_controller_without_power_is_described(cb3):
-    facts = read_controller(CB3_HOST)
+    facts = read_controller(CB3)
     assert (facts.version, facts.series, facts.period) == ((3, 15, 8), "CB3", 0.008)
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10", True, None)
     assert facts.state.robot_mode == 3
@@ -69,7 +70,7 @@ def test_the_slider_and_local_control_are_seen(e_series):
     e_series.do("remote_control", on=False)
     try:
         e_series.wait_for("speed_scaling", 0.3)
-        facts = read_controller(E_SERIES_HOST)
+        facts = read_controller(E_SERIES)
         assert (facts.state.slider, facts.dashboard.remote_control) == (0.3, False)
     finally:
         e_series.do("slider", fraction=1.0)
@@ -80,8 +81,8 @@ def test_a_running_program_is_seen_and_continues(e_series):
     e_series.do("run_script", source=FOREVER)
     e_series.wait_for("runtime_state", "PLAYING")
     try:
-        assert read_controller(E_SERIES_HOST).state.runtime_state == 2
-        assert registers_taken(E_SERIES_HOST) == ()
+        assert read_controller(E_SERIES).state.runtime_state == 2
+        assert registers_taken(E_SERIES) == ()
         assert e_series.state()["runtime_state"] == "PLAYING"
     finally:
         e_series.do("stop_program")
@@ -89,8 +90,8 @@ def test_a_running_program_is_seen_and_continues(e_series):
 
 
 def test_reading_writes_nothing_and_runs_nothing(cb3):
-    read_controller(CB3_HOST)
-    registers_taken(CB3_HOST)
+    read_controller(CB3)
+    registers_taken(CB3)
     record = cb3.record()
     assert record.inputs == []
     assert np.isnan(record.setpoint).all()
@@ -98,13 +99,13 @@ def test_reading_writes_nothing_and_runs_nothing(cb3):
 
 
 def test_registers_that_another_client_has_claimed_are_named(e_series):
-    assert registers_taken(E_SERIES_HOST) == ()
+    assert registers_taken(E_SERIES) == ()
     take(e_series, "input_double_register_3", "input_double_register_20")
     try:
-        assert registers_taken(E_SERIES_HOST) == ("input_double_register_3",)
+        assert registers_taken(E_SERIES) == ("input_double_register_3",)
     finally:
         e_series.do("release_registers")
-    assert registers_taken(E_SERIES_HOST) == ()
+    assert registers_taken(E_SERIES) == ()
 
 
 def test_registers_of_a_client_that_has_just_left_are_free(e_series):
@@ -112,18 +113,18 @@ def test_registers_of_a_client_that_has_just_left_are_free(e_series):
     leaving = threading.Timer(0.1, e_series.do, ["release_registers"])
     leaving.start()
     try:
-        assert registers_taken(E_SERIES_HOST) == ()
+        assert registers_taken(E_SERIES) == ()
     finally:
         leaving.join()
 
 
 def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
     known = set(input_variables(profile("5.12")))
-    command = [sys.executable, "-c", CLIENT, E_SERIES_HOST]
+    command = [sys.executable, "-c", CLIENT, E_SERIES]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
         try:
             assert client.stdout.readline() == "connected\n"
-            assert registers_taken(E_SERIES_HOST) == WRITTEN_BY_THE_BRIDGE
+            assert registers_taken(E_SERIES) == WRITTEN_BY_THE_BRIDGE
             assert e_series.do("take_registers", names=sorted(known - set(WRITTEN_BY_THE_BRIDGE))) == []
         finally:
             client.communicate()
@@ -136,12 +137,12 @@ def test_the_claimed_registers_are_those_that_ur_rtde_writes(e_series):
 def test_a_silent_port_is_named_and_the_others_are_still_read(cb3, port):
     cb3.do("mute", port=port)
     try:
-        read = survey(CB3_HOST, timeout=0.3)
+        read = survey(CB3, timeout=0.3)
         assert list(read.lost) == [port]
         parts = {29999: read.dashboard, 30001: read.arm, 30004: read.state}
         assert [number for number, part in parts.items() if part is None] == [p for p in (port,) if p in parts]
         with pytest.raises(ConnectionLost, match=f"port {port}") as lost:
-            read_controller(CB3_HOST, timeout=0.3)
+            read_controller(CB3, timeout=0.3)
         assert lost.value.port == port
     finally:
         cb3.do("mute", port=port, muted=False)
@@ -152,7 +153,7 @@ def test_a_port_where_nothing_listens_is_named(cb3, port):
     cb3.do("refuse", port=port)
     try:
         with pytest.raises(ConnectionLost, match=f"port {port}"):
-            read_controller(CB3_HOST)
+            read_controller(CB3)
     finally:
         cb3.do("refuse", port=port, refused=False)
 

@@ -10,9 +10,11 @@ import pytest
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
 from tests.emulator.fake_controller import RealController, stand
+from tests.loopback import loopback
+from tests.ur.conftest import E_SERIES
 from tests.ur.fake_ports import dashboard, listening, saying
 
-HOST, LOCAL, FAKE = "127.0.6.1", "127.0.6.4", "127.0.6.5"
+HOST, LOCAL, FAKE = E_SERIES, loopback(83), loopback(84)
 PORT = 29999
 CB3 = {"PolyscopeVersion": "URSoftware 3.5.1.10661 (Mar 22 2018)", "safetymode": "Safetymode: NORMAL"}
 

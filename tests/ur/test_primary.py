@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 import struct
 import threading
@@ -27,8 +28,9 @@ from simbridge.ur.primary import (
     sub_packages,
 )
 from tests.emulator.fake_controller import UR10_D, stand
+from tests.loopback import loopback
 
-HOST = "127.0.6.7"
+HOST = loopback(81)
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)
 THETA, A, D, ALPHA = (tuple(row) for row in (np.arange(24.0).reshape(4, 6) / 7.0).tolist())
 TCP_POSE, TCP_OFFSET = (0.1, -0.2, 0.3, 0.4, -0.5, 0.6), (0.0, 0.0, 0.15, 0.0, 0.0, 1.5)
@@ -253,7 +255,9 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
 
 
 def test_a_port_where_nothing_listens_is_named() -> None:
-    with pytest.raises(ConnectionLost, match=r"127\.0\.6\.7, port 30001 \(primary\): nothing listens there") as caught:
+    with pytest.raises(
+        ConnectionLost, match=re.escape(f"{HOST}, port 30001 (primary): nothing listens there")
+    ) as caught:
         read_arm_description(HOST)
     assert (caught.value.host, caught.value.port) == (HOST, 30001)
 

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.rtde import FrameBuffer, Recipe, RtdeConnection, RtdeReader, frame
+from tests.loopback import loopback
 from tests.ur.fake_ports import listening, saying
 
-FAKE = "127.0.6.6"
+FAKE = loopback(54)
 PORT = 30004
 ALL = ("timestamp", "actual_q", "runtime_state")
 TYPES = {"timestamp": "DOUBLE", "actual_q": "VECTOR6D", "runtime_state": "UINT32"}
