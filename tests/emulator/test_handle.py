@@ -14,7 +14,7 @@ import pytest
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.ur.tables import CONTROL, PORT_NAMES
-from tests.loopback import loopback
+from tests.controllers import loopback
 
 HOST, OTHER = loopback(31), loopback(32)
 # The tests share emulators, so they run in one worker.

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from simbridge.emulator.handle import Emulator
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
-from tests.loopback import loopback
+from tests.controllers import loopback
 
 HOST = loopback(74)
 # The tests share an emulator, so they run in one worker.

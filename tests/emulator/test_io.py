@@ -23,8 +23,8 @@ from simbridge.emulator.rtde import frame
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
+from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand
-from tests.loopback import loopback
 
 HOST, OTHER = loopback(41), loopback(42)
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)

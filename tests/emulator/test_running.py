@@ -18,8 +18,8 @@ from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RTDE
+from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS
-from tests.loopback import loopback
 
 HOST = loopback(75)
 

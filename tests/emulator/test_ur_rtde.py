@@ -15,8 +15,8 @@ import pytest
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.servo.servoj import ServojModel
+from tests.controllers import loopback
 from tests.emulator import ur_rtde_session as session
-from tests.loopback import loopback
 
 SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))

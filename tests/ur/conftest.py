@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from simbridge.emulator.handle import Emulator
-from tests.loopback import loopback
+from tests.controllers import loopback
 
 E_SERIES, CB3 = loopback(86), loopback(85)
 CALIBRATION = Path(__file__).parents[1] / "data" / "ur10e_calibration.toml"

@@ -17,7 +17,7 @@ from simbridge.ur.controller import WRITTEN_BY_THE_BRIDGE, read_controller, regi
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.facts import model_name
 from simbridge.ur.tables import BRIDGE_PORTS
-from tests.loopback import loopback
+from tests.controllers import loopback
 from tests.ur.conftest import CALIBRATION, CB3, E_SERIES
 from tests.ur.fake_ports import listening, rtde
 from tests.ur.registers import take

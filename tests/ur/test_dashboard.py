@@ -9,8 +9,8 @@ import pytest
 
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
+from tests.controllers import loopback
 from tests.emulator.fake_controller import RealController, stand
-from tests.loopback import loopback
 from tests.ur.conftest import E_SERIES
 from tests.ur.fake_ports import dashboard, listening, saying
 

@@ -27,8 +27,8 @@ from simbridge.ur.primary import (
     read_arm_description,
     sub_packages,
 )
+from tests.controllers import loopback
 from tests.emulator.fake_controller import UR10_D, stand
-from tests.loopback import loopback
 
 HOST = loopback(81)
 CHECKSUM = (1, 2, 3, 4, 5, 0xFFFFFFFF)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.rtde import FrameBuffer, Recipe, RtdeConnection, RtdeReader, frame
-from tests.loopback import loopback
+from tests.controllers import loopback
 from tests.ur.fake_ports import listening, saying
 
 FAKE = loopback(54)

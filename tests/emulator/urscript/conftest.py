@@ -18,7 +18,7 @@ from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
-from tests.loopback import loopback
+from tests.controllers import loopback
 
 HOST = loopback(19)
 VERSIONS = {"3.15": (3, 15, 8, 106339), "5.12": (5, 12, 6, 1102099), "5.25": (5, 25, 1, 1103299)}
