@@ -24,7 +24,7 @@ _SHAPE = "(T, 7): a row x y z qx qy qz qw for each target"
 
 
 def as_pose(target: Target) -> Array:
-    """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,), of unit length.
+    """A target, given as `pinocchio.SE3` or as [x y z qx qy qz qw], as the latter (7,), read-only, of unit length.
 
     Raises:
         InvalidParameter: It is neither, or not finite, or its quaternion is zero.
@@ -36,22 +36,22 @@ def as_pose(target: Target) -> Array:
         length = x * x + y * y + z * z + w * w
         if px * px + py * py + pz * pz <= _FARTHEST**2:
             if abs(length - 1.0) <= pose.ROUNDING:
-                return given
+                return _read_only(given)
             if _LEAST < length < np.inf:
                 given[3:] = pose.normalized(given[3:])
-                return given
+                return _read_only(given)
         target = given.tolist()
     raise InvalidParameter("target", target, _TARGET)
 
 
 def as_poses(targets: Any) -> Array:
-    """Targets [x y z qx qy qz qw] (T, 7), of unit length, in an array for compiled code; not copied if it is one
-    already.
+    """Targets [x y z qx qy qz qw] (T, 7), of unit length, as a read-only array for compiled code; not copied if they
+    are one already.
 
     Raises:
         InvalidParameter: They are of another shape, or one is not finite, or its quaternion is zero.
     """
-    given = np.require(_numbers("array of targets", targets, f"of shape {_SHAPE}"), requirements=("C", "W"))
+    given = np.ascontiguousarray(_numbers("array of targets", targets, f"of shape {_SHAPE}"))
     if given.ndim != 2 or given.shape[1] != 7:
         raise InvalidParameter("shape of the targets", given.shape, _SHAPE)
     poses = given
@@ -70,7 +70,16 @@ def as_poses(targets: Any) -> Array:
         if poses is given:
             poses = given.copy()
         poses[first + others, 3:] = pose.normalized(quaternions[others])
-    return poses
+    return _read_only(poses)
+
+
+def _read_only(array: Array) -> Array:
+    """The array, or a read-only view of it: a kernel is compiled for one type, and trajectories are read-only."""
+    if not array.flags.writeable:
+        return array
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def as_joints(q: Any, n: int) -> Array:
