@@ -141,7 +141,7 @@ class Constrained(IterativeSolver):
         return at
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:
-        return self._iterated(q, np.array(pin.SE3ToXYZQUAT(target)))
+        return self._iterated(q, as_pose(target))
 
     def lag(self, period: float) -> float | None:
         """Next to none: an iteration removes the whole error."""
