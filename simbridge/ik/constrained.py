@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver
-from simbridge.ik.inputs import Target
+from simbridge.ik.inputs import Target, as_pose
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
 from simbridge.ik.kernels.step import Buffers
@@ -137,7 +137,7 @@ class Constrained(IterativeSolver):
                 if rows.shape != strict[0].shape:
                     raise InvalidParameter("number of a solver's strict rows", len(rows), "the same everywhere")
                 strict = (rows, values)
-            self._kernels.track((*strict, *soft), *arguments, 1, np.array(pose)[None], at, out)
+            self._kernels.track((*strict, *soft), *arguments, 1, pose[None], at, out)
         return at
 
     def _moved(self, q: Array, target: pin.SE3) -> Array:
