@@ -71,7 +71,7 @@ def as_json(title: str, findings: Sequence[Finding]) -> str:
 
 
 def _as_dict(finding: Finding) -> dict[str, Any]:
-    """The keys of `simbridge doctor --json`, which keep their first names: "mend" is the fix."""
+    """The finding as `simbridge doctor --json` prints it. Its keys are stable: the fix stands under "mend"."""
     facts = asdict(finding)
     return {"mend" if name == "fix" else name: value for name, value in facts.items()}
 
