@@ -39,7 +39,7 @@ def main(words: list[str] | None = None) -> int:
     Returns:
         The exit status: 0 for success, 1 when a run missed its tolerance or simbridge has a bug, 2 for input that
         cannot be used or a run that was ended, and 128 plus a signal's number when the signal ended it: 130 for Ctrl-C,
-        143 for SIGTERM, 141 when the reader of its output went away.
+        143 for SIGTERM, 141 when the reader of its output went away. `emulate` ends with 0 for Ctrl-C and SIGTERM.
     """
     given = sys.argv[1:] if words is None else words
     if given == ["--version"]:

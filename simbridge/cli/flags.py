@@ -161,7 +161,10 @@ class Doctor:
 
 @dataclass
 class Emulate:
-    """Run an emulated UR controller, for tests of the software that connects to one (docs/emulator.md)."""
+    """Run an emulated UR controller, for tests of the software that connects to one (docs/emulator.md).
+
+    It runs until Ctrl-C or SIGTERM, and then ends with status 0.
+    """
 
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""

@@ -45,6 +45,10 @@ def emulate(
 ) -> int:
     """Run an emulated controller until SIGINT or SIGTERM.
 
+    Returns:
+        The exit status, 0: a server has no other end than being stopped, so that is not a failure (as with nginx or
+        PostgreSQL), and a service manager or a CI script need not make an exception for it.
+
     Raises:
         CannotListen: A port is in use.
         EmulatorBroken: It has ended because of a bug.

@@ -78,12 +78,13 @@ def emulator(shared):
     return shared
 
 
-def test_it_starts_powered_off_if_asked_comes_up_by_command_and_sigterm_ends_it_and_frees_the_ports():
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_starts_powered_off_if_asked_and_a_signal_ends_it_with_status_0_and_frees_the_ports(number):
     with Emulator("ur10", polyscope="3.15", host=OTHER, running=False) as controller:
         assert controller.state()["robot_mode"] == "POWER_OFF"
         controller.do("power_on_and_release")
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
-        controller._process.send_signal(signal.SIGTERM)
+        controller._process.send_signal(number)
         assert controller._process.wait(30.0) == 0
     for port in (*PORT_NAMES, CONTROL):
         socket.create_server((OTHER, port)).close()
