@@ -12,7 +12,6 @@ import math
 import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from types import TracebackType
 from typing import ClassVar
 
 import numpy as np
@@ -144,9 +143,7 @@ class ControllerBackend(Backend):
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
         return facts
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self.stop()
 
     def read(self) -> ArmState:

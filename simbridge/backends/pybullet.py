@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -144,9 +143,7 @@ class PyBulletBackend(Backend):
         self._epoch = time.monotonic()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         with contextlib.suppress(self._bullet.error):
             self._bullet.disconnect(physicsClientId=self._client)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import socket
 import time
-from types import TracebackType
 
 from simbridge.ur.errors import CommandRefused, ConnectionLost, RemoteControlDisabled
 from simbridge.ur.tables import DASHBOARD
@@ -53,9 +52,7 @@ class DashboardClient:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._socket.close()
 
     def ask(self, command: str) -> str:

@@ -12,7 +12,6 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Any
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
@@ -226,9 +225,7 @@ class RtdeReader:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         self._connection.close()
 
     def _set_up(self) -> None:
