@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
-from simbridge.emulator.state import ControllerInterface
 
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
@@ -43,7 +43,7 @@ class ScriptSession:
 
     finished = False
 
-    def __init__(self, controller: ControllerInterface) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
 

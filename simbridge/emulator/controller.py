@@ -57,6 +57,14 @@ class Controller:
         serial_number: Digits.
         dh: Of this individual arm; the robot's nominal table by default.
         checksum: Of its calibration; all ones by default, as on URSim.
+
+    Attributes:
+        state: As of the last tick; the servers read it, and RTDE inputs write it.
+        model_name: As the dashboard's `get robot model` answers: "UR10".
+        robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
+        remote_control: Whether an e-Series accepts commands from outside.
+        dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
+        on_message: Called with what the primary interface's clients are to be sent: kind, text, line.
     """
 
     def __init__(
@@ -177,8 +185,8 @@ class Controller:
 
     def _set_target(self, q: Array) -> None:
         s, dt = self.state, self.period
-        if q is s.target_q and not s.target_qd.any():
-            return
+        if not (s.target_qd.any() or s.target_qdd.any()) and (q is s.target_q or np.array_equal(q, s.target_q)):
+            return  # at rest: the kinematics below would take most of an idle controller's tick
         velocity = (q - s.target_q) / dt
         s.target_qdd = (velocity - s.target_qd) / dt
         s.target_q, s.target_qd = q, velocity

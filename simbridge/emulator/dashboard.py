@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
-from simbridge.emulator.state import ControllerInterface, RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 NOT_ALLOWED = (
@@ -50,7 +51,7 @@ class Dashboard:
         log: The last 1000 lines that clients have logged.
     """
 
-    def __init__(self, controller: ControllerInterface) -> None:
+    def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self.loaded_program = ""
         self.user_role = "PROGRAMMER"

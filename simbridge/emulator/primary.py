@@ -12,7 +12,7 @@ import struct
 
 import numpy as np
 
-from simbridge.emulator.state import ControllerInterface
+from simbridge.emulator.controller import Controller
 from simbridge.ur.tables import URSIM_CHECKSUM, Message, PrimaryPackage, RuntimeState, SafetyMode, StatePart
 
 PERIOD = 0.1  # s, of the robot state
@@ -34,7 +34,7 @@ def package(kind: int, payload: bytes) -> bytes:
 # The robot state
 
 
-def robot_state(controller: ControllerInterface) -> bytes:
+def robot_state(controller: Controller) -> bytes:
     """One robot state message."""
     parts = {
         StatePart.ROBOT_MODE: _robot_mode,
@@ -49,7 +49,7 @@ def robot_state(controller: ControllerInterface) -> bytes:
     return package(PrimaryPackage.ROBOT_STATE, content)
 
 
-def _robot_mode(controller: ControllerInterface) -> bytes:
+def _robot_mode(controller: Controller) -> bytes:
     s = controller.state
     return struct.pack(
         ">Q7?bB3dB",
@@ -70,7 +70,7 @@ def _robot_mode(controller: ControllerInterface) -> bytes:
     )
 
 
-def _joints(controller: ControllerInterface) -> bytes:
+def _joints(controller: Controller) -> bytes:
     s = controller.state
     voltage = 48.0 if s.powered else 0.0
     joints = zip(s.actual_q.tolist(), s.target_q.tolist(), s.actual_qd.tolist(), s.actual_current.tolist(), strict=True)
@@ -80,12 +80,12 @@ def _joints(controller: ControllerInterface) -> bytes:
     )
 
 
-def _tool(controller: ControllerInterface) -> bytes:
+def _tool(controller: Controller) -> bytes:
     voltage = 48.0 if controller.state.powered else 0.0
     return struct.pack(">2B2dfB2fB", 0, 0, 0.0, 0.0, voltage, 0, 0.0, 30.0, controller.state.joint_mode)
 
 
-def _masterboard(controller: ControllerInterface) -> bytes:
+def _masterboard(controller: Controller) -> bytes:
     s = controller.state
     data = struct.pack(
         ">2I2B2d2B2d4f3B",
@@ -110,19 +110,19 @@ def _masterboard(controller: ControllerInterface) -> bytes:
     return data + bytes(4 if controller.profile.series == "CB3" else 7)
 
 
-def _cartesian(controller: ControllerInterface) -> bytes:
+def _cartesian(controller: Controller) -> bytes:
     s = controller.state
     return struct.pack(">12d", *s.actual_tcp_pose.tolist(), *s.tcp_offset.tolist())
 
 
-def kinematics_info(controller: ControllerInterface) -> bytes:
+def kinematics_info(controller: Controller) -> bytes:
     """Checksum and full DH table of this individual arm (not differences to the nominal one)."""
     theta, a, d, alpha = controller.dh
     status = _NOT_CALIBRATED if controller.kinematics_checksum == URSIM_CHECKSUM else _CALIBRATED
     return struct.pack(">6I24dI", *controller.kinematics_checksum, *theta, *a, *d, *alpha, status)
 
 
-def configuration_data(controller: ControllerInterface) -> bytes:
+def configuration_data(controller: Controller) -> bytes:
     """Limits, defaults, DH table and robot type."""
     robot = controller.robot
     theta, a, d, alpha = controller.dh
@@ -137,7 +137,7 @@ def configuration_data(controller: ControllerInterface) -> bytes:
 # Messages
 
 
-def _message(controller: ControllerInterface, source: int, kind: Message, payload: bytes) -> bytes:
+def _message(controller: Controller, source: int, kind: Message, payload: bytes) -> bytes:
     head = struct.pack(">QbB", int(controller.state.timestamp * 1e6), source, kind)
     return package(PrimaryPackage.ROBOT_MESSAGE, head + payload)
 
@@ -151,31 +151,31 @@ def _title(title: str) -> bytes:
     return bytes([len(encoded)]) + encoded
 
 
-def version_message(controller: ControllerInterface) -> bytes:
+def version_message(controller: Controller) -> bytes:
     """The first message to every client of ports 30001 and 30002."""
     version = struct.pack(">2B2i", *controller.profile.version)
     payload = _title("URControl") + version + controller.profile.date.encode("ascii")
     return _message(controller, _CONTROLLER, Message.VERSION, payload)
 
 
-def text_message(controller: ControllerInterface, text: str) -> bytes:
+def text_message(controller: Controller, text: str) -> bytes:
     """A line that `textmsg` writes into the log."""
     return _message(controller, _PROGRAM, Message.TEXT, _text(text))
 
 
-def popup_message(controller: ControllerInterface, text: str, title: str = "Popup", *, error: bool = False) -> bytes:
+def popup_message(controller: Controller, text: str, title: str = "Popup", *, error: bool = False) -> bytes:
     """The box that `popup` shows."""
     flags = struct.pack(">IB3?", 0, 0, False, error, False)
     return _message(controller, _PROGRAM, Message.POPUP, flags + _title(title) + _text(text))
 
 
-def key_message(controller: ControllerInterface, title: str, text: str, code: int = 0, argument: int = 0) -> bytes:
+def key_message(controller: Controller, title: str, text: str, code: int = 0, argument: int = 0) -> bytes:
     """An event by its key, such as PROGRAM_XXX_STARTED and PROGRAM_XXX_STOPPED with the program's name as text."""
     payload = struct.pack(">2i", code, argument) + _title(title) + _text(text)
     return _message(controller, _CONTROLLER, Message.KEY, payload)
 
 
-def runtime_exception(controller: ControllerInterface, line: int, column: int, text: str) -> bytes:
+def runtime_exception(controller: Controller, line: int, column: int, text: str) -> bytes:
     """A program's error, with its place in the script."""
     return _message(controller, _PROGRAM, Message.RUNTIME_EXCEPTION, struct.pack(">2i", line, column) + _text(text))
 
@@ -188,7 +188,7 @@ _THREE = [0.0] * 3
 _TEMPERATURES = [30.0] * 6
 
 
-def realtime_package(controller: ControllerInterface) -> bytes:
+def realtime_package(controller: Controller) -> bytes:
     """The real-time package of this tick (1220 bytes: all profiles have the payload)."""
     s = controller.state
     voltage = 48.0 if s.powered else 0.0

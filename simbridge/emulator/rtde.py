@@ -12,9 +12,9 @@ import struct
 from typing import Any
 from weakref import WeakValueDictionary
 
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import InputVariable, OutputVariable, input_variables, output_variables
-from simbridge.emulator.state import ControllerInterface
 from simbridge.ur.tables import RTDE_FORMATS, RtdePackage
 
 HEADER = struct.Struct(">HB")
@@ -42,7 +42,7 @@ class OutputRecipe:
         self._tick = -1
         self._package = b""
 
-    def package(self, controller: ControllerInterface, tick: int) -> bytes:
+    def package(self, controller: Controller, tick: int) -> bytes:
         """The data package of this tick, frame header included."""
         if tick != self._tick:
             values = list(self._head)
@@ -82,7 +82,7 @@ class InputRecipe:
         self._formats = [RTDE_FORMATS[variable.type] for variable in variables]
         self._struct = struct.Struct(">" + "".join(self._formats))
 
-    def apply(self, controller: ControllerInterface, inputs: dict[str, Any], payload: bytes) -> None:
+    def apply(self, controller: Controller, inputs: dict[str, Any], payload: bytes) -> None:
         """Write the values of a package into the controller.
 
         Raises:
@@ -112,7 +112,7 @@ class Registry:
         inputs: The last value of every input written so far.
     """
 
-    def __init__(self, controller: ControllerInterface) -> None:
+    def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.inputs: dict[str, Any] = {}
         self._owners: dict[str, object] = {}
@@ -176,7 +176,7 @@ class RtdeConnection:
 
     finished = False
 
-    def __init__(self, controller: ControllerInterface, registry: Registry) -> None:
+    def __init__(self, controller: Controller, registry: Registry) -> None:
         self._controller = controller
         self._registry = registry
         self._buffer = bytearray()

@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.emulator.state import ControllerInterface, Profile
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.state import Profile
 
 Version = tuple[int, int]
 # The first version that has a variable: e-Series, CB3.
@@ -26,20 +27,20 @@ _NO_CB3: Version = (4, 0)
 _RECENT: tuple[Version, Version] = ((5, 23), _NO_CB3)
 
 # Gets the controller, the value, and the last values of all inputs, because masks are variables of their own.
-Write: TypeAlias = Callable[[ControllerInterface, Any, Mapping[str, Any]], None]
+Write: TypeAlias = Callable[[Controller, Any, Mapping[str, Any]], None]
 
 
-def _no_effect(controller: ControllerInterface, value: Any, inputs: Mapping[str, Any]) -> None:
+def _no_effect(controller: Controller, value: Any, inputs: Mapping[str, Any]) -> None:
     """A mask or a type takes effect with its value."""
 
 
-def _speed_slider(controller: ControllerInterface, value: float, inputs: Mapping[str, Any]) -> None:
+def _speed_slider(controller: Controller, value: float, inputs: Mapping[str, Any]) -> None:
     if inputs.get("speed_slider_mask") and math.isfinite(value):
         controller.set_speed_slider(min(max(value, 0.0), 1.0))
 
 
 def _digital_output(group: str, first: int, width: int) -> Write:
-    def write(controller: ControllerInterface, value: int, inputs: Mapping[str, Any]) -> None:
+    def write(controller: Controller, value: int, inputs: Mapping[str, Any]) -> None:
         mask = (inputs.get(f"{group}_digital_output_mask", 0) & ((1 << width) - 1)) << first
         state = controller.state
         state.digital_outputs = state.digital_outputs & ~mask | value << first & mask
@@ -48,7 +49,7 @@ def _digital_output(group: str, first: int, width: int) -> Write:
 
 
 def _analog_output(i: int) -> Write:
-    def write(controller: ControllerInterface, value: float, inputs: Mapping[str, Any]) -> None:
+    def write(controller: Controller, value: float, inputs: Mapping[str, Any]) -> None:
         if not inputs.get("standard_analog_output_mask", 0) >> i & 1 or not math.isfinite(value):
             return
         voltage = inputs.get("standard_analog_output_type", 0) >> i & 1
@@ -60,19 +61,19 @@ def _analog_output(i: int) -> Write:
     return write
 
 
-def _external_wrench(controller: ControllerInterface, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
+def _external_wrench(controller: Controller, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
     controller.state.external_wrench = np.array(value)
 
 
 def _write_element(name: str, i: int) -> Write:
-    def write(controller: ControllerInterface, value: Any, inputs: Mapping[str, Any]) -> None:
+    def write(controller: Controller, value: Any, inputs: Mapping[str, Any]) -> None:
         getattr(controller.state, name)[i] = value
 
     return write
 
 
 def _write_bits(first: int) -> Write:
-    def write(controller: ControllerInterface, value: int, inputs: Mapping[str, Any]) -> None:
+    def write(controller: Controller, value: int, inputs: Mapping[str, Any]) -> None:
         controller.state.input_bit[first : first + 32] = [bool(value >> i & 1) for i in range(32)]
 
     return write
@@ -113,7 +114,7 @@ class OutputVariable:
 
     name: str
     type: str
-    read: Callable[[ControllerInterface], Any]
+    read: Callable[[Controller], Any]
     since: tuple[Version, Version] = ALWAYS
 
 
@@ -132,26 +133,26 @@ class InputVariable:
     since: tuple[Version, Version] = ALWAYS
 
 
-def _vector(name: str) -> Callable[[ControllerInterface], list[float]]:
+def _vector(name: str) -> Callable[[Controller], list[float]]:
     return lambda controller: getattr(controller.state, name).tolist()
 
 
-def _attribute(name: str) -> Callable[[ControllerInterface], Any]:
+def _attribute(name: str) -> Callable[[Controller], Any]:
     return lambda controller: getattr(controller.state, name)
 
 
-def _constant(value: Any) -> Callable[[ControllerInterface], Any]:
+def _constant(value: Any) -> Callable[[Controller], Any]:
     return lambda controller: value
 
 
-def _bits(name: str, first: int) -> Callable[[ControllerInterface], int]:
-    def read(controller: ControllerInterface) -> int:
+def _bits(name: str, first: int) -> Callable[[Controller], int]:
+    def read(controller: Controller) -> int:
         return sum(1 << i for i, bit in enumerate(getattr(controller.state, name)[first : first + 32]) if bit)
 
     return read
 
 
-def _element(name: str, i: int) -> Callable[[ControllerInterface], Any]:
+def _element(name: str, i: int) -> Callable[[Controller], Any]:
     return lambda controller: getattr(controller.state, name)[i]
 
 

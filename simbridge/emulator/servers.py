@@ -14,11 +14,11 @@ from typing import cast
 
 from simbridge.emulator import primary
 from simbridge.emulator.connections import Client, Port, ScriptSession, Session
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnection
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.rtde import Registry, RtdeConnection
 from simbridge.emulator.rtde_variables import input_variables
-from simbridge.emulator.state import ControllerInterface
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
@@ -51,7 +51,7 @@ class Servers:
 
     def __init__(
         self,
-        controller: ControllerInterface,
+        controller: Controller,
         lock: AbstractContextManager[object],
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,

@@ -1,15 +1,13 @@
-"""What a controller shows its clients: its software version, its state, and what its servers may ask of it."""
+"""What a controller shows its clients: its software version and its state."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
@@ -164,64 +162,6 @@ class ControllerState:
         mode = self.safety_mode
         bits = 1 << (mode - 1) if mode <= SafetyMode.ROBOT_EMERGENCY_STOP else 1 << mode
         return bits | self.emergency_stop << 7 | self.safety_stop << 10
-
-
-class ControllerInterface(Protocol):
-    """A controller as its servers see it. Every method is called with the controller's lock held, and returns at once.
-
-    Attributes:
-        model_name: As the dashboard's `get robot model` answers: "UR10".
-        robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
-        serial_number: Digits.
-        remote_control: Whether commands from outside are accepted.
-        kinematics_checksum: (6,) u32; all ones on URSim.
-        dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
-    """
-
-    state: ControllerState
-    profile: Profile
-    robot: Robot
-    model_name: str
-    robot_type: int
-    serial_number: str
-    remote_control: bool
-    kinematics_checksum: tuple[int, ...]
-    dh: tuple[tuple[float, ...], tuple[float, ...], tuple[float, ...], tuple[float, ...]]
-
-    def load_script(self, source: str) -> None:
-        """Stop the running program and run this one. A secondary program runs alongside instead.
-
-        Errors are sent to the primary interface's clients as messages.
-        """
-
-    def stop_program(self) -> bool:
-        """Return whether it was stopped."""
-
-    def pause_program(self) -> bool:
-        """Return whether it was paused."""
-
-    def play_program(self) -> bool:
-        """Resume a paused program. Return whether there was one."""
-
-    def power_on(self) -> None: ...
-
-    def power_off(self) -> None: ...
-
-    def brake_release(self) -> None: ...
-
-    def unlock_protective_stop(self) -> str:
-        """Return the dashboard's answer: "Protective stop releasing", or why not (refused for the first 5 s)."""
-
-    def restart_safety(self) -> str: ...
-
-    def set_speed_slider(self, fraction: float) -> None: ...
-
-    def popup(self, text: str) -> None: ...
-
-    def close_popup(self) -> None: ...
-
-    def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
-        """An RTDE input package has arrived and was applied to `state`."""
 
 
 class Power:

@@ -23,7 +23,7 @@ UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 
 
 class FakeController:
-    """See simbridge.emulator.state.ControllerInterface; `calls` records the calls in order."""
+    """What the servers use of a `Controller`; `calls` records the calls in order."""
 
     robot: Robot = load_robot("ur10")
 

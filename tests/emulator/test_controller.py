@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simbridge.emulator import controller as controller_module
-from simbridge.emulator.arm import frame_of
+from simbridge.emulator.arm import Arm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
@@ -255,6 +255,15 @@ def test_movel_is_straight_and_has_the_given_tool_speed(bench):
     assert max(np.abs(f.rotation - start.rotation).max() for f in frames) < 1e-7
     assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() / DT == pytest.approx(0.1, rel=1e-4)
     assert points[-1] == pytest.approx([0.02, 0.05, -0.1], abs=1e-8)
+
+
+def test_an_arm_at_rest_costs_no_kinematics(bench, monkeypatch):
+    before = bench.state.target_tcp_pose.copy()
+    monkeypatch.setattr(Arm, "pose", None)
+    monkeypatch.setattr(Arm, "jacobian", None)
+    bench.tick(1.0)
+    assert not (bench.state.target_qd.any() or bench.state.target_qdd.any() or bench.state.target_tcp_speed.any())
+    np.testing.assert_array_equal(bench.state.actual_tcp_pose, before)
 
 
 def test_actual_follows_target_one_tick_later(bench):
