@@ -249,5 +249,5 @@ def external_repeats_result(
             {"run": name, **{key: value for key, value in result.items() if key not in _SHARED}}
             for name, result in zip(runs, results, strict=True)
         ],
-        "iso_9283_style": iso.as_dict(),
+        "iso_9283_style": iso,
     }

@@ -7,8 +7,8 @@ measurement are given.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from simbridge.evaluation.metrics.iso9283 import (
     path_figures,
     plane_crossings,
     pose_figures,
-    settling_figures,
+    stabilisation_figures,
     velocity_figures,
 )
 from simbridge.evaluation.metrics.path_features import MIN_REST, Stop, Visit, corners, jumps, rests, stops
@@ -75,33 +75,22 @@ class Cycle:
         return self.due(times) + self.delay
 
 
-@dataclass(frozen=True)
-class IsoFigures:
-    """Figures of the cycles of one motion.
+class IsoFigures(TypedDict):
+    """Figures of the cycles of one motion: `iso_9283_style` in summary.json and evaluation.json.
 
     Attributes:
-        source: Who measured the positions.
+        witness: Who measured the positions.
         figures: Figures of the stops, stop by stop, then those of the path.
-        stops: Commanded position (3,) of every stop, m.
-        limit_band: Radius within which the arm counts as settled, m; None without stops.
+        stops_m: Commanded position (3,) of every stop, m.
+        limit_band_m: Radius within which the arm counts as settled, m; None without stops.
         missing: Sentences about figures that are missing or incomplete, and why.
     """
 
-    source: Literal["self-reported", "external"]
-    figures: tuple[Figure, ...]
-    stops: tuple[tuple[float, float, float], ...]
-    limit_band: float | None
-    missing: tuple[str, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        """`iso_9283_style` in summary.json and evaluation.json."""
-        return {
-            "witness": self.source,
-            "figures": [asdict(figure) for figure in self.figures],
-            "stops_m": [list(position) for position in self.stops],
-            "limit_band_m": self.limit_band,
-            "missing": list(self.missing),
-        }
+    witness: Literal["self-reported", "external"]
+    figures: list[Figure]
+    stops_m: list[list[float]]
+    limit_band_m: float | None
+    missing: list[str]
 
 
 def iso_figures(cycles: Iterable[Evaluation], attained: Sequence[Array] | None = None) -> IsoFigures:
@@ -153,13 +142,13 @@ def _figures(
         for part in (_path(path, runs), _velocity(path, runs, resting), _corners(path, runs, resting)):
             figures += part[0]
             missing += part[1]
-    return IsoFigures(
-        "self-reported" if attained is None else "external",
-        tuple(figures),
-        tuple((float(x), float(y), float(z)) for x, y, z in (stop.position for stop in found)),
-        band,
-        tuple(missing),
-    )
+    return {
+        "witness": "self-reported" if attained is None else "external",
+        "figures": figures,
+        "stops_m": [stop.position.tolist() for stop in found],
+        "limit_band_m": band,
+        "missing": missing,
+    }
 
 
 def _path(path: Trajectory, runs: Sequence[Cycle]) -> tuple[Sequence[Figure], list[str]]:
@@ -268,7 +257,7 @@ def _corners(
         return (), [f"No CR or CO: {why}."]
     kinds = zip(*each, strict=True)
     omitted = [f"CR and CO omit {' and '.join(reasons)}."] if reasons else []
-    return [max(kind, key=lambda figure: figure.value or 0.0) for kind in kinds], omitted
+    return [max(kind, key=lambda figure: figure["value"] or 0.0) for kind in kinds], omitted
 
 
 @dataclass(frozen=True)
@@ -321,8 +310,8 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[Fig
             continue
         attained = np.array([stay.attained for stay in visits])
         approaches = [(stay.stamp, stay.positions) for stay in visits]
-        found = (*pose_figures(stop.position, attained), *settling_figures(approaches, band, attained))
-        figures += [replace(figure, stop=number) for figure in found]
+        found = (*pose_figures(stop.position, attained), *stabilisation_figures(approaches, band, attained))
+        figures += [{**figure, "stop": number} for figure in found]
     return figures, band, unsettled
 
 

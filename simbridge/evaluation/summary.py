@@ -29,7 +29,7 @@ from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.pose_errors import PoseErrorSummary, PoseStatistics, pose_error_summary
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
-from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.evaluation.repeatability import iso_figures
 from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 
@@ -207,7 +207,13 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         # One run at a time: only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
     except UnusableSamples as error:
-        iso = IsoFigures("self-reported", (), (), None, (str(error),))
+        iso = {
+            "witness": "self-reported",
+            "figures": [],
+            "stops_m": [],
+            "limit_band_m": None,
+            "missing": [str(error)],
+        }
     verdicts = [summary["passed"] for summary in summaries]
     common = {
         **{name: settings[name]["name"] for name in ("scenario", "robot", "solver", "backend")},
@@ -219,7 +225,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
             {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}}
             for run, summary in zip(runs, summaries, strict=True)
         ],
-        "iso_9283_style": iso.as_dict(),
+        "iso_9283_style": iso,
         "passed": None if None in verdicts else all(verdicts) and len(completed) == count,
     }
     whole.write_summary(common)

@@ -66,7 +66,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         delays=delays,
         longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
         lags=comparison.lag,
-        iso=None if figures is None else iso_tables([figures.as_dict()]),
+        iso=None if figures is None else iso_tables([figures]),
         differences=_differences(comparison),
         **drawn,
     )

@@ -97,7 +97,7 @@ def test_a_comparison_needs_two_different_runs(cli, line_run, tmp_path, runs, re
 
 
 def test_repeats_of_one_motion_have_iso_figures_that_are_self_reported(cli, line_run, same, slower, tmp_path):
-    assert {figure.symbol for figure in iso_figures_of(compare_runs([line_run, same])).figures} >= {"AT", "RT"}
+    assert {figure["symbol"] for figure in iso_figures_of(compare_runs([line_run, same]))["figures"]} >= {"AT", "RT"}
     assert iso_figures_of(compare_runs([line_run, slower])) is None
     cli("compare", line_run, same, "--out", tmp_path / "out")
     assert "Self-reported: these positions are computed from" in (tmp_path / "out" / "compare.html").read_text()

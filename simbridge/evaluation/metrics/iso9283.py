@@ -10,7 +10,7 @@ compares places and not instants.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,8 @@ from simbridge.evaluation.metrics.samples import rows, stamps
 from simbridge.robot.pose import Array
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One figure.
+class Figure(TypedDict):
+    """One figure, as summary.json holds it.
 
     Attributes:
         symbol: As in the standard: "AP", "RT", ...
@@ -38,7 +37,12 @@ class Figure:
     unit: str
     cycles: int
     asked: int
-    stop: int | None = None
+    stop: int | None
+
+
+def figure(symbol: str, value: float | None, unit: str, cycles: int, asked: int, stop: int | None = None) -> Figure:
+    """A figure from its parts."""
+    return {"symbol": symbol, "value": value, "unit": unit, "cycles": cycles, "asked": asked, "stop": stop}
 
 
 def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -55,7 +59,7 @@ def pose_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     wanted = rows("commanded position", np.atleast_2d(np.asarray(commanded, dtype=float)), 3, 1)[0]
     _some(len(x))
     accuracy = float(np.linalg.norm(x.mean(axis=0) - wanted))
-    return Figure("AP", accuracy, "m", len(x), 30), Figure("RP", _repeatability(x[:, None])[0], "m", len(x), 30)
+    return figure("AP", accuracy, "m", len(x), 30), figure("RP", _repeatability(x[:, None])[0], "m", len(x), 30)
 
 
 def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Figure]:
@@ -81,8 +85,8 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     accuracy = float(np.linalg.norm(x.mean(axis=0) - points, axis=1).max())
     spread = [value for value in _repeatability(x) if value is not None]
     return (
-        Figure("AT", accuracy, "m", len(x), 10),
-        Figure("RT", max(spread) if spread else None, "m", len(x), 10),
+        figure("AT", accuracy, "m", len(x), 10),
+        figure("RT", max(spread) if spread else None, "m", len(x), 10),
     )
 
 
@@ -147,13 +151,13 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
     n = len(cycles)
     deviation = 300.0 * float(means.std(ddof=1)) / commanded if n > 1 else None
     return (
-        Figure("AV", 100.0 * (float(means.mean()) - commanded) / commanded, "%", n, 10),
-        Figure("RV", deviation, "%", n, 10),
-        Figure("FV", max(float(np.ptp(v)) for v in cycles), "m/s", n, 10),
+        figure("AV", 100.0 * (float(means.mean()) - commanded) / commanded, "%", n, 10),
+        figure("RV", deviation, "%", n, 10),
+        figure("FV", max(float(np.ptp(v)) for v in cycles), "m/s", n, 10),
     )
 
 
-def settling_figures(
+def stabilisation_figures(
     cycles: Sequence[tuple[ArrayLike, ArrayLike]], band: float, attained: ArrayLike | None = None
 ) -> tuple[Figure, Figure]:
     """Stabilisation time and overshoot OV at a pose.
@@ -192,8 +196,8 @@ def settling_figures(
         )
         beyond.append(float(distance[entry:].max()) if len(left) else 0.0)
     return (
-        Figure("stabilisation time", float(np.mean(lasted)), "s", len(cycles), 3),
-        Figure("OV", max(beyond), "m", len(cycles), 3),
+        figure("stabilisation time", float(np.mean(lasted)), "s", len(cycles), 3),
+        figure("OV", max(beyond), "m", len(cycles), 3),
     )
 
 
@@ -229,8 +233,8 @@ def corner_figures(
         past = deviation[deviation @ first > 0.0]
         beyond.append(float(np.linalg.norm(past, axis=1).max()) if len(past) else 0.0)
     return (
-        Figure("CR", float(np.mean(rounded)), "m", len(cycles), 3),
-        Figure("CO", float(np.mean(beyond)), "m", len(cycles), 3),
+        figure("CR", float(np.mean(rounded)), "m", len(cycles), 3),
+        figure("CO", float(np.mean(beyond)), "m", len(cycles), 3),
     )
 
 

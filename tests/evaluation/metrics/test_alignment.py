@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import align, rigid_transform
+from simbridge.evaluation.metrics.alignment import align, rigid_transform
 from simbridge.robot import pose
 
 Array = NDArray[Any]

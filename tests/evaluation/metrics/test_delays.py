@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import PoseError, delay, delay_compensated, delays, sampled
+from simbridge.evaluation.metrics import delays
+from simbridge.evaluation.metrics.delays import delay, delay_compensated, sampled
+from simbridge.evaluation.metrics.pose_errors import PoseError
 from simbridge.robot import pose
 
 Array = NDArray[Any]

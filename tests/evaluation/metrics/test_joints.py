@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import simbridge
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import joint_effort, near_limits, near_singularity
 from simbridge.evaluation.metrics import joints as joint_metrics
+from simbridge.evaluation.metrics.joints import joint_effort, near_limits, near_singularity
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.robot.kinematics import task_jacobians
 

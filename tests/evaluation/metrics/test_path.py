@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import contour_error
+from simbridge.evaluation.metrics.path import contour_error
 
 Array = NDArray[Any]
 
@@ -174,7 +174,7 @@ def test_a_path_of_one_place_has_distances_and_no_lag() -> None:
 def test_a_later_process_finds_the_machine_code() -> None:
     contour_error(TIMES, CORNERS, [1.0], [[0.1, 0.003, 0.3]])
     text = """
-from simbridge.evaluation.metrics import contour_error
+from simbridge.evaluation.metrics.path import contour_error
 found = contour_error([0.0, 1.0], [[0.0, 0.0, 0.0], [0.2, 0.0, 0.0]], [0.5], [[0.08, 0.003, 0.0]])
 print(f"{found.distance[0]:.6f} {found.lag[0]:.6f}")
 """

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.metrics import (
-    TrajectoryError,
     absolute_pose_error,
     associate,
-    pose_error_summary,
     pose_errors,
     relative_pose_error,
     relative_pose_error_over,
 )
+from simbridge.evaluation.metrics.pose_errors import TrajectoryError, pose_error_summary
 from simbridge.robot import pose
 
 Array = NDArray[Any]

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics import ldlj, smoothness, smoothness_summary, sparc
-from simbridge.evaluation.metrics.smoothness import _spectrum
+from simbridge.evaluation.metrics import smoothness
+from simbridge.evaluation.metrics.smoothness import _spectrum, ldlj, smoothness_summary, sparc
 
 Array = NDArray[Any]
 RATE = 500.0

@@ -11,8 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics import error_budget, tracking_summary
-from simbridge.evaluation.metrics.tracking import part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import (
+    error_budget,
+    part_delays,
+    rotation_delay_differs,
+    tracking_summary,
+)
 from simbridge.robot import pose
 
 Array = NDArray[Any]
