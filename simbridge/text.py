@@ -59,9 +59,18 @@ def milliseconds(seconds: float | None) -> str:
 
 
 def displayed(value: float | None, unit: str) -> tuple[str, str]:
-    """A value in SI units as the terminal and the pages show it: the number, and its unit (mm for m, mm/s for m/s)."""
-    scale, shown = {"m": (1e3, "mm"), "m/s": (1e3, "mm/s")}.get(unit, (1.0, unit))
-    return significant(None if value is None else scale * value), shown
+    """A value in SI units as the terminal and the pages show it: the number, and its unit.
+
+    The unit is mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from 0 to 1.
+    """
+    scale, shown, decimals = {
+        "m": (1e3, "mm", 6),
+        "m/s": (1e3, "mm/s", 6),
+        "s": (1e3, "ms", 2),
+        "rad": (math.degrees(1.0), "°", 6),
+        "share": (100.0, "%", 2),
+    }.get(unit, (1.0, unit, 6))
+    return significant(None if value is None else scale * value, decimals=decimals), shown
 
 
 def fixed(value: float, decimals: int) -> str:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from simbridge.robot import load_robot
+from simbridge.text import millimetres
 from simbridge.trajectory import paper_size
 
 CHECKOUT = Path(__file__).parents[1]
@@ -70,7 +71,7 @@ def extended(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def answers(extended):
-    """What the extended program prints for each command, by the command's name. They share one process."""
+    """What the extended program prints for each command, by its name here. They share one process."""
     program = """
 import contextlib, io, json, sys
 from simbridge.cli.command_line import main
@@ -84,15 +85,17 @@ def call(*words):
             status = end.code
     return [status, out.getvalue()]
 
-json.dump({words[0]: call(*words) for words in json.load(sys.stdin)}, sys.stdout)
+json.dump({name: call(*words) for name, words in json.load(sys.stdin).items()}, sys.stdout)
 """
     solver = ("--solver", "steepest-descent", "--solver.gain", "0.2", "--max-acceleration", "5")
-    commands = [
-        ("robots",),
-        ("scenarios",),
-        ("check", "--solver", "steepest-descent", "--help"),
-        ("run", "sideways", "--robot", "desk_arm", "--backend", "ideal", *solver, "--out", "out", "--json"),
-    ]
+    run = ("run", "sideways", "--robot", "desk_arm", "--backend", "ideal", *solver, "--out")
+    commands = {
+        "robots": ("robots",),
+        "scenarios": ("scenarios",),
+        "check": ("check", "--solver", "steepest-descent", "--help"),
+        "run": (*run, "out", "--json"),
+        "run in the terminal": (*run, "out_again"),
+    }
     done = subprocess.run(
         [sys.executable, "-c", program],
         input=json.dumps(commands),
@@ -154,6 +157,13 @@ def test_a_new_metric_is_in_the_summary(summary, extended):
     size = paper_size(load_robot("ur10"))
     assert summary["path_length_m"] == pytest.approx(0.2 * size.scale, rel=0.02)
     assert json.loads((extended / "out" / "summary.json").read_text())["path_length_m"] == summary["path_length_m"]
+
+
+def test_a_new_metric_is_in_the_terminal_and_on_the_page_in_millimetres(summary, answers, extended):
+    value = millimetres(summary["path_length_m"])
+    assert re.search(rf"^Path length +{value} +mm *$", answers["run in the terminal"], re.MULTILINE)
+    page = (extended / "out" / "report.html").read_text(encoding="utf-8")
+    assert f'<th scope="row">Path length</th><td>{value}\N{NO-BREAK SPACE}mm</td>' in page
 
 
 def test_every_file_that_the_page_names_exists():

@@ -65,9 +65,11 @@ def test_lists_read_as_sentences() -> None:
     assert listed(["a", "b", "c"]) == "a, b and c"
 
 
-def test_lengths_and_speeds_are_displayed_in_millimetres_and_other_units_as_they_are() -> None:
+def test_values_are_displayed_in_the_units_that_people_read() -> None:
     assert displayed(0.00332, "m/s") == ("3.32", "mm/s")
     assert displayed(0.00332, "m") == ("3.32", "mm")
+    assert (displayed(0.0186, "s"), displayed(0.1, "rad")) == (("18.6", "ms"), ("5.73", "°"))
+    assert (displayed(0.123, "share"), displayed(1e-6, "share")) == (("12.3", "%"), ("<0.01", "%"))
     assert displayed(0.0186, "%") == ("0.0186", "%")
     assert displayed(None, "m") == ("–", "mm")
 

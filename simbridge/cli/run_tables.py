@@ -13,7 +13,7 @@ from rich.table import Table
 from simbridge.cli.plan_tables import numbers_table
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
-from simbridge.evaluation.summary import Summary
+from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
 from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant
 
@@ -40,6 +40,9 @@ def show_run(summary: Summary, directory: Path) -> None:
     _print_delays(console, summary)
     _print_path(console, summary)
     _print_relative(console, summary)
+    console.print()
+    console.print(_metrics_table(summary))
+    console.print()
     for note in summary["solver_notes"]:
         console.print(note, soft_wrap=True, markup=False)
     if summary["limited_samples"]:
@@ -96,6 +99,13 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     return table
 
 
+def _metrics_table(summary: Summary) -> Table:
+    table = numbers_table("metric", "value", "unit", left=("unit",))
+    for metric in shown_metrics(summary):
+        table.add_row(metric.label, metric.value, metric.unit)
+    return table
+
+
 def _print_delays(console: Console, summary: Summary) -> None:
     """Delays of the position, and of the rotation if they differ; of the rotation alone if the tool only rotates."""
     console.print()
@@ -118,20 +128,12 @@ def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
 
 
 def _print_path(console: Console, summary: Summary) -> None:
-    """Contour error and lag, and smoothness."""
+    """Contour error and lag."""
     contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
     direction = "" if lag >= 0.0 else " (ahead)"
     console.print(
         f"Contour error: RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm; "
         f"mean lag {millimetres(lag)} mm{direction}."
-    )
-    tool, joints = summary["smoothness"]["tool"], summary["smoothness"]["joints"]
-    if tool["sparc"] is None:
-        return
-    moving = [value for value in joints["sparc"] if value is not None]
-    of_joints = f", {significant(min(moving))} to {significant(max(moving))} (joints)" if moving else ""
-    console.print(
-        f"Smoothness: SPARC {significant(tool['sparc'])} (tool){of_joints}; LDLJ {significant(tool['ldlj'])} (tool)."
     )
 
 
@@ -146,11 +148,11 @@ def _print_relative(console: Console, summary: Summary) -> None:
         )
 
 
-def show_repeats(summary: Mapping[str, Any], directory: Path) -> None:
+def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     """Show each run in a line, then the ISO 9283-style figures of all runs.
 
     Args:
-        summary: The common summary (see `summarize_repeats`).
+        summary: The common summary.
         directory: The directory of the repeats.
     """
     console = Console(highlight=False)
@@ -199,8 +201,10 @@ def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
     if at_stops:
         console.print(_stops(at_stops, iso["stops_m"]))
         asked = {figure["symbol"]: figure["asked"] for figure in at_stops}
-        console.print(f"Limit band for settling: {millimetres(iso['limit_band_m'])} mm.")
-        console.print(f"The standard asks for {asked['AP']} cycles for AP and RP, {asked['OV']} for settling and OV.\n")
+        console.print(f"Limit band: {millimetres(iso['limit_band_m'])} mm.")
+        console.print(
+            f"The standard asks for {asked['AP']} cycles for AP and RP, {asked['OV']} for stabilisation time and OV.\n"
+        )
     if of_path:
         console.print(_path_figures(of_path))
     for sentence in iso["missing"]:
@@ -208,7 +212,7 @@ def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
 
 
 def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]) -> Table:
-    table = numbers_table("stop", "x, y, z mm", "AP mm", "RP mm", "settling ms", "OV mm", "cycles")
+    table = numbers_table("stop", "x, y, z mm", "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles")
     for number in sorted({figure["stop"] for figure in figures}):
         here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
         table.add_row(

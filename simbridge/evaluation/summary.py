@@ -3,21 +3,26 @@
 `Summary` is the only description of a run's numbers. It is a typed dictionary because `run.summary[...]` and
 summary.json share its keys: JSON, the tables in the terminal and the report all read the same object.
 
-A new metric needs a function in `metrics/`, its key and type in `Summary` and its value in `summarize` (a missing value
-is a type error), and a line in docs/metrics.md.
+A new metric needs a function in `metrics/`; here its key and type in `Summary`, its value in `summarize` (a missing
+value is a type error), and its label and unit in `METRICS`, which the terminal and the page show; and a line in
+docs/metrics.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, cast
+from typing import Any, NamedTuple, TypedDict, cast
 
 import numpy as np
 
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.joints import (
+    NEAR_END,
+    NEAR_LIMIT,
+    NEAR_SINGULAR,
     JointEffort,
     NearLimits,
     Singularity,
@@ -26,15 +31,18 @@ from simbridge.evaluation.metrics.joints import (
     near_singularity,
 )
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
-from simbridge.evaluation.metrics.pose_errors import PoseErrorSummary, PoseStatistics, pose_error_summary
+from simbridge.evaluation.metrics.pose_errors import (
+    PoseErrorSummary,
+    PoseStatistics,
+    PositionStatistics,
+    pose_error_summary,
+)
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
-from simbridge.evaluation.repeatability import iso_figures
+from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.kinematics import movable_directions, task_jacobians
-
-# What the common summary takes over from each run's summary.
-_OF_A_RUN = ("outcome", "samples", "duration_s", "tracking_error", "contour_error", "delay_s", "loop", "passed")
+from simbridge.text import displayed
 
 
 class SpeedScaling(TypedDict):
@@ -89,6 +97,70 @@ class Summary(RunFacts, Tracking, PathSummary, PoseErrorSummary, Judgement):
     joint_effort: JointEffort
     near_singularity: Singularity
     near_limits: NearLimits
+
+
+Value = float | Sequence[float | None] | None
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric that the terminal and the page show in a line of their table of metrics.
+
+    Attributes:
+        unit: Of the value in the summary: "m", "m/s", "s", "rad", "share" (0 to 1), or "" for none.
+        value: Reads it from a summary; of several numbers, as one per joint, the range is shown.
+        meaning: How to read it; shown on the page only.
+    """
+
+    unit: str
+    value: Callable[[Summary], Value]
+    meaning: str = ""
+
+
+_SMOOTH = "closer to 0: smoother"
+_CLOSE = f"at {100.0 * NEAR_LIMIT:g} % of the limit or more"
+METRICS: dict[str, Metric] = {
+    "SPARC of the tool": Metric("", lambda s: s["smoothness"]["tool"]["sparc"], _SMOOTH),
+    "SPARC of the joints": Metric("", lambda s: s["smoothness"]["joints"]["sparc"], _SMOOTH),
+    "LDLJ of the tool": Metric("", lambda s: s["smoothness"]["tool"]["ldlj"], _SMOOTH),
+    "Samples near a singularity": Metric(
+        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {NEAR_SINGULAR:g}"
+    ),
+    "Smallest singular value": Metric("", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"),
+    "Samples near a position limit": Metric(
+        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * NEAR_END:g} % of a joint's range"
+    ),
+    "Samples near a velocity limit": Metric("share", lambda s: s["near_limits"]["velocity"], _CLOSE),
+    "Samples near a torque limit": Metric(
+        "share", lambda s: s["near_limits"]["torque"], f"{_CLOSE}; unknown where the controller reports only currents"
+    ),
+}
+"""The table of metrics in the terminal and on the page, by their names there."""
+
+
+class ShownMetric(NamedTuple):
+    """A metric as text."""
+
+    label: str
+    value: str
+    unit: str
+    meaning: str
+
+
+def shown_metrics(summary: Summary) -> list[ShownMetric]:
+    """The lines of the table of metrics."""
+    return [
+        ShownMetric(label, *_displayed(metric.value(summary), metric.unit), metric.meaning)
+        for label, metric in METRICS.items()
+    ]
+
+
+def _displayed(value: Value, unit: str) -> tuple[str, str]:
+    if not isinstance(value, Sequence):
+        return displayed(value, unit)
+    known = [each for each in value if each is not None]
+    (low, shown), (high, _) = (displayed(pick(known, default=None), unit) for pick in (min, max))
+    return low if low == high else f"{low} to {high}", shown
 
 
 def summarize(
@@ -180,7 +252,45 @@ def _near_limits(run: Evaluation) -> NearLimits:
     )
 
 
-def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> dict[str, Any]:
+class RepeatedRun(TypedDict):
+    """What the common summary takes over from each run's summary; None where that has nothing, as without a sample.
+
+    `run` is the name of its directory.
+    """
+
+    run: str
+    outcome: str
+    samples: int | None
+    duration_s: float | None
+    tracking_error: PoseStatistics | None
+    contour_error: PositionStatistics | None
+    delay_s: float | None
+    loop: dict[str, Any] | None
+    passed: bool | None
+
+
+_OF_A_RUN = tuple(name for name in RepeatedRun.__annotations__ if name != "run")
+
+
+class RepeatsSummary(Judgement):
+    """The common summary.json of repeated runs.
+
+    `outcome` is "completed" or that of the last run; `repeats` is the number of runs requested; `passed` says whether
+    all runs were made and passed, None without a tolerance.
+    """
+
+    scenario: str
+    robot: str
+    solver: str
+    backend: str
+    outcome: str
+    repeats: int
+    completed: int
+    runs: list[RepeatedRun]
+    iso_9283_style: IsoFigures
+
+
+def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> RepeatsSummary:
     """Measure runs of one plan together, from their directories, and write the common summary.json.
 
     A run without a summary was killed: it is measured from its log, as far as the log goes.
@@ -189,13 +299,6 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         whole: The directory of the repeats.
         runs: The runs, in order.
         count: How many runs were requested.
-
-    Returns:
-        `scenario`, `robot`, `solver`, `backend`; `outcome`, "completed" or that of the last run; the number of
-        `repeats` requested and `completed`; `runs`, the name and the main parts of the summary of each;
-        `iso_9283_style`: `witness` ("self-reported"), `figures` (`symbol`, `value`, `unit`, `cycles` used, `asked` by
-        the standard, and the number of the `stop`, None for the path), `stops_m`, `limit_band_m`, and what is
-        `missing` and why; `passed`, whether all runs were made and passed, None without a tolerance.
     """
     settings = runs[0].settings()
     summaries = [_summary_of(run) for run in runs]
@@ -215,14 +318,17 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
             "missing": [str(error)],
         }
     verdicts = [summary["passed"] for summary in summaries]
-    common = {
-        **{name: settings[name]["name"] for name in ("scenario", "robot", "solver", "backend")},
+    common: RepeatsSummary = {
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
         "tolerance": settings.get("tolerance"),
         "outcome": outcome,
         "repeats": count,
         "completed": len(completed),
         "runs": [
-            {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}}
+            cast(RepeatedRun, {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}})
             for run, summary in zip(runs, summaries, strict=True)
         ],
         "iso_9283_style": iso,
@@ -250,7 +356,7 @@ def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
         }
 
 
-def common_summary(path: Path) -> dict[str, Any]:
+def common_summary(path: Path) -> RepeatsSummary:
     """The content of the summary.json of repeats. It is computed and written if the repeats were killed before that.
 
     Args:
@@ -263,7 +369,7 @@ def common_summary(path: Path) -> dict[str, Any]:
     whole, runs = RunDirectory(path), repeats_in(path)
     # A summary computed while the repeats went on is out of date: a run without a summary may have got further.
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
-        summary = whole.summary()
+        summary = cast(RepeatsSummary, whole.summary())
         if len(summary["runs"]) == len(runs):
             return summary
     # Settings of an earlier version do not say how many runs were requested.

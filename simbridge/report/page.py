@@ -8,7 +8,7 @@ from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
-from simbridge.evaluation.summary import Summary
+from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import error_map
 from simbridge.report.joints import joint_chart, joints, largest_contributor
@@ -101,6 +101,7 @@ def _numbers(summary: Summary) -> dict[str, Any]:
         meaning = "Attained position to the nearest point of the path, at any time."
         rest.append(("Contour", TRACKING, meaning, summary["contour_error"]))
     return {
+        "metrics": shown_metrics(summary),
         "dominant_error": dominant_error(summary),
         "delay_sentences": delay_sentences(summary),
         "contour_sentence": contour_sentence(summary),

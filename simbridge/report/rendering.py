@@ -64,6 +64,5 @@ def _environment() -> Environment:
         "deg": degrees,
         "ms": milliseconds,
         "significant": significant,
-        "percent": lambda share: f"{significant(100.0 * share, 3, 2)} %",
     }
     return environment

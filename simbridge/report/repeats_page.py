@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from simbridge.evaluation.repeatability import IsoFigures
+from simbridge.evaluation.summary import RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
 from simbridge.text import NO_BREAK, displayed, fixed, millimetres, milliseconds
@@ -28,7 +30,7 @@ _SOURCES = {
 
 
 def write_repeats_page(
-    directory: RunDirectory, summary: Mapping[str, Any], external: Mapping[str, Any] | None = None
+    directory: RunDirectory, summary: RepeatsSummary, external: Mapping[str, Any] | None = None
 ) -> None:
     """Write report.html into the directory of the repeats.
 
@@ -43,7 +45,7 @@ def write_repeats_page(
     directory.write_report(repeats_page(summary, external))
 
 
-def repeats_page(summary: Mapping[str, Any], external: Mapping[str, Any] | None = None) -> str:
+def repeats_page(summary: RepeatsSummary, external: Mapping[str, Any] | None = None) -> str:
     """The whole page as HTML; the arguments are those of `write_repeats_page`."""
     views = [summary["iso_9283_style"], *([] if external is None else [external["iso_9283_style"]])]
     return render(
@@ -55,11 +57,11 @@ def repeats_page(summary: Mapping[str, Any], external: Mapping[str, Any] | None 
     )
 
 
-def _headline(summary: Mapping[str, Any]) -> str:
+def _headline(summary: RepeatsSummary) -> str:
     text = f"{summary['completed']} of {summary['repeats']} runs completed"
     # A run that ended early says nothing about the scenario as a whole.
-    completed = (run for run in summary["runs"] if run["outcome"] == "completed")
-    errors = [run["tracking_error"]["position_m"]["rms"] for run in completed if run["tracking_error"]]
+    completed = (run["tracking_error"] for run in summary["runs"] if run["outcome"] == "completed")
+    errors = [error["position_m"]["rms"] for error in completed if error]
     if not errors:
         return f"{text}."
     least, most = millimetres(min(errors)), millimetres(max(errors))
@@ -85,7 +87,7 @@ class IsoTables:
     missing: Sequence[str]
 
 
-def iso_tables(views: Sequence[Mapping[str, Any]]) -> IsoTables:
+def iso_tables(views: Sequence[IsoFigures]) -> IsoTables:
     """The tables of one or two measurements of the same runs.
 
     Args:
@@ -101,7 +103,7 @@ def iso_tables(views: Sequence[Mapping[str, Any]]) -> IsoTables:
     )
 
 
-def _missing(views: Sequence[Mapping[str, Any]]) -> list[str]:
+def _missing(views: Sequence[IsoFigures]) -> list[str]:
     """Every sentence once; one that does not hold for all sources names its source."""
     sentences = []
     for sentence in dict.fromkeys(sentence for view in views for sentence in view["missing"]):
@@ -110,7 +112,7 @@ def _missing(views: Sequence[Mapping[str, Any]]) -> list[str]:
     return sentences
 
 
-def _rows_at_rest(view: Mapping[str, Any]) -> list[list[str]]:
+def _rows_at_rest(view: IsoFigures) -> list[list[str]]:
     rows = []
     for number, position in enumerate(view["stops_m"], start=1):
         here = {figure["symbol"]: figure for figure in view["figures"] if figure["stop"] == number}
@@ -132,7 +134,7 @@ def _rows_at_rest(view: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def _rows_of_path(view: Mapping[str, Any], symbol: str) -> list[list[str]]:
+def _rows_of_path(view: IsoFigures, symbol: str) -> list[list[str]]:
     rows = []
     for figure in view["figures"]:
         if figure["symbol"] != symbol or figure["stop"] is not None:

@@ -7,14 +7,13 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.backends.registry import backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.summary import summarize_repeats
+from simbridge.evaluation.summary import RepeatsSummary, summarize_repeats
 from simbridge.planning.approach import plan_approach
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
@@ -35,7 +34,7 @@ class Repeats:
 
     directory: Path
     runs: tuple[Run, ...]
-    summary: dict[str, Any]
+    summary: RepeatsSummary
 
 
 def repeat(
@@ -86,7 +85,7 @@ def repeat(
     return Repeats(whole.path, tuple(runs), _summarize(whole, directories, count))
 
 
-def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> dict[str, Any]:
+def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> RepeatsSummary:
     summary = summarize_repeats(whole, runs, count)
     write_repeats_page(whole, summary)
     return summary

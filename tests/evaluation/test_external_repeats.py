@@ -102,7 +102,7 @@ def test_the_tables_fit_80_columns_and_name_their_source(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     out = cli("evaluate", repeated, "--attained", in_one_file(repeated, tmp_path / "all.tum")).out
-    for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "settling ms", "removed"):
+    for word in ("3 runs", "1000.25", "ISO 9283-style figures, external", "RP mm", "stabilisation ms", "removed"):
         assert word in out
     assert max(len(line) for line in out.splitlines() if "evaluation.json" not in line) <= 80
 
