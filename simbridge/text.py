@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from rich.table import Table
 
 # Smaller values, in the unit that is shown, are rounding errors of doubles.
 ROUNDING = 1e-9
@@ -96,6 +101,25 @@ def counted(count: int, noun: str) -> str:
 def listed(parts: list[str]) -> str:
     """ "a", "a and b", "a, b and c"."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def table_of(
+    columns: Sequence[str], rows: Iterable[Sequence[str]] = (), *, left: Sequence[str] = (), wrap: bool = False
+) -> Table:
+    """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
+
+    Where the terminal is too narrow, the first column is folded, or the widest ones if `wrap`.
+    """
+    from rich.table import Table  # only the command line prints tables
+
+    table = Table(box=None, pad_edge=False)
+    for number, name in enumerate(columns):
+        first = number == 0
+        justify: Literal["left", "right"] = "left" if first or name in left else "right"
+        table.add_column(name, justify=justify, no_wrap=not (first or wrap), overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def pose_residual(distance: float, angle: float) -> str:

@@ -1,15 +1,44 @@
-"""The command: measure, and print one table."""
+"""The command: measure, and print one table; and times that can be compared on a machine whose cores are shared."""
 
 from __future__ import annotations
 
 import importlib
 import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from typing import Literal
 
 from rich.console import Console
-from rich.table import Table
 
 from simbridge.bench import MINUTES, PARTS, Part, Row
+from simbridge.text import table_of
+
+REPEATS = 9
+
+
+def medians(*actions: Callable[[], object]) -> list[float]:
+    """Median wall time of each action, s; taken in turns, so that all see the same machine."""
+    for action in actions:
+        action()
+    taken = [[_timed(action) for action in actions] for _ in range(REPEATS)]
+    return [statistics.median(times) for times in zip(*taken, strict=True)]
+
+
+def _timed(action: Callable[[], object]) -> float:
+    begin = time.perf_counter()
+    action()
+    return time.perf_counter() - begin
+
+
+def process_time(*arguments: str, cache: str | None = None) -> float:
+    """Wall time of a process that runs Python with these arguments, s; with its own kernel cache if one is given."""
+    environment = os.environ if cache is None else {**os.environ, "SIMBRIDGE_CACHE": cache}
+    command = [sys.executable, *arguments]
+    return _timed(lambda: subprocess.run(command, check=True, capture_output=True, env=environment))
 
 
 def bench(what: Part | Literal["all"], *, as_json: bool = False) -> int:
@@ -25,10 +54,6 @@ def bench(what: Part | Literal["all"], *, as_json: bool = False) -> int:
         keys = ("figure", "median", "compared_to", "its_value")
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
     else:
-        table = Table(box=None, pad_edge=False)
-        for column in ("figure", "median", "compared to", "its value"):
-            table.add_column(column, justify="right" if column in ("median", "its value") else "left")
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
+        columns = ("figure", "median", "compared to", "its value")
+        console.print(table_of(columns, rows, left=("compared to",), wrap=True))
     return 0

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 from simbridge.bench import Row
-from simbridge.bench.medians import medians
+from simbridge.bench.bench import medians, process_time
 from simbridge.recording.log import LogWriter
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute, open_backend
@@ -61,28 +57,20 @@ def measure_startup() -> list[Row]:
     with tempfile.TemporaryDirectory() as directory:
         counter = iter(range(1000))
 
-        def call(*arguments: str, cache: str | None = None) -> None:
-            environment = os.environ if cache is None else {**os.environ, "SIMBRIDGE_CACHE": cache}
-            command = [sys.executable, *arguments]
-            subprocess.run(command, check=True, capture_output=True, cwd=directory, env=environment)
-
-        def simbridge(*arguments: str, cache: str | None = None) -> None:
-            call("-m", "simbridge", *arguments, cache=cache)
+        def simbridge(*arguments: str, cache: str | None = None) -> float:
+            return process_time("-m", "simbridge", *arguments, cache=cache)
 
         empty, *printed, checked, ran = medians(
-            lambda: call("-c", "pass"),
+            lambda: process_time("-c", "pass"),
             lambda: simbridge("--help"),
             lambda: simbridge("robots"),
             lambda: simbridge("scenarios"),
             lambda: simbridge("check", "square_tracking"),
-            lambda: simbridge("run", "square_tracking", "--out", f"run{next(counter)}"),
+            lambda: simbridge("run", "square_tracking", "--out", f"{directory}/run{next(counter)}"),
         )
         first_starts = []
-        for _ in range(_FIRST_STARTS):
-            with tempfile.TemporaryDirectory() as cache:
-                begin = time.perf_counter()
-                simbridge("check", "square_tracking", cache=cache)
-                first_starts.append(time.perf_counter() - begin)
+        for start in range(_FIRST_STARTS):
+            first_starts.append(simbridge("check", "square_tracking", cache=f"{directory}/cache{start}"))
     commands = zip(("--help", "robots", "scenarios"), printed, strict=True)
     first = statistics.median(first_starts)
     return [

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import functools
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Iterable
 
 import numpy as np
 import pinocchio as pin
 
-from simbridge.bench.medians import medians
+from simbridge.bench import Row
+from simbridge.bench.bench import medians, process_time
 from simbridge.ik.closed_form import ClosedForm
 from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
 from simbridge.ik.kernels.mathematics import mobility
 from simbridge.ik.selectively_damped import SelectivelyDamped
 from simbridge.ik.settings import SOLVERS
+from simbridge.ik.solver import Solver, Target
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.shapes import square
-
-Row = tuple[str, str, str, str]
 
 _MANY = 100_000
 _CALLS = 500
@@ -54,10 +50,8 @@ SOLVERS[sys.argv[1]]().build(load_robot("ur10")).step([0.6, 0.2, 0.4, 0.0, 1.0, 
 def measure() -> list[Row]:
     """Rows for the table of `simbridge bench`: figure, median, what it is compared to, its value."""
     robot = load_robot("ur10")
-    parts: list[Callable[[Robot], list[Row]]] = [
-        *(_iteration, _single_step, _many_targets, _experiment_a, _starts, _iterative, _closed_form)
-    ]
-    return [row for part in parts for row in part(robot)]
+    of_arm = (_iteration, _single_step, _many_targets, _experiment_a, _iterative)
+    return [*(row for part in of_arm for row in part(robot)), *_starts(), *_closed_form()]
 
 
 def _iterative(robot: Robot) -> list[Row]:
@@ -66,15 +60,14 @@ def _iterative(robot: Robot) -> list[Row]:
     start = SelectivelyDamped(robot).solve(poses[0]).q
     solvers = [SOLVERS[name]().build(robot) for name in _ITERATIVE]
     taken = medians(*(functools.partial(solver.track, poses, start) for solver in solvers))
-    return [
-        (f"{solver.name}, one iteration", f"{1e9 * spent / (len(poses) * solver.iterations):.0f} ns", *required)
-        for solver, spent, required in zip(
-            solvers, taken, (("required, at most", most) for most in _ITERATIVE.values()), strict=True
-        )
-    ]
+    rows: list[Row] = []
+    for solver, most, spent in zip(solvers, _ITERATIVE.values(), taken, strict=True):
+        iteration = 1e9 * spent / (len(poses) * solver.iterations)
+        rows.append((f"{solver.name}, one iteration", f"{iteration:.0f} ns", "required, at most", most))
+    return rows
 
 
-def _closed_form(_robot: Robot) -> list[Row]:
+def _closed_form() -> list[Row]:
     rows: list[Row] = []
     for name in ("ur10", "ur5e"):
         spent, count = branches_time(name)
@@ -91,12 +84,7 @@ def branches_time(robot_name: str = "ur10") -> tuple[float, int]:
     solver = ClosedForm(robot)
     target = pin.XYZQUATToSE3(tool_path(robot, robot.home[None])[0])
     count = len(solver.branches(target))
-
-    def run() -> None:
-        for _ in range(_CALLS):
-            solver.branches(target)
-
-    (taken,) = medians(run)
+    (taken,) = medians(lambda: [solver.branches(target) for _ in range(_CALLS)])
     return taken / _CALLS, count
 
 
@@ -109,39 +97,33 @@ def _iteration(robot: Robot) -> list[Row]:
         start = solver.solve(poses[0]).q
         solver.reset(start)
 
-        def stepped(solver: ForwardDynamics = solver, poses: Array = poses) -> None:
-            for pose in poses:
-                solver.step(pose)
-
-        def tracked(solver: ForwardDynamics = solver, poses: Array = poses, start: Array = start) -> None:
-            solver.track(poses, start)
-
-        def baseline(solver: ForwardDynamics = solver, poses: Array = poses, start: Array = start) -> None:
-            with_pinocchio(robot, solver, poses[:4], start)
-
-        calls, whole, theirs = medians(stepped, tracked, baseline)
+        calls, whole, theirs = medians(
+            functools.partial(_step_all, solver, poses),
+            functools.partial(solver.track, poses, start),
+            functools.partial(with_pinocchio, robot, solver, poses[:4], start),
+        )
         ours, inside, theirs = (
             1e9 * taken / (count * solver.iterations)
             for taken, count in ((calls, len(poses)), (whole, len(poses)), (theirs, 4))
         )
         name = f"forward dynamics, {title}: iteration"
-        rows.append((f"{name}, in track", f"{inside:.0f} ns", "required, at most", "300 ns"))
-        rows.append(
-            (f"{name}, N = 50, step from Python", f"{ours:.0f} ns", "pinocchio from Python", f"{theirs:.0f} ns")
-        )
-        rows.append((f"{name}, times faster", f"{theirs / ours:.0f} x", "required, at least", "30 x"))
+        rows += [
+            (f"{name}, in track", f"{inside:.0f} ns", "required, at most", "300 ns"),
+            (f"{name}, N = 50, step from Python", f"{ours:.0f} ns", "pinocchio from Python", f"{theirs:.0f} ns"),
+            (f"{name}, times faster", f"{theirs / ours:.0f} x", "required, at least", "30 x"),
+        ]
     return rows
+
+
+def _step_all(solver: Solver, targets: Iterable[Target]) -> None:
+    for target in targets:
+        solver.step(target)
 
 
 def _single_step(robot: Robot) -> list[Row]:
     solver = ForwardDynamics(robot, iterations=1)
     targets = [pin.XYZQUATToSE3(pose) for pose in square(laps=1).poses[:_CALLS]]
-
-    def run() -> None:
-        for target in targets:
-            solver.step(target)
-
-    (taken,) = medians(run)
+    (taken,) = medians(lambda: _step_all(solver, targets))
     return [("one step, N = 1, SE3 given", f"{1e6 * taken / _CALLS:.1f} us", "required, at most", "8.0 us")]
 
 
@@ -165,34 +147,23 @@ def _many_targets(robot: Robot) -> list[Row]:
 def _experiment_a(robot: Robot) -> list[Row]:
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (_MANY, robot.n))
     twins = [Twin().numbers, Twin.naive(robot.n).numbers]
-
-    def run() -> None:
-        for block in np.split(q, 50):
-            mobility(robot.placements, robot.prismatic, block, twins)
-
-    (taken,) = medians(run)
+    blocks = np.split(q, 50)
+    (taken,) = medians(lambda: [mobility(robot.placements, robot.prismatic, block, twins) for block in blocks])
     return [("experiment A, 100,000 configurations", f"{1e3 * taken:.0f} ms", "required, at most", "200 ms")]
 
 
-def _starts(robot: Robot) -> list[Row]:
+def _starts() -> list[Row]:
     """Whole processes up to the first step: with an empty cache, and with what that leaves behind."""
     rows: list[Row] = []
     for solver in _STARTED:
         cold, cached = [], []
         for _ in range(3):
             with tempfile.TemporaryDirectory() as directory:
-                cold.append(_process_time(solver, directory))
-                cached += [_process_time(solver, directory) for _ in range(3)]
+                cold.append(process_time("-c", _START, solver, cache=directory))
+                cached += [process_time("-c", _START, solver, cache=directory) for _ in range(3)]
         for title, times, most in (("first start ever", cold, "15.00 s"), ("start with the cache", cached, "1.20 s")):
             rows.append((f"{solver}, {title}", f"{statistics.median(times):.2f} s", "required, below", most))
     return rows
-
-
-def _process_time(solver: str, cache: str) -> float:
-    begin = time.perf_counter()
-    environment = {**os.environ, "SIMBRIDGE_CACHE": cache}
-    subprocess.run([sys.executable, "-c", _START, solver], check=True, capture_output=True, env=environment)
-    return time.perf_counter() - begin
 
 
 def with_pinocchio(robot: Robot, solver: ForwardDynamics, poses: Array, start: Array) -> Array:

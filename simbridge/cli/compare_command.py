@@ -10,7 +10,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.cli.plan_tables import numbers_table
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
 from simbridge.errors import OutputError
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
@@ -18,7 +17,7 @@ from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
-from simbridge.text import millimetres
+from simbridge.text import millimetres, table_of
 
 PAGE = "compare.html"
 
@@ -68,14 +67,12 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
 
 
 def _errors(comparison: Comparison) -> Table:
-    table = numbers_table("run", "backend", *RUN_COLUMNS, left=("backend",))
-    for run in comparison.runs:
-        table.add_row(escape(run.name), run.summary["backend"], *run_cells(run.summary))
-    return table
+    rows = [(escape(run.name), run.summary["backend"], *run_cells(run.summary)) for run in comparison.runs]
+    return table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",))
 
 
 def _parts(comparison: Comparison) -> Table:
-    table = numbers_table("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max")
+    table = table_of(("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max"))
     for run, separation in zip(comparison.runs, comparison.separation, strict=True):
         parts = (millimetres(run.summary[part.key]["position_m"]["rms"]) for part in ERROR_PARTS)
         distances = None if separation is None else statistics(separation[1].distance)

@@ -12,7 +12,6 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from simbridge.cli.plan_tables import numbers_table
 from simbridge.cli.run_tables import show_iso
 from simbridge.errors import InvalidParameter, NotARun
 from simbridge.evaluation.evaluation import Evaluation
@@ -21,7 +20,7 @@ from simbridge.evaluation.summary import common_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.robot import pose
-from simbridge.text import counted, degrees, fixed, millimetres
+from simbridge.text import counted, degrees, fixed, millimetres, table_of
 from simbridge.trajectory.files import read_trajectory
 
 
@@ -45,45 +44,39 @@ def evaluate(
         InvalidParameter: The number of recordings does not fit.
     """
     path, files = Path(run), [str(Path(file).resolve()) for file in attained]
-    if is_of_repeats(path):
-        return _evaluate_repeats(path, files, topic, find_marker, as_json)
-    if len(files) != 1:
+    recordings = [read_trajectory(file, topic=topic) for file in attained]
+    repeats = common_summary(path) if is_of_repeats(path) else None
+    if repeats is not None:
+        directory, show = RunDirectory(path), _show_repeats
+        found = external_repeats_result(_completed_runs(path, repeats), recordings, find_marker=find_marker)
+        result = {"run": str(path), "attained": files, **found}
+    elif len(files) != 1:
         raise InvalidParameter("number of recordings (--attained)", len(files), "1 for a run that is not repeated")
-    evaluation = Evaluation.read(path)
-    measured = measure_externally(evaluation, read_trajectory(attained[0], topic=topic), find_marker=find_marker)
-    result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
-    evaluation.directory.write_evaluation(result)
+    else:
+        evaluation = Evaluation.read(path)
+        directory, show = evaluation.directory, _show
+        measured = measure_externally(evaluation, recordings[0], find_marker=find_marker)
+        result = {"run": run, "attained": files[0], **external_result(evaluation, measured)}
+    directory.write_evaluation(result)
+    if repeats is not None:
+        write_repeats_page(directory, repeats, result)
     if as_json:
         print(json.dumps(result, indent=2, allow_nan=False))
     else:
-        _show(result, evaluation.directory.evaluation_file, find_marker)
+        show(result, find_marker)
+        print(f"Written: {directory.evaluation_file}")
     return 0
 
 
-def _evaluate_repeats(path: Path, files: Sequence[str], topic: str | None, find_marker: bool, as_json: bool) -> int:
-    """`evaluate` for the directory of repeats."""
-    directory = RunDirectory(path)
-    summary = common_summary(path)
+def _completed_runs(path: Path, summary: Mapping[str, Any]) -> dict[str, Evaluation]:
+    """The runs in a directory of repeats that completed, by name."""
     completed = [run["run"] for run in summary["runs"] if run["outcome"] == "completed"]
     if not completed:
         raise NotARun(path, "a run that completed", f"none of {counted(len(summary['runs']), 'run')} did")
-    runs = {name: Evaluation.of(RunDirectory.open(path / name)) for name in completed}
-    recordings = [read_trajectory(file, topic=topic) for file in files]
-    result = {
-        "run": str(path),
-        "attained": list(files),
-        **external_repeats_result(runs, recordings, find_marker=find_marker),
-    }
-    directory.write_evaluation(result)
-    write_repeats_page(directory, summary, result)
-    if as_json:
-        print(json.dumps(result, indent=2, allow_nan=False))
-    else:
-        _show_repeats(result, directory.evaluation_file, find_marker)
-    return 0
+    return {name: Evaluation.of(RunDirectory.open(path / name)) for name in completed}
 
 
-def _show(result: Mapping[str, Any], file: Path, find_marker: bool) -> None:
+def _show(result: Mapping[str, Any], find_marker: bool) -> None:
     """The two errors next to each other, then what was estimated to compare them."""
     console = Console(highlight=False)
     error = result["tracking_error"]["witness"]["position_m"]
@@ -97,13 +90,12 @@ def _show(result: Mapping[str, Any], file: Path, find_marker: bool) -> None:
     console.print(f"  clock   the recording's is ahead by {_clock_offset(result)} s", soft_wrap=True)
     _show_frame(console, result, find_marker)
     console.print("A constant offset, rotation or delay of the arm cannot be determined from these.")
-    console.print(f"Written: {file}", soft_wrap=True, markup=False)
 
 
-def _show_repeats(result: Mapping[str, Any], file: Path, find_marker: bool) -> None:
+def _show_repeats(result: Mapping[str, Any], find_marker: bool) -> None:
     console = Console(highlight=False)
     console.print(f"[bold]External measurement of {counted(len(result['runs']), 'run')}[/bold]\n")
-    table = numbers_table("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s")
+    table = table_of(("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s"))
     for run in result["runs"]:
         external, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))
         numbers = (external["rms"], external["max"], own["rms"])
@@ -113,7 +105,6 @@ def _show_repeats(result: Mapping[str, Any], file: Path, find_marker: bool) -> N
     console.print("\nEstimated and removed: the clock of each run, and for all runs together:")
     _show_frame(console, result, find_marker)
     console.print("An offset, rotation or delay that all runs share cannot be determined from these.")
-    console.print(f"Written: {file}", soft_wrap=True, markup=False)
 
 
 def _clock_offset(result: Mapping[str, Any]) -> str:
@@ -132,21 +123,17 @@ def _show_frame(console: Console, result: Mapping[str, Any], find_marker: bool) 
 
 
 def _errors(result: Mapping[str, Any]) -> Table:
-    table = numbers_table("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg")
+    table = table_of(("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg"))
+
+    def add(title: str, error: Mapping[str, Any], style: str | None = None) -> None:
+        position, rotation = error["position_m"], error.get("rotation_rad") or {"rms": None, "max": None}
+        lengths = (millimetres(position[name]) for name in ("rms", "p95", "max"))
+        table.add_row(title, *lengths, degrees(rotation["rms"]), degrees(rotation["max"]), style=style)
+
     rows = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
     for key, title in rows.items():
-        for name, source in (("self_reported", "self-reported"), ("witness", "external")):
-            if result[key] is not None:
-                _add(table, f"{title}, {source}", result[key][name], bold=name == "witness")
-    _add(table, "external minus self-reported", result["witness_minus_self"], bold=False)
+        if result[key] is not None:
+            add(f"{title}, self-reported", result[key]["self_reported"])
+            add(f"{title}, external", result[key]["witness"], "bold")
+    add("external minus self-reported", result["witness_minus_self"])
     return table
-
-
-def _add(table: Table, title: str, error: Mapping[str, Any], *, bold: bool) -> None:
-    position, rotation = error["position_m"], error.get("rotation_rad")
-    table.add_row(
-        title,
-        *(millimetres(position[name]) for name in ("rms", "p95", "max")),
-        *(degrees(None if rotation is None else rotation[name]) for name in ("rms", "max")),
-        style="bold" if bold else None,
-    )

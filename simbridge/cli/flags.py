@@ -10,20 +10,15 @@ from dataclasses import Field, dataclass, field, fields, make_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg, subcommand
-from tyro.constructors import PrimitiveConstructorSpec
 
 from simbridge.backends.registry import BACKENDS, SIMULATION
 from simbridge.bench import Part
 from simbridge.errors import InvalidParameter
 from simbridge.experiments import Parameters as ExperimentParameters
+from simbridge.experiments import given, optional
 from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
-
-
-def given(metavar: str, otherwise: str) -> Any:
-    """A flag's value as the help shows it, and the effect of leaving the flag out."""
-    return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
 
 
 RunDirectory: TypeAlias = Annotated[Positional[str], arg(metavar="RUN")]
@@ -271,30 +266,10 @@ def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     choices = () if "read" in about else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
     inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
     numbers = float in inside and "read" not in about
-    reading = _optional(len((metavar or "").split()) or 1, choices, float if numbers else str)
-    shown = arg(
-        help=about["help"],
-        metavar=metavar or "|".join(choices),
-        help_behavior_hint=f"(default: {about.get('unset', 'none')})",
-    )
+    reading = optional(len((metavar or "").split()) or 1, float if numbers else str, choices)
+    unset = f"(default: {about.get('unset', 'none')})"
+    shown = arg(help=about["help"], metavar=metavar or "|".join(choices), help_behavior_hint=unset)
     return name, Annotated[kind | None, reading, shown], None
-
-
-def _optional(count: int, choices: tuple[str, ...], convert: type) -> PrimitiveConstructorSpec[Any]:
-    """How a flag that may be left out is read. Tyro alone would offer None as a value, and report Python's types."""
-
-    def read(words: list[str]) -> Any:
-        values = tuple(map(convert, words))
-        return values if count > 1 else values[0]
-
-    return PrimitiveConstructorSpec(
-        nargs=count,
-        metavar="",
-        instance_from_str=read,
-        is_instance=lambda value: True,
-        str_from_instance=lambda value: [str(value)] * count,
-        choices=choices or None,
-    )
 
 
 def chosen_solver(words: list[str]) -> str:

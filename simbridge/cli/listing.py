@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.resources import robot_files, scenario_description, scenario_files
+from simbridge.text import table_of
 
 
 def robots(*, as_json: bool = False) -> int:
@@ -23,13 +24,19 @@ def robots(*, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps(found, indent=2))
         return 0
-    table = Table(box=None, pad_edge=False)
-    for name in ("robot", "title", "joints", "controller", "period", "reach"):
-        table.add_column(name, justify="left" if name in {"robot", "title", "controller"} else "right")
-    for facts in found:
-        period, reach = f"{1e3 * facts['period_s']:g} ms", f"{facts['reach_m']:.2f} m"
-        table.add_row(facts["robot"], escape(facts["title"]), str(facts["joints"]), facts["controller"], period, reach)
-    Console(highlight=False).print(table)
+    columns = ("robot", "title", "joints", "controller", "period", "reach")
+    rows = [
+        (
+            facts["robot"],
+            escape(facts["title"]),
+            str(facts["joints"]),
+            facts["controller"],
+            f"{1e3 * facts['period_s']:g} ms",
+            f"{facts['reach_m']:.2f} m",
+        )
+        for facts in found
+    ]
+    Console(highlight=False).print(table_of(columns, rows, left=("title", "controller")))
     return 0
 
 
@@ -39,9 +46,7 @@ def scenarios(*, as_json: bool = False) -> int:
     if as_json:
         print(json.dumps([{"scenario": name, "description": text} for name, text in found.items()], indent=2))
         return 0
-    table = Table(box=None, pad_edge=False)
-    table.add_column("scenario", no_wrap=True)
-    table.add_column("description")
+    table = Table("scenario", "description", box=None, pad_edge=False)
     for name, text in found.items():
         table.add_row(name, escape(text))
     Console(highlight=False).print(table)

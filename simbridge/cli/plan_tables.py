@@ -6,7 +6,6 @@ Degrees and millimetres are used in the terminal and on pages only. Nothing here
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -16,16 +15,7 @@ from rich.table import Table
 from simbridge.planning.inspection import Facts, Spread
 from simbridge.planning.plan import is_slowed_down
 from simbridge.running.run_setup import Prepared
-from simbridge.text import counted, fixed, milliseconds, significant
-
-
-def numbers_table(first: str, *columns: str, left: Sequence[str] = ()) -> Table:
-    """A plain table: the first column and those in `left` are left-justified, the others right-justified."""
-    table = Table(box=None, pad_edge=False)
-    table.add_column(first, max_width=30, overflow="fold")
-    for name in columns:
-        table.add_column(name, justify="left" if name in left else "right", no_wrap=True)
-    return table
+from simbridge.text import counted, fixed, milliseconds, significant, table_of
 
 
 def check_facts(prepared: Prepared) -> dict[str, Any]:
@@ -60,9 +50,8 @@ def show_check(prepared: Prepared) -> None:
         f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
         f"samples of {plan.period * 1e3:g} ms, {plan.duration:.2f} s. Nothing has moved."
     )
-    table = numbers_table("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s")
-    for i, name in enumerate(robot.joint_names):
-        table.add_row(
+    rows = [
+        (
             name,
             fixed(math.degrees(plan.setpoints[:, i].min()), 1),
             fixed(math.degrees(plan.setpoints[:, i].max()), 1),
@@ -70,7 +59,9 @@ def show_check(prepared: Prepared) -> None:
             f"{100.0 * peaks.velocity[i] / robot.max_velocity[i]:.0f} %",
             fixed(math.degrees(peaks.velocity_jump[i]), 1),
         )
-    console.print(table)
+        for i, name in enumerate(robot.joint_names)
+    ]
+    console.print(table_of(("joint", "from deg", "to deg", "peak deg/s", "of limit", "jump deg/s"), rows))
     console.print(f"Tool speed: at most {peaks.tool_speed:.3f} m/s.")
     if peaks.clearance is None:
         console.print("Clearance: not checked, because this robot has no collision shapes.")

@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.cli.plan_tables import numbers_table
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
-from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant
+from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
 
 def show_run(summary: Summary, directory: Path) -> None:
@@ -83,7 +82,7 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     """The error budget; a narrow terminal shows fewer columns instead of truncated numbers."""
     positions, rotations = (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
     titles = {"rms": "RMS", "p95": "p95", "max": "max"}
-    table = numbers_table("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations))
+    table = table_of(("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations)))
     errors: Mapping[str, Any] = summary
     lines: list[tuple[str, str]] = [(part.name, part.key) for part in (*ERROR_PARTS, TRACKING_ERROR)]
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
@@ -181,10 +180,8 @@ def run_cells(run: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
-    table = numbers_table("run", *RUN_COLUMNS)
-    for run in runs:
-        table.add_row(run["run"], *(("no sample",) if run["tracking_error"] is None else run_cells(run)))
-    return table
+    rows = [(run["run"], *(("no sample",) if run["tracking_error"] is None else run_cells(run))) for run in runs]
+    return table_of(("run", *RUN_COLUMNS), rows)
 
 
 def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
@@ -212,7 +209,7 @@ def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
 
 
 def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]) -> Table:
-    table = numbers_table("stop", "x, y, z mm", "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles")
+    table = table_of(("stop", "x, y, z mm", "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles"))
     for number in sorted({figure["stop"] for figure in figures}):
         here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
         table.add_row(
@@ -228,8 +225,8 @@ def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[fl
 
 
 def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:
-    table = numbers_table("figure", "value", "unit", "cycles", "asked", left=("unit",))
-    for figure in figures:
-        shown, unit = displayed(figure["value"], figure["unit"])
-        table.add_row(figure["symbol"], shown, unit, str(figure["cycles"]), str(figure["asked"]))
-    return table
+    rows = [
+        (figure["symbol"], *displayed(figure["value"], figure["unit"]), str(figure["cycles"]), str(figure["asked"]))
+        for figure in figures
+    ]
+    return table_of(("figure", "value", "unit", "cycles", "asked"), rows, left=("unit",))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import calibrated, deviations
 from simbridge.robot.cell import Cell
+from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
 from simbridge.ur.facts import Survey, is_model, model_name, successors
@@ -50,26 +52,18 @@ def check_model(survey: Survey, robot: Robot) -> Finding:
 
 
 def check_serial_number(survey: Survey, expected: str | None) -> Finding:
-    """Whether it is the individual arm of the cell file.
-
-    Args:
-        survey: The facts read from the controller.
-        expected: The cell file's serial number; None without one.
-    """
+    """Whether it is the individual arm of the cell file, which expects this serial number (None: any)."""
     name = "serial number"
     if survey.dashboard is None:
         return unread(name, DASHBOARD)
     found = survey.dashboard.serial_number
+    if expected is None:
+        return passed(name, found or "not reported by this software (before PolyScope 3.12 and 5.6)")
     if found is None:
-        if expected is None:
-            return passed(name, "not reported by this software (before PolyScope 3.12 and 5.6)")
-        return warned(
-            name,
-            f"not reported; the cell file says {expected}",
-            "Compare it with the nameplate on the arm's base.",
-        )
-    if expected is None or found == expected:
-        return passed(name, found + ("" if expected is None else ", as in the cell file"))
+        fix = "Compare it with the nameplate on the arm's base."
+        return warned(name, f"not reported; the cell file says {expected}", fix)
+    if found == expected:
+        return passed(name, f"{found}, as in the cell file")
     return failed(
         name,
         f"{found}, but the cell file says {expected}",
@@ -79,25 +73,18 @@ def check_serial_number(survey: Survey, expected: str | None) -> Finding:
 
 def check_mounting(cell: Cell) -> Finding:
     """The mounting in the cell file, which cannot be compared with the controller."""
-    name = "mounting"
     if cell.mounting is None:
-        return warned(
-            name, "not in the cell file: floor is assumed", "Add it: --yes requires it, and gravity depends on it."
-        )
+        fix = "Add it: --yes requires it, and gravity depends on it."
+        return warned("mounting", "not in the cell file: floor is assumed", fix)
     return warned(
-        name,
+        "mounting",
         f"{mounting_text(cell)} in the cell file; it cannot be read from the controller",
         "Compare it with the pendant (Installation > General > Mounting) and with the arm.",
     )
 
 
 def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
-    """Whether the controller's TCP is that of the cell file.
-
-    Args:
-        survey: The facts read from the controller.
-        expected: x y z (m) rx ry rz (rad) in the flange; None without a cell file.
-    """
+    """Whether the controller's TCP is that of the cell file: x y z (m) rx ry rz (rad) in the flange (None: any)."""
     name = "TCP"
     if survey.arm is None:
         return unread(name, PRIMARY)
@@ -113,12 +100,9 @@ def check_tcp(survey: Survey, expected: tuple[float, ...] | None) -> Finding:
 
 
 def check_payload(survey: Survey, expected: float | None, expected_cog: Sequence[float] | None = None) -> Finding:
-    """Whether the controller's payload is that of the cell file.
+    """Whether the controller's payload is that of the cell file (None: any), kg.
 
-    Args:
-        survey: The facts read from the controller.
-        expected: kg; None without a cell file.
-        expected_cog: Its centre of gravity in the flange (3,), m; None if it is not given.
+    Its centre of gravity in the flange (3,), m, is compared where both give one.
     """
     name = "payload"
     if survey.state is None:
@@ -167,17 +151,11 @@ def check_calibration(survey: Survey, robot: Robot) -> Finding:
     if arm is robot:
         return passed(name, seen)
     rows = [(part.name, millimetres(part.distance), degrees(part.angle)) for part in deviations(robot, arm)]
-    return passed(name, seen, (("deviation from nominal", "mm", "deg"), *rows))
+    return Finding(name, "pass", seen, table=(("deviation from nominal", "mm", "deg"), *rows))
 
 
 def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]) -> Finding:
-    """Whether the cell file's calibration is that of the controller's arm.
-
-    Args:
-        survey: The facts read from the controller.
-        path: The file.
-        checksum: The checksum in it.
-    """
+    """Whether the calibration file of the cell, with this checksum, is that of the controller's arm."""
     name = "calibration file"
     if survey.arm is None:
         return unread(name, PRIMARY)
@@ -196,12 +174,7 @@ def tool_offset(robot: Robot, other: Robot) -> tuple[float, float]:
     Returns:
         Distance in m, and angle in rad.
     """
-    difference = _flange(robot, robot).actInv(_flange(other, robot))
+    bare = (replace(arm, tcp=pin.SE3.Identity()) for arm in (robot, other))
+    nominal, actual = (tool_frame(arm, robot.home) for arm in bare)
+    difference = nominal.actInv(actual)
     return float(np.linalg.norm(difference.translation)), float(np.linalg.norm(pin.log3(difference.rotation)))
-
-
-def _flange(arm: Robot, at_home_of: Robot) -> pin.SE3:
-    pose = pin.SE3.Identity()
-    for joint, q in zip(arm.joints, at_home_of.home, strict=True):
-        pose = pose * joint.placement * pin.SE3(pin.utils.rotate("z", float(q)), np.zeros(3))
-    return pose * arm.tool0

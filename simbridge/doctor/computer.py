@@ -22,17 +22,8 @@ from simbridge.text import degrees
 
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
 PACKAGES = (
-    "numpy",
-    "pin",
-    "numba",
-    "ruckig",
-    "msgspec",
-    "mcap",
-    "matplotlib",
-    "tyro",
-    "rich",
-    "lark",
-    "ur-rtde",
+    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard", "rosbags"),
+    *("matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.
@@ -105,14 +96,12 @@ def _may_take_priority() -> bool:
 
 def check_kernel(computer: ComputerFacts) -> Finding:
     """Whether the kernel guarantees timing."""
-    seen = f"{computer.kernel}{'' if computer.realtime else ', not real-time'}"
-    if computer.realtime:
-        return passed("kernel", seen)
     return warned(
         "kernel",
-        seen,
+        f"{computer.kernel}{'' if computer.realtime else ', not real-time'}",
         "On a busy computer setpoints will be late now and then. Ubuntu: sudo pro enable realtime-kernel; Debian: apt "
         "install linux-image-rt-amd64 (docs/hardware.md).",
+        unless=computer.realtime,
     )
 
 
@@ -133,20 +122,14 @@ def check_governor(computer: ComputerFacts) -> Finding:
     """Whether the processor keeps its frequency between two setpoints."""
     if not computer.governors:
         return passed("governor", "the processor's frequency governor cannot be read here")
-    if computer.governors == ("performance",):
-        return passed("governor", "performance")
-    return warned("governor", ", ".join(computer.governors), "sudo cpupower frequency-set --governor performance")
+    fix, fast = "sudo cpupower frequency-set --governor performance", computer.governors == ("performance",)
+    return warned("governor", ", ".join(computer.governors), fix, unless=fast)
 
 
 def check_cores(computer: ComputerFacts) -> Finding:
     """Whether sending and recording each have a core."""
-    if computer.cores >= 2:
-        return passed("cores", f"{computer.cores}")
-    return warned(
-        "cores",
-        f"{computer.cores}",
-        "Sending and recording share it, so setpoints may be late: assign the process a second core.",
-    )
+    fix = "Sending and recording share it, so setpoints may be late: assign the process a second core."
+    return warned("cores", f"{computer.cores}", fix, unless=computer.cores >= 2)
 
 
 def installed(names: Sequence[str] = PACKAGES) -> dict[str, str]:
@@ -163,9 +146,7 @@ def installed(names: Sequence[str] = PACKAGES) -> dict[str, str]:
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:
     """Whether simbridge is tested with this version of Python."""
     seen = f"{platform.python_version()}, {platform.system()} {platform.machine()}"
-    if OLDEST <= version <= NEWEST:
-        return passed("python", seen)
-    return failed("python", f"{version[0]}.{version[1]}", "Use Python 3.10, 3.11 or 3.12.")
+    return failed("python", seen, "Use Python 3.10, 3.11 or 3.12.", unless=OLDEST <= version <= NEWEST)
 
 
 def check_packages(versions: dict[str, str]) -> Finding:
@@ -198,7 +179,5 @@ def check_simulation(robot: str) -> Finding:
             (state,) = backend.stream([arm.home])
     except SimbridgeError as error:
         return failed("simulation", f"{error}", "Fix that, then try again.")
-    joint_error = degrees(float(abs(state.q - arm.home).max()))
-    return passed(
-        "simulation", f"PyBullet moved {arm.name} through {backend.period * 1e3:g} ms; joint error {joint_error} deg"
-    )
+    moved, away = f"moved {arm.name} through {backend.period * 1e3:g} ms", float(abs(state.q - arm.home).max())
+    return passed("simulation", f"PyBullet {moved}; joint error {degrees(away)} deg")

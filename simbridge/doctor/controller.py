@@ -29,9 +29,8 @@ from simbridge.ur.tables import (
     mode_label,
 )
 
-# Robot modes from which `power on` and `brake release` lead to running: power off, power on, idle.
-_CAN_BE_POWERED_ON = (3, 4, 5)
-_NORMAL, _REDUCED = 1, 2  # safety modes
+# Robot modes from which `power on` and `brake release` lead to running.
+_CAN_BE_POWERED_ON = (RobotMode.POWER_OFF, RobotMode.POWER_ON, RobotMode.IDLE)
 # How long states are received.
 SECONDS = 2.0
 _REQUESTS = 25
@@ -80,14 +79,11 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
     if survey.arm is None:
         return unread(name, PRIMARY)
     found = is_ursim(survey.arm.checksum)
-    seen = "URSim (kinematics checksum all ones)" if found else "a real arm (it has its own calibration)"
-    if found == ursim:
-        return passed(name, seen)
     if found:
-        return warned(name, seen, "For URSim use --backend ursim.")
-    return failed(
-        name, seen, "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
-    )
+        seen = "URSim (kinematics checksum all ones)"
+        return warned(name, seen, "For URSim use --backend ursim.", unless=ursim)
+    fix = "It is not URSim, so --backend ursim refuses to move it. For a real arm use --backend real."
+    return failed(name, "a real arm (it has its own calibration)", fix, unless=not ursim)
 
 
 def check_remote_control(survey: Survey) -> Finding:
@@ -104,13 +100,12 @@ def check_remote_control(survey: Survey) -> Finding:
             "not reported by the dashboard",
             "PolyScope 5.6 or later reports it. With older software check it at the top right of the pendant.",
         )
-    if remote:
-        return passed(name, "on")
     return failed(
         name,
-        "off: programs from outside are ignored",
+        "on" if remote else "off: programs from outside are ignored",
         "At the pendant: Settings > System > Remote Control > Enable, then switch from Local to Remote Control at the "
         "top right.",
+        unless=remote,
     )
 
 
@@ -133,38 +128,30 @@ def check_safety_mode(survey: Survey) -> Finding:
     if survey.state is None:
         return unread(name, RTDE)
     mode = survey.state.safety_mode
-    if mode == _NORMAL:
-        return passed(name, mode_label(mode, SafetyMode))
-    if mode == _REDUCED:
+    seen, stop = mode_label(mode, SafetyMode), safety_stop(mode)
+    if mode == SafetyMode.REDUCED:
         return warned(
             name,
-            mode_label(mode, SafetyMode),
+            seen,
             "The reduced limits of the safety configuration apply: a fast plan may end in a protective stop. Leave the "
             "trigger plane, or release the input that activates the reduced mode.",
         )
-    stop = safety_stop(mode)
-    return failed(name, mode_label(mode, SafetyMode), "" if stop is None else stop.remedy)
+    return failed(name, seen, "" if stop is None else stop.remedy, unless=mode == SafetyMode.NORMAL)
 
 
 def check_program(survey: Survey) -> Finding:
     """Whether no program runs; a run never stops one."""
-    name = "program"
     if survey.state is None:
-        return unread(name, RTDE)
+        return unread("program", RTDE)
     state = survey.state.runtime_state
     loaded = survey.dashboard.program if survey.dashboard is not None else ""
     seen = mode_label(state, RuntimeState) + (f", {loaded}" if loaded else "")
-    if state in PROGRAM_RUNS:
-        return failed(name, seen, "A run never stops a program on the controller. Stop it at the pendant.")
-    return passed(name, seen)
+    fix = "A run never stops a program on the controller. Stop it at the pendant."
+    return failed("program", seen, fix, unless=state not in PROGRAM_RUNS)
 
 
 def check_registers(taken: tuple[str, ...] | None) -> Finding:
-    """Whether the registers that simbridge writes are free.
-
-    Args:
-        taken: Those that are not; None if unknown.
-    """
+    """Whether the registers that simbridge writes are free: those that are not, None if unknown."""
     name = "registers"
     if taken is None:
         return unread(name, RTDE)
@@ -186,12 +173,10 @@ def check_slider(survey: Survey) -> Finding:
         return unread(name, RTDE)
     slider = survey.state.slider
     seen = f"{slider * 100.0:.0f} %"
-    if slider >= FULL_SPEED:
-        return passed(name, seen)
-    remedy = "Move it to 100 % at the pendant"
     if slider <= 0.0:
-        return failed(name, seen, f"Nothing would move. {remedy}.")
-    return warned(name, seen, f"{remedy}, or expect the run to take longer (--on-scaling stop refuses it).")
+        return failed(name, seen, "Nothing would move. Move it to 100 % at the pendant.")
+    fix = "Move it to 100 % at the pendant, or expect the run to take longer (--on-scaling stop refuses it)."
+    return warned(name, seen, fix, unless=slider >= FULL_SPEED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,9 +248,8 @@ def check_round_trip(network: NetworkFacts | None) -> Finding:
         f"RTDE {typical * 1e3:.2f} ms (median), {network.rtde.max() * 1e3:.2f} ms (max); "
         f"dashboard {np.median(network.dashboard) * 1e3:.2f} ms (median)"
     )
-    if typical <= _LONGEST_ROUND_TRIP:
-        return passed(name, seen)
-    return warned(name, seen, "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch.")
+    fix = "Connect this computer to the controller by a dedicated cable: no Wi-Fi, VPN or switch."
+    return warned(name, seen, fix, unless=typical <= _LONGEST_ROUND_TRIP)
 
 
 def check_jitter(network: NetworkFacts | None) -> Finding:
@@ -281,11 +265,6 @@ def check_jitter(network: NetworkFacts | None) -> Finding:
         f"{count} states, late by {late * 1e3:.2f} ms (p99), {network.lateness.max() * 1e3:.2f} ms (max); "
         f"{network.missed} missed"
     )
-    if late <= network.period and not network.missed:
-        return passed(name, seen)
-    return warned(
-        name,
-        seen,
-        f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk: use a cable, and close other "
-        f"programs on both computers.",
-    )
+    period = f"Delays of more than a period ({network.period * 1e3:g} ms) make the arm jerk"
+    fix = f"{period}: use a cable, and close other programs on both computers."
+    return warned(name, seen, fix, unless=late <= network.period and not network.missed)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
+from typing import cast
 
 from simbridge.backends.controller import ControllerBackend
 from simbridge.backends.registry import SIMULATION, backend_class
@@ -12,7 +14,7 @@ from simbridge.errors import InvalidParameter, OutputError
 from simbridge.ik.kernels.compile import cache_directory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import read_calibration, write_calibration
-from simbridge.robot.cell import Cell, load_cell, write_cell
+from simbridge.robot.cell import Cell, Six, load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import registers_taken
@@ -91,17 +93,15 @@ def check_installation(robot: str) -> list[Finding]:
 
 
 def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: bool) -> list[Finding]:
-    """The checks for a run on a controller: of the controller, the connection and this computer.
-
-    Args:
-        survey: The facts read from the controller.
-        robot: The arm of the run.
-        cell: The cell to compare with.
-        ursim: Whether the run would be on URSim.
-    """
-    known = cell or Cell()
-    measured = _measured(survey)
-    here = computer.read_computer()
+    """The checks for a run of this arm on a controller: of the controller, the connection and this computer."""
+    known, here, file = cell or Cell(), computer.read_computer(), None if cell is None else cell.calibration
+    taken, measured = None, None
+    if survey.state is not None:
+        with contextlib.suppress(ControllerError):
+            taken = registers_taken(survey.host)
+    if survey.state is not None and survey.dashboard is not None:
+        with contextlib.suppress(ControllerError):
+            measured = controller.measure_network(survey.host)
     return [
         *(controller.check_port(survey, port, robot, ursim=ursim) for port in BRIDGE_PORTS),
         controller.check_software(survey),
@@ -113,13 +113,13 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
         controller.check_robot_mode(survey, ursim=ursim),
         controller.check_safety_mode(survey),
         controller.check_program(survey),
-        controller.check_registers(_taken(survey)),
+        controller.check_registers(taken),
         controller.check_slider(survey),
         arm.check_tcp(survey, known.tcp),
         arm.check_payload(survey, known.payload, known.centre_of_gravity),
         *([] if cell is None else [arm.check_mounting(cell)]),
         arm.check_calibration(survey, robot),
-        *_calibration_file(survey, known.calibration),
+        *([] if file is None else [arm.check_calibration_file(survey, file, read_calibration(file)[1])]),
         controller.check_round_trip(measured),
         controller.check_jitter(measured),
         computer.check_kernel(here),
@@ -127,30 +127,6 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
         computer.check_governor(here),
         computer.check_cores(here),
     ]
-
-
-def _taken(survey: Survey) -> tuple[str, ...] | None:
-    if survey.state is None:
-        return None
-    try:
-        return registers_taken(survey.host)
-    except ControllerError:
-        return None
-
-
-def _measured(survey: Survey) -> controller.NetworkFacts | None:
-    if survey.state is None or survey.dashboard is None:
-        return None
-    try:
-        return controller.measure_network(survey.host)
-    except ControllerError:
-        return None
-
-
-def _calibration_file(survey: Survey, path: Path | None) -> list[Finding]:
-    if path is None:
-        return []
-    return [arm.check_calibration_file(survey, path, read_calibration(path)[1])]
 
 
 def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
@@ -177,7 +153,7 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
         host=facts.host,
         robot=model if model in robot_files() else None,
         serial_number=facts.serial_number,
-        tcp=_six(facts.arm.tcp_offset.tolist()),
+        tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
         payload=state.payload,
         payload_cog=state.payload_cog,
         calibration=calibration,
@@ -187,8 +163,3 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
         return [path]
     write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
     return [path, calibration]
-
-
-def _six(values: list[float]) -> tuple[float, float, float, float, float, float]:
-    x, y, z, rx, ry, rz = values
-    return x, y, z, rx, ry, rz

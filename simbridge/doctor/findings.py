@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from simbridge.text import counted
+from simbridge.text import counted, table_of
 
 FIX_PORTS = "Fix the ports first, see above."
 Status = Literal["pass", "warn", "fail"]
@@ -38,19 +38,19 @@ class Finding:
     table: tuple[tuple[str, ...], ...] = ()
 
 
-def passed(check: str, seen: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
+def passed(check: str, seen: str) -> Finding:
     """A check that passed."""
-    return Finding(check, "pass", seen, table=table)
+    return Finding(check, "pass", seen)
 
 
-def warned(check: str, seen: str, fix: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
-    """A check of something that works, but might not work well."""
-    return Finding(check, "warn", seen, fix, table)
+def warned(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
+    """A check of something that works, but might not work well; passed where `unless` holds."""
+    return passed(check, seen) if unless else Finding(check, "warn", seen, fix)
 
 
-def failed(check: str, seen: str, fix: str, table: tuple[tuple[str, ...], ...] = ()) -> Finding:
-    """A check of something that would make a run refuse or fail."""
-    return Finding(check, "fail", seen, fix, table)
+def failed(check: str, seen: str, fix: str, *, unless: bool = False) -> Finding:
+    """A check of something that would make a run refuse or fail; passed where `unless` holds."""
+    return passed(check, seen) if unless else Finding(check, "fail", seen, fix)
 
 
 def unread(check: str, port: int) -> Finding:
@@ -66,14 +66,9 @@ _NARROW = 60
 def as_json(title: str, findings: Sequence[Finding]) -> str:
     """What `simbridge doctor --json` prints."""
     failures = sum(f.status == "fail" for f in findings)
-    facts = {"checked": title, "passed": failures == 0, "findings": [_as_dict(f) for f in findings]}
-    return json.dumps(facts, indent=2)
-
-
-def _as_dict(finding: Finding) -> dict[str, Any]:
-    """The finding as `simbridge doctor --json` prints it. Its keys are stable: the fix stands under "mend"."""
-    facts = asdict(finding)
-    return {"mend" if name == "fix" else name: value for name, value in facts.items()}
+    # The keys are stable: the fix stands under "mend".
+    facts = [{"mend" if name == "fix" else name: value for name, value in asdict(f).items()} for f in findings]
+    return json.dumps({"checked": title, "passed": failures == 0, "findings": facts}, indent=2)
 
 
 def show(title: str, findings: Sequence[Finding], console: Console | None = None) -> None:
@@ -115,19 +110,10 @@ def _below(finding: Finding, following: Finding | None) -> Iterator[RenderableTy
     if finding.fix and (following is None or following.fix != finding.fix):
         yield f"[italic]-> {escape(finding.fix)}[/italic]"
     if finding.table:
-        yield _table(finding)
+        heading, *rows = finding.table
+        yield table_of(heading, rows)
 
 
 def _status(finding: Finding) -> str:
     style = _STYLES[finding.status]
     return f"[{style}]{finding.status}[/{style}]"
-
-
-def _table(finding: Finding) -> Table:
-    table = Table(box=None, pad_edge=False)
-    heading, *rows = finding.table
-    for i, title in enumerate(heading):
-        table.add_column(title, justify="right" if i else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table

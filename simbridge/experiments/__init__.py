@@ -24,6 +24,8 @@ from simbridge.errors import InvalidParameter
 
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""
+KDL = "an independent C++ implementation on Orocos KDL"
+"""The source of the known figures."""
 SQUARE = "square_tracking"
 """The scenario of the paper's square."""
 
@@ -34,21 +36,22 @@ Six: TypeAlias = tuple[float, float, float, float, float, float]
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
 
-def _default(metavar: str, otherwise: str) -> Any:
-    """A flag's value as the help shows it, and what holds without the flag."""
+def given(metavar: str, otherwise: str) -> Any:
+    """A flag's value as the help shows it, and the effect of leaving the flag out."""
     return arg(metavar=metavar, help_behavior_hint=f"(default: {otherwise})")
 
 
-def _read(words: list[str]) -> Any:
-    return tuple(map(float, words)) if len(words) > 1 else words[0]
+def optional(count: int, convert: type, choices: tuple[str, ...] = ()) -> PrimitiveConstructorSpec[Any]:
+    """How a flag that may be left out is read. Tyro alone would offer None as a value, and report Python's types."""
 
+    def read(words: list[str]) -> Any:
+        values = tuple(map(convert, words))
+        return values if count > 1 else values[0]
 
-def _optional(count: int, *choices: str) -> PrimitiveConstructorSpec[Any]:
-    """Six numbers, or one of the choices; tyro alone would offer None as a value of such a flag."""
     return PrimitiveConstructorSpec(
         nargs=count,
         metavar="",
-        instance_from_str=_read,
+        instance_from_str=read,
         is_instance=lambda value: True,
         str_from_instance=lambda value: [str(value)] * count,
         choices=choices or None,
@@ -71,19 +74,19 @@ class ExperimentParameters:
 
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """A name in robots/, or a URDF or TOML file."""
-    link_lengths: Annotated[tuple[float, ...], _default("M ...", "the robot's")] = ()
+    link_lengths: Annotated[tuple[float, ...], given("M ...", "the robot's")] = ()
     """Lengths of the links of a planar arm (planar2r, planar3r), m."""
-    tcp: Annotated[Six | None, _optional(6), _default("X Y Z RX RY RZ", "tool0")] = None
+    tcp: Annotated[Six | None, optional(6, float), given("X Y Z RX RY RZ", "tool0")] = None
     """Tool centre point in tool0: x y z in m, rotation vector rx ry rz in rad."""
     task: Annotated[
         Task | None,
-        _optional(1, *get_args(Task)),
-        _default("pose|axis|position", "the robot's, or as much of it as its joints allow"),
+        optional(1, str, get_args(Task)),
+        given("pose|axis|position", "the robot's, or as much of it as its joints allow"),
     ] = None
     """What part of a target is asked for: all of it, the position and the tool's z axis, or the position."""
     solver: _Solvers = PAPER_SOLVERS
     """Solvers to compare: names, or custom functions as module:function."""
-    out: Annotated[str | None, _default("DIR", "a new one under runs/")] = None
+    out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
     """Directory to create for results.json and the plots."""
     json: bool = False
     """Print the result as JSON, for machines."""
@@ -93,7 +96,7 @@ class ExperimentParameters:
 class FromHome(ExperimentParameters):
     """The parameters of experiments that begin in a posture."""
 
-    home: Annotated[tuple[float, ...], _default("RAD ...", "the robot's, or another where that is singular")] = ()
+    home: Annotated[tuple[float, ...], given("RAD ...", "the robot's, or another where that is singular")] = ()
     """Joint positions from which the experiment begins, rad (m for a sliding joint)."""
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from simbridge.experiments import ConvergenceParameters
+from simbridge.experiments import KDL, ConvergenceParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, arrival, iterations, number, solver_colour, within
 from simbridge.experiments.layout import pose_errors, step_target
-from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver, unique_solvers
+from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solvers
 from simbridge.ik.solver import Solver
 from simbridge.report.palette import GRID
 from simbridge.robot.pose import Array
@@ -25,7 +25,7 @@ from simbridge.robot.robot import Robot
 ARRIVED = 0.01
 """Distance from the target that counts as arrived, m."""
 
-_KDL = "an independent C++ implementation on Orocos KDL, 150 iterations"
+_KDL = f"{KDL}, 150 iterations"
 EXPECTED = (
     within("forward-dynamics, below 10 mm at iteration", 16, 0, _KDL),
     within("forward-dynamics, largest rotation, rad", 0.0002, 0.00005, _KDL),
@@ -97,8 +97,7 @@ def figures(steps: Mapping[str, Step]) -> dict[str, float]:
 def run(parameters: ConvergenceParameters) -> Outcome:
     """The command."""
     arm = choose_arm(parameters)
-    settings = {"dt": 1.0, "iterations": 1, "kp": (parameters.kp,)}
-    solvers = {name: make_solver(arm.robot, name, **settings) for name in unique_solvers(parameters.solver)}
+    solvers = make_solvers(arm.robot, parameters.solver, dt=1.0, iterations=1, kp=(parameters.kp,))
     target, note = step_target(arm.robot)
     steps = measure(arm.robot, solvers, target, parameters.iterations)
     known = is_paper_arm(arm.robot) and (parameters.iterations, parameters.kp) == (150, 1.0)
@@ -120,7 +119,7 @@ def run(parameters: ConvergenceParameters) -> Outcome:
         notes=[
             "Rotation: the largest component of its error on the way; the target does not rotate.",
             *arm.notes,
-            *filter(None, [note]),
+            note,
         ],
     )
 

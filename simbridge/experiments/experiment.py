@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.console import Console
-from rich.table import Table as RichTable
 
 from simbridge import __version__
 from simbridge.errors import OutputError
@@ -25,7 +24,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
 from simbridge.robot.pose import Array
-from simbridge.text import plain, significant
+from simbridge.text import plain, significant, table_of
 
 RESULTS = "results.json"
 
@@ -74,16 +73,9 @@ class Expected:
     words: str
     source: str
 
-    def compare(self, measured: float) -> dict[str, Any]:
-        """The figure as measured and as expected, for JSON."""
-        return {
-            "figure": self.figure,
-            "measured": measured,
-            "low": self.low,
-            "high": self.high,
-            "holds": self.low <= measured <= self.high,
-            "source": self.source,
-        }
+    def holds(self, measured: float) -> bool:
+        """Whether a measured figure is in the range."""
+        return self.low <= measured <= self.high
 
 
 def within_part(figure: str, value: float, part: float, source: str) -> Expected:
@@ -96,11 +88,6 @@ def within(figure: str, value: float, margin: float, source: str) -> Expected:
     """Expected no further than `margin` from the value."""
     words = f"{value:g} within {margin:g}" if margin else f"{value:g}"
     return Expected(figure, value - margin, value + margin, words, source)
-
-
-def between(figure: str, low: float, high: float, source: str) -> Expected:
-    """Expected from low to high."""
-    return Expected(figure, low, high, f"{low:g} to {high:g}", source)
 
 
 @dataclass(frozen=True)
@@ -150,7 +137,7 @@ class Outcome:
         data: Everything measured, SI units, as JSON takes it.
         tables: For the terminal.
         plots: By file name.
-        notes: Sentences to be read with the tables.
+        notes: Sentences to be read with the tables; empty ones are not shown.
         expected: What is known of the figures; nothing unless the arm and the settings are the paper's.
     """
 
@@ -226,7 +213,17 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
             "simbridge": __version__,
             "parameters": {key: value for key, value in asdict(parameters).items() if key not in ("out", "json")},
             "figures": outcome.figures,
-            "expected": [expected.compare(measured) for expected, measured in outcome.comparisons],
+            "expected": [
+                {
+                    "figure": e.figure,
+                    "measured": m,
+                    "low": e.low,
+                    "high": e.high,
+                    "holds": e.holds(m),
+                    "source": e.source,
+                }
+                for e, m in outcome.comparisons
+            ],
             **outcome.data,
         }
     )
@@ -255,27 +252,18 @@ def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
 def _show(console: Console, outcome: Outcome, directory: Path) -> None:
     for table in outcome.tables:
         console.print(f"[bold]{table.title}[/bold]", soft_wrap=True)
-        console.print(_rich_table(table.columns, table.rows, numbers=range(1, len(table.columns))))
+        console.print(table_of(table.columns, table.rows, wrap=True))
         console.print()
     if outcome.comparisons:
-        holds = {True: "[green]yes[/green]", False: "[red]no[/red]"}
         rows = [
-            (expected.figure, number(measured), expected.words, holds[expected.compare(measured)["holds"]])
-            for expected, measured in outcome.comparisons
+            (e.figure, number(measured), e.words, "[green]yes[/green]" if e.holds(measured) else "[red]no[/red]")
+            for e, measured in outcome.comparisons
         ]
-        console.print(_rich_table(("figure", "measured", "expected", "holds"), rows, numbers=[1]))
+        columns = ("figure", "measured", "expected", "holds")
+        console.print(table_of(columns, rows, left=columns[2:], wrap=True))
         console.print(f"Expected: {outcome.comparisons[0][0].source}.\n", soft_wrap=True)
-    for note in outcome.notes:
+    for note in filter(None, outcome.notes):
         console.print(note)
     console.print(f"Results: {directory / RESULTS}", soft_wrap=True, markup=False)
     for name in outcome.plots:
         console.print(f"Plot:    {directory / name}", soft_wrap=True, markup=False)
-
-
-def _rich_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int]) -> RichTable:
-    table, right = RichTable(box=None, pad_edge=False), set(numbers)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index in right else "left")
-    for row in rows:
-        table.add_row(*row)
-    return table

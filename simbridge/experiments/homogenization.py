@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from matplotlib.figure import Figure
 
-from simbridge.experiments import HomogenizationParameters
+from simbridge.experiments import KDL, HomogenizationParameters
 from simbridge.experiments.experiment import Expected, Outcome, Plot, Table, number, within, within_part
 from simbridge.experiments.setup import choose_arm, is_paper_arm, make_solver
 from simbridge.ik.forward_dynamics import Twin
@@ -43,7 +43,7 @@ _MAX_FOR_SOLVERS = 1000
 # Small enough for the response to be linear, large enough for rounding not to matter: m and rad.
 _SMALL = 1e-5
 
-_KDL = "an independent C++ implementation on Orocos KDL, 100,000 samples"
+_KDL = f"{KDL}, 100,000 samples"
 
 
 def _known(name: str, diagonal: Sequence[float], variance: float, margin: float = 0.02) -> list[Expected]:

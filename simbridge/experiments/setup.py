@@ -17,11 +17,10 @@ import numpy as np
 from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.experiments import ExperimentParameters, FromHome, Task
 from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
-from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import function_named
+from simbridge.ik.solver_import import named_solver
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobians
 from simbridge.robot.load import load_robot
@@ -88,19 +87,24 @@ def make_solver(robot: Robot, name: str, **settings: Any) -> Solver:
         NoClosedForm: It is the closed form and the arm has none.
         UnstableSolver: The settings are at or past the stability bound.
     """
-    check_solver(name)
-    if is_function(name):
-        return CallableSolver(robot, function_named(name), name=name)
-    kind = SOLVERS[name]
-    known = {field.name for field in fields(kind)}
-    if "kp" in known and "kp" in settings:
+    known = {field.name for field in fields(SOLVERS[name])} if name in SOLVERS else set()
+    if has_gain(name) and "kp" in settings:
         settings |= {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
-    return kind(**{key: value for key, value in settings.items() if key in known}).build(robot)
+    return named_solver(robot, name, {key: value for key, value in settings.items() if key in known})
 
 
 def has_gain(name: str) -> bool:
     """Whether a solver has the paper's gain kp."""
     return name in SOLVERS and "kp" in {field.name for field in fields(SOLVERS[name])}
+
+
+def make_solvers(robot: Robot, names: Iterable[str], **settings: Any) -> dict[str, Solver]:
+    """The solvers of these names, as `make_solver` makes them.
+
+    Raises:
+        InvalidParameter: There is none.
+    """
+    return {name: make_solver(robot, name, **settings) for name in unique_solvers(names)}
 
 
 def unique_solvers(names: Iterable[str]) -> list[str]:

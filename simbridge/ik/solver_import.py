@@ -1,4 +1,4 @@
-"""Custom solvers by name at the command line: `module:function`, or `./script.py:function`."""
+"""Solvers by name, also custom ones as at the command line: `module:function`, or `./script.py:function`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,29 @@ import contextlib
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import reduce
 from types import ModuleType
 from typing import Any, cast
 
 from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeError, UnknownName
-from simbridge.ik.settings import is_function
+from simbridge.ik.callable_solver import CallableSolver
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.solver import Solver
+from simbridge.robot.robot import Robot
+
+
+def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = None) -> Solver:
+    """The solver of this name in `SOLVERS` with these settings, or else the function that `module:function` names.
+
+    Raises:
+        UnknownName, ForeignSolverError, InvalidParameter: See `check_solver` and `function_named`.
+        SimbridgeError: The settings are invalid, or the solver does not support the arm.
+    """
+    check_solver(name)
+    if is_function(name):
+        return CallableSolver(robot, function_named(name), name=name)
+    return SOLVERS[name](**settings or {}).build(robot)
 
 
 def function_named(name: str) -> Callable[..., Any]:

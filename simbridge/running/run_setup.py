@@ -23,7 +23,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
-from simbridge.ik.solver_import import function_named
+from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.options import Options, recorded_options
 from simbridge.planning.plan import Plan, make_plan
@@ -149,7 +149,7 @@ def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Map
         if changes:
             raise InvalidParameter("solver's settings", ", ".join(changes), "left out: the solver is a function")
         if name:
-            return CallableSolver(robot, function_named(name), name=name)
+            return named_solver(robot, name)
         return CallableSolver(robot, cast(StepFunction, settings))
     chosen = cast(SolverParameters, settings)
     return resolved(type(chosen), chosen, changes or {}).build(robot)
@@ -198,25 +198,12 @@ def replayed(
     options = replace(options, speed_scale=made["speed_scale"], hold=made["hold"], on_limits=made["on_limits"])
     if "sampling" in made:
         options = replace(options, sampling=Sampling(**made["sampling"]))
-    return plan, solver or recorded_solver(settings, robot), options
+    recorded = settings["solver"]
+    return plan, solver or named_solver(robot, recorded["name"], recorded["parameters"]), options
 
 
 def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     return one.shape == other.shape and bool(np.allclose(one, other, rtol=0.0, atol=1e-9))
-
-
-def recorded_solver(settings: Mapping[str, Any], robot: Robot) -> Solver:
-    """The solver that settings.toml describes.
-
-    Raises:
-        UnknownName: It is none of simbridge's own, nor module:function.
-        ForeignSolverError: The function is not to be had any more.
-    """
-    name, parameters = settings["solver"]["name"], settings["solver"]["parameters"]
-    check_solver(name)
-    if is_function(name):
-        return CallableSolver(robot, function_named(name), name=name)
-    return SOLVERS[name](**parameters).build(robot)
 
 
 def versions() -> dict[str, str]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -281,3 +283,10 @@ def test_the_installation_is_checked(tmp_path):
     verdict(computer.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
     verdict(computer.check_kernel_cache(tmp_path / "not" / "yet"), "pass", str(tmp_path / "not" / "yet"))
     verdict(computer.check_simulation("no_such_robot"), "fail", "no_such_robot")
+
+
+def test_every_required_package_is_checked():
+    # PyBullet has two names on the package index, and tomli is only for Python 3.10.
+    project = msgspec.toml.decode((Path(__file__).parents[2] / "pyproject.toml").read_bytes())["project"]
+    required = [re.match(r"[\w-]+", line).group() for line in project["dependencies"] if ";" not in line]
+    assert sorted(computer.PACKAGES) == sorted(required)

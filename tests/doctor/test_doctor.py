@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from simbridge.backends.preflight import docker_command
-from simbridge.doctor.findings import failed, passed, show, warned
+from simbridge.doctor.findings import Finding, failed, passed, show, warned
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import read_calibration
 from simbridge.robot.cell import load_cell
@@ -180,7 +180,12 @@ def test_a_cell_file_needs_a_controller_that_answers(cli, tmp_path):
 TABLE = (("deviation from nominal", "mm", "deg"), ("shoulder_lift_joint", "0.123", "0.0456"))
 FINDINGS = [
     passed("port 29999", "dashboard answers"),
-    passed("calibration", "calibrated; at home the tool deviates from nominal by 3.37 mm and 0.101 deg", TABLE),
+    Finding(
+        "calibration",
+        "pass",
+        "calibrated; at home the tool deviates from nominal by 3.37 mm and 0.101 deg",
+        table=TABLE,
+    ),
     warned("kernel", "6.8.0-generic #42-Ubuntu SMP PREEMPT_DYNAMIC, not real-time", "sudo pro enable realtime-kernel"),
     failed("payload", "[not known] while port 30004 does not answer", "Fix the ports first."),
     failed("program", "not known while port 30004 does not answer", "Fix the ports first."),
