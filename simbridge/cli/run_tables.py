@@ -99,10 +99,8 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
 
 
 def _metrics_table(summary: Summary) -> Table:
-    table = numbers_table("metric", "value", "unit", left=("unit",))
-    for metric in shown_metrics(summary):
-        table.add_row(metric.label, metric.value, metric.unit)
-    return table
+    rows = [(metric.label, metric.value, metric.unit) for metric in shown_metrics(summary)]
+    return table_of(("metric", "value", "unit"), rows, left=("unit",))
 
 
 def _print_delays(console: Console, summary: Summary) -> None:
