@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ _MODULES = {name: module for module, name in re.findall(r"^from (\S+) import \w+
 
 __all__ = ["__version__", *_MODULES]
 
-deprecated.install()
+sys.meta_path.append(deprecated.MovedModules())
 
 
 def __getattr__(name: str) -> Any:

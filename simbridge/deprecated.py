@@ -1,7 +1,7 @@
 """Names that documentation and scenarios used to import, and what they are called now.
 
-An old name still works and warns. Names of a package are looked up by its `__getattr__`, methods by `old_method`, and
-modules that have moved by the import system once `install` has been called.
+An old name still works and warns. Names of a package are looked up by its `__getattr__`, and modules that have moved by
+`MovedModules`, which `simbridge` gives to the import system.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import importlib.abc
 import importlib.machinery
 import sys
 import warnings
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -29,7 +28,8 @@ RENAMED = {
 }
 
 
-def _warn(old: str, stacklevel: int) -> None:
+def warn_renamed(old: str, stacklevel: int = 2) -> None:
+    """Warn that a name has changed; at stacklevel 2 the warning names the line that called the caller."""
     warnings.warn(f"{old} is now called {RENAMED[old]}.", FutureWarning, stacklevel=stacklevel + 1)
 
 
@@ -42,33 +42,17 @@ def renamed(module: str, name: str) -> Any:
     old = f"{module}.{name}"
     if old not in RENAMED:
         raise AttributeError(f"module '{module}' has no attribute '{name}'")
-    _warn(old, stacklevel=3)
+    warn_renamed(old, stacklevel=3)
     home, _, new = RENAMED[old].rpartition(".")
     return getattr(importlib.import_module(home), new)
 
 
-def old_method(old: str) -> Callable[..., Any]:
-    """A method under its old name, to be assigned in its class."""
-    new = RENAMED[old].rpartition(".")[2]
-
-    def method(self: object, *args: Any, **kwargs: Any) -> Any:
-        _warn(old, stacklevel=2)
-        return getattr(self, new)(*args, **kwargs)
-
-    return method
-
-
-class _MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+class MovedModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds a module under its old name; asked only after everything else."""
 
     def find_spec(self, name: str, path: object, target: object = None) -> importlib.machinery.ModuleSpec | None:
         return importlib.machinery.ModuleSpec(name, self) if name in RENAMED else None
 
     def exec_module(self, module: ModuleType) -> None:
-        _warn(module.__name__, stacklevel=2)
+        warn_renamed(module.__name__)
         sys.modules[module.__name__] = importlib.import_module(RENAMED[module.__name__])
-
-
-def install() -> None:
-    """Make the modules that have moved importable under their old names."""
-    sys.meta_path.append(_MovedModules())

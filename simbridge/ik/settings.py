@@ -326,7 +326,12 @@ def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping
         if name not in known:
             raise unknown_setting(next(solver for solver, other in SOLVERS.items() if other is kind), name)
     given = with_preset({name: value for name, value in changes.items() if value is not None})
-    return kind(**given) if settings is None else replace(settings, **given)
+    if settings is None:
+        return kind(**given)
+    # Another preset takes back what the former one had set.
+    former = PRESETS.get(getattr(settings, "preset", ""), {}) if changes.get("preset") else {}
+    default = {name: None for name, value in former.items() if getattr(settings, name) == value}
+    return replace(settings, **(default | given))
 
 
 def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:

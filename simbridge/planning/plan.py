@@ -183,8 +183,10 @@ def make_plan(
     limiting = (options.on_limits or scenario.on_limits) == "limit"
     max_tool_speed = options.max_tool_speed or robot.max_tool_speed
     plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None)
-    source = plan.given or plan.trajectory
-    held = plan.hold == "zero-order" and bool((np.diff(source.times) > period * (1.0 + 1e-9)).any())
+    # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
+    own = scenario.sampling is None or scenario.sampling.rate is None
+    gaps = np.diff((plan.given or plan.trajectory).times)
+    held = plan.hold == "zero-order" and own and bool((gaps > period * (1.0 + 1e-9)).any())
     collisions = CollisionModel(robot, options.collision_scene)
     peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, collisions, held=held, limited=limiting)
     return plan, peaks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,15 +23,18 @@ T = TypeVar("T")
 _TABLES = ("scenario", "robot", "kinematics", "solver", "backend")
 
 
-@dataclass(frozen=True)
 class RunDirectory:
-    """The directory of one run and the files in it.
+    """The directory of one run (path) and the files in it."""
 
-    Attributes:
-        path: The directory.
-    """
-
-    path: Path
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings_file = path / "settings.toml"
+        self.plan_file = path / "plan.npz"
+        self.log_file = path / "log.mcap"
+        self.summary_file = path / "summary.json"
+        self.evaluation_file = path / "evaluation.json"
+        self.replay_file = path / "replay.html"
+        self.report_file = path / "report.html"
 
     @staticmethod
     def create(out: str | Path | None, name: str) -> RunDirectory:
@@ -79,34 +81,6 @@ class RunDirectory:
         if not directory.settings_file.is_file():
             raise NotARun(path, "settings.toml")
         return directory
-
-    @property
-    def settings_file(self) -> Path:
-        return self.path / "settings.toml"
-
-    @property
-    def plan_file(self) -> Path:
-        return self.path / "plan.npz"
-
-    @property
-    def log_file(self) -> Path:
-        return self.path / "log.mcap"
-
-    @property
-    def summary_file(self) -> Path:
-        return self.path / "summary.json"
-
-    @property
-    def evaluation_file(self) -> Path:
-        return self.path / "evaluation.json"
-
-    @property
-    def replay_file(self) -> Path:
-        return self.path / "replay.html"
-
-    @property
-    def report_file(self) -> Path:
-        return self.path / "report.html"
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
@@ -164,7 +138,7 @@ class RunDirectory:
 
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         """Write summary.json."""
-        self._write(self.summary_file, json.dumps(summary, indent=2, allow_nan=False).encode() + b"\n")
+        self._write_json(self.summary_file, summary)
 
     def summary(self) -> dict[str, Any]:
         """Read summary.json.
@@ -172,14 +146,11 @@ class RunDirectory:
         Raises:
             NotARun: It is missing or broken.
         """
-        try:
-            return json.loads(self.summary_file.read_bytes())
-        except (OSError, ValueError) as error:
-            raise NotARun(self.path, "summary.json", str(error)) from None
+        return self._json(self.summary_file)
 
     def write_evaluation(self, evaluation: dict[str, Any]) -> None:
         """Write evaluation.json: the external measurement."""
-        self._write(self.evaluation_file, json.dumps(evaluation, indent=2, allow_nan=False).encode() + b"\n")
+        self._write_json(self.evaluation_file, evaluation)
 
     def evaluation(self) -> dict[str, Any] | None:
         """Read evaluation.json; None without an external measurement.
@@ -187,12 +158,7 @@ class RunDirectory:
         Raises:
             NotARun: It is broken.
         """
-        try:
-            return json.loads(self.evaluation_file.read_bytes())
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise NotARun(self.path, "evaluation.json", str(error)) from None
+        return self._json(self.evaluation_file) if self.evaluation_file.exists() else None
 
     def outcome(self, *, complete: bool, arrived: bool) -> str:
         """How the run ended: from summary.json, or, without one, from the log.
@@ -215,6 +181,15 @@ class RunDirectory:
     def write_replay(self, page: str) -> None:
         """Write replay.html."""
         self._write(self.replay_file, page.encode())
+
+    def _json(self, file: Path) -> dict[str, Any]:
+        try:
+            return json.loads(file.read_bytes())
+        except (OSError, ValueError) as error:
+            raise NotARun(self.path, file.name, str(error)) from None
+
+    def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
+        self._write(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
 
     def _write(self, path: Path, content: bytes) -> None:
         try:

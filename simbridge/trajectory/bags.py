@@ -84,9 +84,7 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
             yield reader
-    except InputFileError:
-        raise
-    except MemoryError:
+    except (InputFileError, MemoryError):
         raise
     except Exception as problem:
         # A broken bag can fail anywhere in the reader: struct, sqlite, yaml, decompression, asserts.
@@ -147,15 +145,14 @@ def _candidates(path: Path, reader: Any) -> tuple[list[str], _Poses | None]:
     found = None
     # All messages: a frame may appear at any time. Decoded poses are kept as long as there is only one pair of frames.
     for topic, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.msgtype in _TFS]):
-        for transform in message.transforms:
-            header = transform.header
-            name = f"{topic}:{_bare(header.frame_id)}>{_bare(transform.child_frame_id)}"
+        for child, header, translation, rotation in _poses(message):
+            name = f"{topic}:{_bare(header.frame_id)}>{child}"
             messages[name] = messages.get(name, 0) + 1
             if len(messages) > 1:
                 found = None
                 continue
             found = found or _Poses(path, topic)
-            found.add(number, when, header, transform.transform.translation, transform.transform.rotation)
+            found.add(number, when, header, translation, rotation)
     return sorted(messages, key=lambda name: -messages[name]), found
 
 
@@ -205,31 +202,30 @@ def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[
         yield topic, number, when, message
 
 
-def _collected(path: Path, reader: Any, name: str, child: str) -> _Poses:
-    """The poses of a topic; of tf those of one child frame."""
-    found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if child else "")
+def _collected(path: Path, reader: Any, name: str, frames: str) -> _Poses:
+    """The poses of a topic; of tf those of one child frame ("child" or "parent>child")."""
+    found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if frames else "")
+    parent, _, wanted = frames.rpartition(">")
     for _, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.topic == name]):
-        for header, translation, rotation in _poses(message, child):
-            found.add(number, when, header, translation, rotation)
+        for child, header, translation, rotation in _poses(message):
+            if child == _bare(wanted) and (not parent or _bare(header.frame_id) == _bare(parent)):
+                found.add(number, when, header, translation, rotation)
     if not found.stamps:
-        if child:
-            raise _topic_error(path, reader, f"{name} has no transform to the frame '{child}'")
+        if frames:
+            raise _topic_error(path, reader, f"{name} has no transform to the frame '{frames}'")
         raise InputFileError(path, f"{name} has no messages", field="topic")
     return found
 
 
-def _poses(message: Any, child: str) -> Iterator[tuple[Any, Any, Any]]:
-    """Header, position and rotation of each selected pose of a message."""
+def _poses(message: Any) -> Iterator[tuple[str, Any, Any, Any]]:
+    """Child frame ("" unless it is tf's), header, position and rotation of each pose of a message."""
     if hasattr(message, "pose"):
-        yield message.header, message.pose.position, message.pose.orientation
-        return
-    parent, _, wanted = child.rpartition(">")
-    for transform in getattr(message, "transforms", (message,)):
-        header = transform.header
-        other = wanted and _bare(transform.child_frame_id) != _bare(wanted)
-        if other or (parent and _bare(header.frame_id) != _bare(parent)):
-            continue
-        yield header, transform.transform.translation, transform.transform.rotation
+        yield "", message.header, message.pose.position, message.pose.orientation
+    elif hasattr(message, "transform"):
+        yield "", message.header, message.transform.translation, message.transform.rotation
+    else:
+        for each in message.transforms:
+            yield _bare(each.child_frame_id), each.header, each.transform.translation, each.transform.rotation
 
 
 def _bare(frame: str) -> str:

@@ -61,7 +61,7 @@ class ReadOptions:
         """Whether no option is set that applies to files only."""
         return not self.transform and self.anchor is None and self.topic is None
 
-    def placed(self, recorded: Trajectory, start: ArrayLike) -> Trajectory:
+    def placed(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
         """The motion in base_link.
 
         Args:
@@ -140,10 +140,8 @@ def read_trajectory(path: str | Path, frame: Frame = "base_link", topic: str | N
         InputFileError: The file cannot be read or is no trajectory; with line and column, or topic and message.
         UnknownName: The frame is neither.
     """
-    if frame not in get_args(Frame):
-        raise UnknownName("frame", frame, get_args(Frame))
-    trajectory, _ = read_recording(path, topic)
-    return trajectory.from_pendant_base() if frame == "base" else trajectory
+    reading = ReadOptions(frame)
+    return reading.placed(read_recording(path, topic)[0])
 
 
 def check_frame(path: str | Path, frame: str, reading: ReadOptions) -> None:

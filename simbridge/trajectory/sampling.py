@@ -18,6 +18,9 @@ from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_not_negative, check_positive
 from simbridge.trajectory.trajectory import Trajectory
 
+# No instant moves by more than this part of the time to its neighbours, so that they keep their order.
+_MAX_MOVE = 0.45
+
 
 def _field(default: Any, help: str, **metadata: Any) -> Any:
     return field(default=default, metadata={"help": help, **metadata})
@@ -41,7 +44,6 @@ class Sampling:
         metavar="HZ",
         unset="the trajectory's",
     )
-    # Instants keep their order: none is moved by more than 0.45 of the time to its neighbours.
     jitter: float = _field(0.0, "Standard deviation of the instants at which samples are taken, s.", metavar="S")
     dropout: float = _field(0.0, "Probability that a sample is lost, from 0 to below 1.", metavar="P")
     noise: tuple[float, float] = _field(
@@ -74,63 +76,38 @@ class Sampling:
         Raises:
             InvalidParameter: The rate gives more than ten million samples.
         """
-        random = [np.random.default_rng([self.seed, stream]) for stream in range(3)]
-        sampled = path if self.rate is None else resampled(path, self.rate)
-        sampled = jittered(path, sampled.times, self.jitter, random[0]) if self.jitter else sampled
-        sampled = drop_samples(sampled, self.dropout, random[1]) if self.dropout else sampled
-        sampled = noisy(sampled, self.noise, random[2]) if any(self.noise) else sampled
-        return quantised(sampled, self.quantisation) if self.quantisation else sampled
+        if self == Sampling(seed=self.seed):
+            return path
+        for_jitter, for_dropout, for_noise = (np.random.default_rng([self.seed, stream]) for stream in range(3))
+        times, poses = path.times, path.poses
+        if self.rate is not None:
+            instants = self._instants(path.duration)
+            times, poses = path.times[0] + instants, path.reference(instants)
+        if self.jitter:
+            moves = for_jitter.normal(0.0, self.jitter, len(times))
+            gaps = np.diff(times)
+            moves = np.clip(moves, -_MAX_MOVE * np.append(0.0, gaps), _MAX_MOVE * np.append(gaps, 0.0))
+            moves[0] = 0.0
+            times = times + moves
+            poses = path.reference(times - path.times[0])
+        if self.dropout:
+            kept = for_dropout.random(len(times)) >= self.dropout
+            kept[0] = True
+            times, poses = times[kept], poses[kept]
+        # A trajectory's quaternions are of unit length: the noise turns those.
+        sampled = replace(path, times=times, poses=poses)
+        positions, rotations = sampled.poses[:, :3], sampled.poses[:, 3:]
+        if any(self.noise):
+            shift, turn = (deviation * for_noise.normal(size=(len(times), 3)) for deviation in self.noise)
+            positions, rotations = positions + shift, pose.multiply(pose.quaternions(turn), rotations)
+        if self.quantisation:
+            positions = self.quantisation * np.round(positions / self.quantisation)
+        return replace(sampled, poses=np.column_stack([positions, rotations]))
 
-
-def resampled(path: Trajectory, rate: float) -> Trajectory:
-    """The path at k / rate from its first instant, and at its last.
-
-    Raises:
-        InvalidParameter: The rate is not positive, or gives more than ten million samples.
-    """
-    check_positive(sample_rate=rate)
-    periods = path.duration * rate
-    if periods > 1e7:
-        raise InvalidParameter("sample rate", rate, f"at most {1e7 / path.duration:g} Hz for {path.duration:g} s")
-    instants = np.append(np.arange(math.ceil(periods - 1e-9)) / rate, path.duration)
-    return replace(path, times=path.times[0] + instants, poses=path.reference(instants))
-
-
-def jittered(path: Trajectory, stamps: Array, deviation: float, random: np.random.Generator) -> Trajectory:
-    """The path at instants scattered about the given stamps (T,), the first of them kept.
-
-    Args:
-        path: The sampled path.
-        stamps: Strictly increasing, in the path's own time, s.
-        deviation: s; no instant moves by more than 0.45 of the time to its neighbours.
-        random: The source of random numbers.
-    """
-    moves = random.normal(0.0, deviation, len(stamps))
-    gaps = np.diff(stamps)
-    before, after = np.append(0.0, gaps), np.append(gaps, 0.0)
-    moves = np.clip(moves, -0.45 * before, 0.45 * after)
-    moves[0] = 0.0
-    instants = stamps + moves
-    return replace(path, times=instants, poses=path.reference(instants - path.times[0]))
-
-
-def drop_samples(path: Trajectory, dropout: float, random: np.random.Generator) -> Trajectory:
-    """The samples that remain if each except the first is lost with a probability of `dropout`."""
-    kept = random.random(len(path.times)) >= dropout
-    kept[0] = True
-    return replace(path, times=path.times[kept], poses=path.poses[kept])
-
-
-def noisy(path: Trajectory, deviations: tuple[float, float], random: np.random.Generator) -> Trajectory:
-    """The samples with normally distributed noise on each axis of position (m) and of the rotation vector (rad)."""
-    count = len(path.times)
-    shift, turn = (deviation * random.normal(size=(count, 3)) for deviation in deviations)
-    rotations = pose.multiply(pose.quaternions(turn), path.poses[:, 3:])
-    return replace(path, poses=np.column_stack([path.poses[:, :3] + shift, rotations]))
-
-
-def quantised(path: Trajectory, step: float) -> Trajectory:
-    """The samples with positions rounded to whole multiples of `step`, m."""
-    check_positive(sample_quantisation=step)
-    positions = step * np.round(path.poses[:, :3] / step)
-    return replace(path, poses=np.column_stack([positions, path.poses[:, 3:]]))
+    def _instants(self, duration: float) -> Array:
+        """k / rate up to the path's duration, and its end, s."""
+        assert self.rate is not None
+        periods = duration * self.rate
+        if periods > 1e7:
+            raise InvalidParameter("sample rate", self.rate, f"at most {1e7 / duration:g} Hz for {duration:g} s")
+        return np.append(np.arange(math.ceil(periods - 1e-9)) / self.rate, duration)

@@ -103,23 +103,22 @@ def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
         content, _, comment = line.partition("#")
         content, comment = content.strip(), comment.strip()
         fields = content.split(_separator(content))
-        origin = f"in line {number}"
-        numbers = any(field.strip().startswith(DIGITS) for field in fields)
-        if not content or (header is None and not numbers):
-            try:
-                if content:
-                    header = from_header(fields, f"as the header {origin} names")
-                else:
-                    words = comment.split(_separator(comment))
-                    remark = from_comment(words, f"as the comment {origin} names") or remark
-            except UnusableHeader as problem:
-                raise InputFileError(path, str(problem), line=number) from None
+        if not content:
+            # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
+            words = comment.split(_separator(comment))
+            if sorted(map(_canonical, words)) in (sorted(QUATERNION), sorted(ROTATION_VECTOR)):
+                remark = _header(path, number, words, "comment")
+        elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
+            header = _header(path, number, fields, "header")
+        elif found := header or remark:
+            return found, number - 1
         else:
-            found = header or remark or from_count(len(fields), f"as {origin}")
-            if found is None:
+            names = QUATERNION if len(fields) == len(QUATERNION) else ROTATION_VECTOR
+            if len(fields) != len(names):
                 reason = f"{len(fields)} columns; without a header 8 or 7 are expected: {NEEDED}"
                 raise InputFileError(path, reason, line=number)
-            return found, number - 1
+            width = len(names)
+            return Columns(names, tuple(range(width)), width, f"as in line {number}", (1.0,) * width), number - 1
     raise InputFileError(path, f"it has no samples; expected are lines of {NEEDED}")
 
 
@@ -183,10 +182,6 @@ def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None
         raise InputFileError(path, reason, line=lines[bad[0]], field="rotation vector")
 
 
-class UnusableHeader(Exception):
-    """A header that does not name the columns of a trajectory; the message is the reason."""
-
-
 @dataclass(frozen=True)
 class Columns:
     """The columns of a trajectory file.
@@ -211,65 +206,52 @@ class Columns:
         return len(self.indices) == len(ROTATION_VECTOR)
 
 
-def from_count(count: int, origin: str) -> Columns | None:
-    """The columns of a file without a header, from their number; None if that is neither 7 nor 8."""
-    for names in (QUATERNION, ROTATION_VECTOR):
-        if count == len(names):
-            return Columns(names, tuple(range(count)), count, origin, (1.0,) * count)
-    return None
-
-
-def from_header(fields: Sequence[str], origin: str) -> Columns:
+def _header(path: str | Path, line: int, fields: Sequence[str], kind: str) -> Columns:
     """The columns by their names, in any order and among others; a quaternion is preferred to a rotation vector.
 
     Raises:
-        UnusableHeader: A required name is missing or appears twice, or its unit is unknown.
+        InputFileError: A required name is missing or appears twice, or its unit is unknown.
     """
-    known = [canonical(field) for field in fields]
+    known = [_canonical(field) for field in fields]
     wanted = ROTATION_VECTOR if "rx" in known and not set(QUATERNION[4:]) <= set(known) else QUATERNION
     missing = [name for name in wanted if name not in known]
     if missing:
-        raise UnusableHeader(
+        reason = (
             f"read as a header, as none of it is a number, but it does not name {', '.join(missing)}; needed are "
             f"{NEEDED}, in any order (put a # before a comment)"
         )
+        raise InputFileError(path, reason, line=line)
     twice = [name for name in wanted if known.count(name) > 1]
     if twice:
         same = [field.strip() for field, name in zip(fields, known, strict=True) if name == twice[0]]
-        raise UnusableHeader(f"more than one column is {twice[0]}: {', '.join(same)}; rename the others")
+        reason = f"more than one column is {twice[0]}: {', '.join(same)}; rename the others"
+        raise InputFileError(path, reason, line=line)
     indices = tuple(known.index(name) for name in wanted)
-    divisors = tuple(_divisor(fields[index], known[index]) for index in indices)
-    return Columns(tuple(fields[index].strip() for index in indices), indices, len(fields), origin, divisors)
+    divisors = []
+    for index, name in zip(indices, wanted, strict=True):
+        unit = _name_and_unit(fields[index])[1]
+        allowed = _ALLOWED.get(name, ())
+        if not unit or (name in QUATERNION[4:] and unit in ("1", "-")):
+            divisors.append(1.0)
+        elif unit in allowed:
+            divisors.append(UNITS[unit])
+        else:
+            units = f"known for {name} are {', '.join(allowed)}" if allowed else f"{name} has none"
+            raise InputFileError(path, f"'{fields[index].strip()}' has the unit {unit}; {units}", line=line)
+    names = tuple(fields[index].strip() for index in indices)
+    return Columns(names, indices, len(fields), f"as the {kind} in line {line} names", tuple(divisors))
 
 
-def from_comment(fields: Sequence[str], origin: str) -> Columns | None:
-    """The columns, if a comment consists of exactly their names, as in files of numpy.savetxt and TUM."""
-    if sorted(map(canonical, fields)) in (sorted(QUATERNION), sorted(ROTATION_VECTOR)):
-        return from_header(fields, origin)
-    return None
-
-
-def canonical(field: str) -> str:
+def _canonical(field: str) -> str:
     """Our name of a column, such as `t`, `x` or `qw`; an unknown name in lower case."""
-    name, _ = _split(field)
+    name, _ = _name_and_unit(field)
     return ALIASES.get(name, name)
 
 
-def _split(field: str) -> tuple[str, str]:
+def _name_and_unit(field: str) -> tuple[str, str]:
     """A column's name in lower case, and its unit or an empty text."""
     name = field.strip().strip("\"'").lower()
     found = _WITH_UNIT.fullmatch(name)
     if found is None or not found[1]:
         return name, ""
     return found[1], next((unit for unit in found.groups()[1:] if unit is not None), "").strip()
-
-
-def _divisor(field: str, name: str) -> float:
-    _, unit = _split(field)
-    if not unit or (name in QUATERNION[4:] and unit in ("1", "-")):
-        return 1.0
-    allowed = _ALLOWED.get(name, ())
-    if unit not in allowed:
-        known = f"known for {name} are {', '.join(allowed)}" if allowed else f"{name} has none"
-        raise UnusableHeader(f"'{field.strip()}' has the unit {unit}; {known}")
-    return UNITS[unit]

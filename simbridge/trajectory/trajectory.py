@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simbridge.deprecated import old_method
+from simbridge.deprecated import warn_renamed
 from simbridge.errors import InvalidParameter, InvalidTrajectory, UnknownName
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -159,7 +159,10 @@ class Trajectory:
             raise InvalidParameter("speed scale", scale, "a positive number")
         return replace(self, times=self.times[0] + self.elapsed / scale)
 
-    slowed = old_method("simbridge.Trajectory.slowed")
+    def slowed(self, scale: float) -> Trajectory:
+        """The old name of `time_scaled`."""
+        warn_renamed("simbridge.Trajectory.slowed")
+        return self.time_scaled(scale)
 
     @cached_property
     def _instant_tolerance(self) -> float:

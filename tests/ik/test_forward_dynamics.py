@@ -342,6 +342,8 @@ def test_given_settings_override_those_of_a_preset():
     assert ForwardDynamics(UR10, smooth, kp=None).kp[0] == 5.0
     assert ForwardDynamics.preset(UR10, "smooth", link_mass=0.001).twin.link_mass == 0.001
     assert resolved(ForwardDynamicsParameters, ForwardDynamicsParameters(kp=7.0), {"preset": "smooth"}).kp == (5.0,)
+    other = resolved(ForwardDynamicsParameters, smooth, {"preset": "near-singular"})
+    assert (other.kp, other.link_mass) == ((50.0,), 0.1)
     with pytest.raises(UnknownName, match="smooth"):
         ForwardDynamics.preset(UR10, "smoth")
     with pytest.raises(UnknownName, match="smooth"):

@@ -23,7 +23,7 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.text import millimetres
-from simbridge.trajectory import Trajectory, square, step
+from simbridge.trajectory import Sampling, Trajectory, square, step
 from tests.refusals import refuses
 
 ROBOT = load_robot("ur10")
@@ -291,6 +291,9 @@ def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(th
     with pytest.raises(LimitExceeded, match="--hold linear") as caught:
         planned(trajectory, hold="zero-order", speed_scale=scale)
     assert "--speed-scale" not in str(caught.value)
+    # A source with a rate of its own takes smaller steps on a slower trajectory.
+    with pytest.raises(LimitExceeded, match="--speed-scale"):
+        planned(square(0.4, speed=0.2), sampling=Sampling(rate=20.0))
     # A dense source is held, too, and a lower speed does help.
     times = np.arange(0.0, 0.1001, 0.002)
     dense = through(np.column_stack([0.6 + 3.0 * times, 0.164 + 0.0 * times, 0.3 + 0.0 * times]), times)
