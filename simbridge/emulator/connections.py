@@ -94,31 +94,27 @@ class Client:
         attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
 
     Attributes:
-        outgoing: Bytes that the system has not accepted yet.
+        waiting: Number of unsent bytes.
+        blocked: The system accepts no more for now.
         dead: To be closed.
     """
 
     def __init__(self, sock: socket.socket, port: Port, session: Session, attend: Callable[[Client], None]) -> None:
         self.sock, self.port, self.session = sock, port, session
-        self.outgoing = bytearray()
-        self.dead = False
+        self.waiting = 0
+        self.blocked = self.dead = False
         self._attend = attend
-        self._delayed: deque[tuple[float, bytes]] = deque()
-        self._delayed_size = 0
-
-    @property
-    def waiting(self) -> int:
-        """How many bytes are unsent."""
-        return len(self.outgoing) + self._delayed_size
+        # Unsent pieces, and when each is to be sent, by time.monotonic, s.
+        self._queue: deque[tuple[float, bytes]] = deque()
 
     @property
     def due(self) -> float | None:
-        """When the next delayed piece is to be sent, by time.monotonic, s."""
-        return self._delayed[0][0] if self._delayed else None
+        """When the next piece is to be sent, by time.monotonic, s; None if there is none, or it cannot be sent."""
+        return self._queue[0][0] if self._queue and not self.blocked else None
 
     def offer(self, package: bytes) -> None:
         """Send a periodic package. A client that has not received the last one misses it, as on a controller."""
-        if not (self.dead or self.port.muted or self.outgoing or self.waiting + len(package) > MAX_WAITING):
+        if not (self.dead or self.port.muted or self.blocked or self.waiting + len(package) > MAX_WAITING):
             self._put(package)
 
     def send(self, answer: bytes) -> None:
@@ -126,51 +122,47 @@ class Client:
         if self.dead or not answer:
             return
         if self.waiting + len(answer) > MAX_WAITING:
-            self.kill()
+            self._kill()
         else:
             self._put(answer)
-
-    def kill(self) -> None:
-        """Let the I/O thread close it."""
-        self.dead = True
-        self._attend(self)
 
     def release(self, now: float) -> None:
         """Send what was delayed until now, and what the system did not accept before."""
         if self.port.muted:
             return
-        if self.outgoing:
-            waiting, self.outgoing = self.outgoing, bytearray()
-            self._write(bytes(waiting))
-        while self._delayed and self._delayed[0][0] <= now:
-            _, data = self._delayed.popleft()
-            self._delayed_size -= len(data)
+        self.blocked = False
+        while self._queue and not self.blocked and self._queue[0][0] <= now:
+            _, data = self._queue.popleft()
+            self.waiting -= len(data)
             self._write(data)
 
     def _put(self, data: bytes) -> None:
         port = self.port
-        if self._delayed or port.delay or port.jitter:
+        due = 0.0
+        if port.delay or port.jitter:
             due = time.monotonic() + max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))
-            if self._delayed:
-                due = max(due, self._delayed[-1][0])
-            self._delayed.append((due, data))
-            self._delayed_size += len(data)
+        if self._queue or due or port.muted:
+            self._queue.append((max(due, self._queue[-1][0]) if self._queue else due, data))
+            self.waiting += len(data)
             self._attend(self)
-        elif port.muted:
-            self.outgoing += data
         else:
             self._write(data)
 
     def _write(self, data: bytes) -> None:
-        sent = 0
-        if not self.outgoing:
-            try:
-                sent = self.sock.send(data)
-            except (BlockingIOError, InterruptedError):
-                pass
-            except OSError:
-                self.kill()
-                return
-        if sent < len(data):
-            self.outgoing += memoryview(data)[sent:]
+        try:
+            data = data[self.sock.send(data) :]
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            self._kill()
+            return
+        if data:
+            self._queue.appendleft((0.0, data))
+            self.waiting += len(data)
+            self.blocked = True
             self._attend(self)
+
+    def _kill(self) -> None:
+        """Let the I/O thread close it."""
+        self.dead = True
+        self._attend(self)

@@ -352,7 +352,7 @@ class Servers:
             self._close(client)
             return
         events = 0 if client.port.muted or client.session.finished else selectors.EVENT_READ
-        if client.outgoing and not client.port.muted:
+        if client.blocked and not client.port.muted:
             events |= selectors.EVENT_WRITE
         self._watch(client, events)
         if client.due is None:

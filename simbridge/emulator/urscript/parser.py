@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lark import Lark, Transformer
+from lark import Lark, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 
 from simbridge.emulator.errors import ScriptSyntaxError
@@ -66,19 +66,19 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
     return ScriptSyntaxError(f"{found}{hint}", line=token.line or 1, column=token.column or 1)
 
 
+@v_args(inline=True)
 class _Build(Transformer):  # type: ignore[type-arg]
     """Makes the nodes bottom-up as the parser recognises rules: no recursion, however deep the script is nested."""
 
-    def program(self, statements: list[Any]) -> syntax.Program:
-        return syntax.Program(1, 1, tuple(statements))
+    def program(self, *statements: Any) -> syntax.Program:
+        return syntax.Program(1, 1, statements)
 
-    def block(self, statements: list[Any]) -> tuple[Any, ...]:
-        return tuple(statements)
+    def block(self, *statements: Any) -> tuple[Any, ...]:
+        return statements
 
     parameters = block
 
-    def definition(self, children: list[Any]) -> syntax.Definition:
-        kind, name, parameters, body = children
+    def definition(self, kind: Any, name: Any, parameters: Any, body: Any) -> syntax.Definition:
         names: set[str] = set()
         optional = False
         for parameter in parameters or ():
@@ -90,12 +90,10 @@ class _Build(Transformer):  # type: ignore[type-arg]
             optional = parameter.default is not None
         return syntax.Definition(kind.line, kind.column, str(kind), str(name), parameters or (), body)
 
-    def parameter(self, children: list[Any]) -> syntax.Parameter:
-        name, default = children
+    def parameter(self, name: Any, default: Any) -> syntax.Parameter:
         return syntax.Parameter(name.line, name.column, str(name), default)
 
-    def if_statement(self, children: list[Any]) -> syntax.If:
-        word, condition, body, *rest = children
+    def if_statement(self, word: Any, condition: Any, body: Any, *rest: Any) -> syntax.If:
         branches = [syntax.Branch(word.line, word.column, condition, body)]
         branches += [item for item in rest if isinstance(item, syntax.Branch)]
         if len(branches) > MAX_BRANCHES:
@@ -103,43 +101,37 @@ class _Build(Transformer):  # type: ignore[type-arg]
         otherwise = rest[-1] if rest and isinstance(rest[-1], tuple) else ()
         return syntax.If(word.line, word.column, tuple(branches), otherwise)
 
-    def elif_branch(self, children: list[Any]) -> syntax.Branch:
-        condition, body = children
+    def elif_branch(self, condition: Any, body: Any) -> syntax.Branch:
         return syntax.Branch(condition.line, condition.column, condition, body)
 
-    def else_branch(self, children: list[Any]) -> tuple[Any, ...]:
-        body: tuple[Any, ...] = children[0]
+    def else_branch(self, body: Any) -> Any:
         return body
 
-    def while_loop(self, children: list[Any]) -> syntax.While:
-        word, condition, body = children
+    def while_loop(self, word: Any, condition: Any, body: Any) -> syntax.While:
         return syntax.While(word.line, word.column, condition, body)
 
-    def assignment(self, children: list[Any]) -> syntax.Assignment:
-        scope, name, *subscripts, value = children
+    def assignment(self, scope: Any, name: Any, *rest: Any) -> syntax.Assignment:
+        *subscripts, value = rest
         first = scope or name
         flat = tuple(index for subscript in subscripts for index in subscript)
         return syntax.Assignment(first.line, first.column, str(name), flat, value, str(scope or ""))
 
-    def subscript(self, children: list[Any]) -> tuple[Any, ...]:
-        return tuple(children[1:])
+    def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
+        return indices
 
-    def keyed(self, children: list[Any]) -> syntax.Keyed:
-        word, *value = children
-        return syntax.Keyed(word.line, word.column, str(word), *value)
+    def keyed(self, word: Any, value: Any = None) -> syntax.Keyed:
+        return syntax.Keyed(word.line, word.column, str(word), value)
 
-    def operation(self, children: list[Any]) -> syntax.Operation:
+    def operation(self, *children: Any) -> syntax.Operation:
         first = children[0]
-        return syntax.Operation(first.line, first.column, str(children[1]), tuple(children[::2]))
+        return syntax.Operation(first.line, first.column, str(children[1]), children[::2])
 
-    def unary(self, children: list[Any]) -> syntax.Expression:
-        operator, operand = children
+    def unary(self, operator: Any, operand: Any) -> syntax.Expression:
         if operator == "-" and isinstance(operand, syntax.Literal) and type(operand.value) in (int, float):
             return syntax.Literal(operator.line, operator.column, -operand.value)  # type: ignore[operator]
         return syntax.Operation(operator.line, operator.column, str(operator), (operand,))
 
-    def index(self, children: list[Any]) -> syntax.Expression:
-        value, subscripts = children
+    def index(self, value: Any, subscripts: Any) -> syntax.Expression:
         # `p` may be a variable's name too: only six numbers make a pose.
         if isinstance(value, syntax.Name) and value.name == "p" and len(subscripts) > 2:
             if len(subscripts) != POSE_LENGTH:
@@ -147,30 +139,27 @@ class _Build(Transformer):  # type: ignore[type-arg]
             return syntax.ListOf(value.line, value.column, subscripts, pose=True)
         return syntax.Index(value.line, value.column, value, subscripts)
 
-    def name(self, children: list[Any]) -> syntax.Name:
-        return syntax.Name(children[0].line, children[0].column, str(children[0]))
+    def name(self, token: Any) -> syntax.Name:
+        return syntax.Name(token.line, token.column, str(token))
 
-    def integer(self, children: list[Any]) -> syntax.Literal:
-        token = children[0]
+    def integer(self, token: Any) -> syntax.Literal:
         # An integer has 32 bits, and Python limits the digits that it converts: a longer number is a real one.
         number = int(token, 0 if token[:2] in ("0x", "0X") else 10) if len(token) < 20 else float(token)
         return syntax.Literal(token.line, token.column, number if abs(number) <= MAX_INTEGER + 1 else float(number))
 
-    def real(self, children: list[Any]) -> syntax.Literal:
-        return syntax.Literal(children[0].line, children[0].column, float(children[0]))
+    def real(self, token: Any) -> syntax.Literal:
+        return syntax.Literal(token.line, token.column, float(token))
 
-    def string(self, children: list[Any]) -> syntax.Literal:
-        return syntax.Literal(children[0].line, children[0].column, str(children[0])[1:-1])
+    def string(self, token: Any) -> syntax.Literal:
+        return syntax.Literal(token.line, token.column, str(token)[1:-1])
 
-    def boolean(self, children: list[Any]) -> syntax.Literal:
-        return syntax.Literal(children[0].line, children[0].column, children[0] == "True")
+    def boolean(self, token: Any) -> syntax.Literal:
+        return syntax.Literal(token.line, token.column, token == "True")
 
-    def list_of(self, children: list[Any]) -> syntax.ListOf:
-        bracket, *items = children
+    def list_of(self, bracket: Any, *items: Any) -> syntax.ListOf:
         return syntax.ListOf(bracket.line, bracket.column, tuple(item for item in items if item is not None))
 
-    def call(self, children: list[Any]) -> syntax.Call:
-        name, *arguments = children
+    def call(self, name: Any, *arguments: Any) -> syntax.Call:
         positional: list[Any] = []
         keywords: list[Any] = []
         for argument in arguments:
@@ -184,14 +173,10 @@ class _Build(Transformer):  # type: ignore[type-arg]
                 positional.append(argument)
         return syntax.Call(name.line, name.column, str(name), tuple(positional), tuple(keywords))
 
-    def start(self, children: list[Any]) -> syntax.Start:
-        return syntax.Start(children[0].line, children[0].column, self.call(children[1:]))
+    def start(self, word: Any, call: Any) -> syntax.Start:
+        return syntax.Start(word.line, word.column, call)
 
-    def argument(self, children: list[Any]) -> Any:
-        return children[0]
-
-    def keyword(self, children: list[Any]) -> syntax.Keyword:
-        name, value = children
+    def keyword(self, name: Any, value: Any) -> syntax.Keyword:
         return syntax.Keyword(name.line, name.column, str(name), value)
 
 
