@@ -16,7 +16,7 @@ import pinocchio as pin
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, to_text
+from simbridge.emulator.urscript.values import Pose, to_text, wrap
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -62,8 +62,33 @@ def as_pose(values: Array) -> Pose:
     return Pose(as_list(values))
 
 
+def _reads(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callable[..., Any]:
+    """A function that returns a vector of the controller's state."""
+
+    def read(self: ControllerFunctions, _thread: Any) -> Any:
+        return convert(getattr(self._state, attribute))
+
+    return read
+
+
+def _reads_register(attribute: str) -> Callable[..., Any]:
+    def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
+        registers = getattr(self._state, attribute)
+        return registers[register(address, len(registers))]
+
+    return read
+
+
+def _writes_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
+    def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
+        registers = getattr(self._state, attribute)
+        registers[register(address, len(registers))] = convert(value)
+
+    return write
+
+
 class ControllerFunctions(FunctionGroup):
-    """Functions that act on a controller.
+    """Functions that read or set the state of a controller; those that move its arm are a subclass.
 
     Args:
         controller: The one they act on.
@@ -84,18 +109,7 @@ class ControllerFunctions(FunctionGroup):
             return self._controller.arm.tool(numbers(name, target, 6))
         return frame_of(numbers(name, target, 6))
 
-
-def _reads(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callable[..., Any]:
-    """A function that returns a vector of the controller's state."""
-
-    def read(self: ControllerFunctions, _thread: Any) -> Any:
-        return convert(getattr(self._state, attribute))
-
-    return read
-
-
-class StateFunctions(ControllerFunctions):
-    """What the arm does and is commanded to do."""
+    # What the arm does and is commanded to do
 
     do_get_actual_joint_positions = _reads("actual_q")
     do_get_actual_joint_speeds = _reads("actual_qd")
@@ -132,9 +146,7 @@ class StateFunctions(ControllerFunctions):
         # There is nothing to touch.
         return 0
 
-
-class SettingFunctions(ControllerFunctions):
-    """Tool centre point, payload, gravity. Force and free-drive functions are accepted and have no effect."""
+    # Tool centre point, payload, gravity. Force and free-drive functions are accepted and have no effect
 
     def do_set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
         self._controller.set_tcp(numbers("TCP", pose, 6))
@@ -176,30 +188,7 @@ class SettingFunctions(ControllerFunctions):
     def do_get_freedrive_status(self, _thread: Any) -> int:
         return 0
 
-
-def _reads_register(attribute: str) -> Callable[..., Any]:
-    def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
-        registers = getattr(self._state, attribute)
-        return registers[register(address, len(registers))]
-
-    return read
-
-
-def _writes_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
-        registers = getattr(self._state, attribute)
-        registers[register(address, len(registers))] = convert(value)
-
-    return write
-
-
-def _wrapped(value: Any) -> int:
-    """An integer register has 32 bits and wraps around."""
-    return (int(value) + 2**31) % 2**32 - 2**31
-
-
-class RegisterFunctions(ControllerFunctions):
-    """General-purpose registers, 48 integers and floats and 128 bits in each direction; digital inputs and outputs."""
+    # General-purpose registers, 48 integers and floats and 128 bits in each direction; digital inputs and outputs
 
     do_read_input_integer_register = _reads_register("input_int")
     do_read_input_float_register = _reads_register("input_double")
@@ -207,7 +196,7 @@ class RegisterFunctions(ControllerFunctions):
     do_read_output_integer_register = _reads_register("output_int")
     do_read_output_float_register = _reads_register("output_double")
     do_read_output_boolean_register = _reads_register("output_bit")
-    do_write_output_integer_register = _writes_register("output_int", _wrapped)
+    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(value)))
     do_write_output_float_register = _writes_register("output_double", float)
     do_write_output_boolean_register = _writes_register("output_bit", bool)
 
@@ -223,9 +212,7 @@ class RegisterFunctions(ControllerFunctions):
 
     do_get_standard_digital_in = do_get_digital_in
 
-
-class ProgramFunctions(ControllerFunctions):
-    """Messages, popups, the watchdog, a protective stop."""
+    # Messages, popups, the watchdog, a protective stop
 
     def do_rtde_set_watchdog(
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
@@ -252,47 +239,7 @@ class ProgramFunctions(ControllerFunctions):
         self._controller.protective_stop("the program asked for it")
         yield
 
-
-def _frame(name: str, pose: Any) -> pin.SE3:
-    return frame_of(numbers(name, pose, 6))
-
-
-class PoseFunctions(FunctionGroup):
-    """Arithmetic of poses, independent of the controller."""
-
-    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
-        return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
-
-    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
-        return as_pose(pose_of(_frame("p_from", p_from).inverse()))
-
-    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
-        a, b = _frame("p_1", p_1), _frame("p_2", p_2)
-        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
-
-    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
-        a, b = _frame("p_to", p_to), _frame("p_from", p_from)
-        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
-
-    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
-        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
-
-    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
-        return self.do_pose_dist(_thread, p_from, p_to)
-
-    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
-        a, b = _frame("p_from", p_from), _frame("p_to", p_to)
-        rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
-        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
-
-    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
-        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
-        force = frame.rotation @ w[:3]
-        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
-
-
-class KinematicsFunctions(ControllerFunctions):
-    """Forward and inverse kinematics, Jacobian, mass matrix."""
+    # Forward and inverse kinematics, Jacobian, mass matrix
 
     def _q_or_actual(self, q: Any, name: str = "q") -> Array:
         return self._state.actual_q if q is None else numbers(name, q, 6)
@@ -350,3 +297,41 @@ class KinematicsFunctions(ControllerFunctions):
         return as_list(
             pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints)
         )
+
+
+def _frame(name: str, pose: Any) -> pin.SE3:
+    return frame_of(numbers(name, pose, 6))
+
+
+class PoseFunctions(FunctionGroup):
+    """Arithmetic of poses, independent of the controller."""
+
+    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
+
+    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
+        return as_pose(pose_of(_frame("p_from", p_from).inverse()))
+
+    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
+        a, b = _frame("p_1", p_1), _frame("p_2", p_2)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
+
+    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
+        a, b = _frame("p_to", p_to), _frame("p_from", p_from)
+        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
+
+    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
+        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
+
+    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
+        return self.do_pose_dist(_thread, p_from, p_to)
+
+    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
+        a, b = _frame("p_from", p_from), _frame("p_to", p_to)
+        rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
+        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
+
+    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
+        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
+        force = frame.rotation @ w[:3]
+        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))

@@ -113,12 +113,12 @@ def _read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
     return table, checksum
 
 
-def _action(method: str) -> Callable[[Control], None]:
+def _action(method: str) -> Callable[..., Any]:
     """A command that calls a method of the controller with the lock held."""
 
-    def act(self: Control) -> None:
+    def act(self: Control, **arguments: Any) -> Any:
         with self._running.lock:
-            getattr(self._controller, method)()
+            return getattr(self._controller, method)(**arguments)
 
     return act
 
@@ -157,19 +157,9 @@ class Control:
     release_safety = _action("release_safety")
     stop_program = _action("stop_program")
     pause_program = _action("pause_program")
-
-    def play_program(self) -> bool:
-        with self._running.lock:
-            return self._controller.play_program()
-
-    def unlock_protective_stop(self) -> str:
-        """Refused for the first 5 s."""
-        with self._running.lock:
-            return self._controller.unlock_protective_stop()
-
-    def run_script(self, source: str) -> None:
-        with self._running.lock:
-            self._controller.load_script(source)
+    play_program = _action("play_program")
+    unlock_protective_stop = _action("unlock_protective_stop")  # refused for the first 5 s
+    run_script = _action("load_script")
 
     def slider(self, fraction: float) -> None:
         """Move the speed slider, 0..1."""

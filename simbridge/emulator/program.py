@@ -6,14 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from simbridge.emulator.builtin_motion import MotionFunctions
-from simbridge.emulator.builtins import (
-    KinematicsFunctions,
-    PoseFunctions,
-    ProgramFunctions,
-    RegisterFunctions,
-    SettingFunctions,
-    StateFunctions,
-)
+from simbridge.emulator.builtins import PoseFunctions
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
 from simbridge.emulator.scripts import is_secondary, without_blocking
@@ -31,16 +24,7 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    groups = (
-        MotionFunctions(controller),
-        KinematicsFunctions(controller),
-        PoseFunctions(),
-        StateFunctions(controller),
-        SettingFunctions(controller),
-        RegisterFunctions(controller),
-        ProgramFunctions(controller),
-    )
-    return {name: function for group in groups for name, function in group.table().items()}
+    return {**PoseFunctions().table(), **MotionFunctions(controller).table()}
 
 
 class ScriptProgram:

@@ -30,6 +30,38 @@ _RECENT: tuple[Version, Version] = ((5, 23), _NO_CB3)
 Write: TypeAlias = Callable[[Controller, Any, Mapping[str, Any]], None]
 
 
+@dataclass(frozen=True)
+class OutputVariable:
+    """An output of the controller.
+
+    Attributes:
+        name: As in a recipe.
+        type: A key of `ur.tables.RTDE_FORMATS`.
+        read: Returns its value: a number, or a list of numbers for a vector.
+        since: First e-Series and first CB3 version that has it.
+    """
+
+    name: str
+    type: str
+    read: Callable[[Controller], Any]
+    since: tuple[Version, Version] = ALWAYS
+
+
+@dataclass(frozen=True)
+class InputVariable:
+    """An input of the controller.
+
+    Attributes:
+        name, type, since: As in an output.
+        write: Applies a value.
+    """
+
+    name: str
+    type: str
+    write: Write
+    since: tuple[Version, Version] = ALWAYS
+
+
 def _no_effect(controller: Controller, value: Any, inputs: Mapping[str, Any]) -> None:
     """A mask or a type takes effect with its value."""
 
@@ -79,58 +111,37 @@ def _write_bits(first: int) -> Write:
     return write
 
 
-INPUTS: dict[str, tuple[str, Write]] = {
-    "speed_slider_mask": ("UINT32", _no_effect),
-    "speed_slider_fraction": ("DOUBLE", _speed_slider),
-    "standard_digital_output_mask": ("UINT8", _no_effect),
-    "standard_digital_output": ("UINT8", _digital_output("standard", 0, 8)),
-    "configurable_digital_output_mask": ("UINT8", _no_effect),
-    "configurable_digital_output": ("UINT8", _digital_output("configurable", 8, 8)),
-    "tool_digital_output_mask": ("UINT8", _no_effect),
-    "tool_digital_output": ("UINT8", _digital_output("tool", 16, 2)),
-    "standard_analog_output_mask": ("UINT8", _no_effect),
-    "standard_analog_output_type": ("UINT8", _no_effect),
-    "standard_analog_output_0": ("DOUBLE", _analog_output(0)),
-    "standard_analog_output_1": ("DOUBLE", _analog_output(1)),
-    "external_force_torque": ("VECTOR6D", _external_wrench),
-    "input_bit_registers0_to_31": ("UINT32", _write_bits(0)),
-    "input_bit_registers32_to_63": ("UINT32", _write_bits(32)),
-    **{f"input_bit_register_{i}": ("BOOL", _write_element("input_bit", i)) for i in range(64, 128)},
-    **{f"input_int_register_{i}": ("INT32", _write_element("input_int", i)) for i in range(48)},
-    **{f"input_double_register_{i}": ("DOUBLE", _write_element("input_double", i)) for i in range(48)},
-}
+def _since(register: int) -> tuple[Version, Version]:
+    """The first versions that have a numbered register: the upper half came later."""
+    return ALWAYS if register < 24 else REGISTERS
 
 
-@dataclass(frozen=True)
-class OutputVariable:
-    """An output of the controller.
-
-    Attributes:
-        name: As in a recipe.
-        type: A key of `ur.tables.RTDE_FORMATS`.
-        read: Returns its value: a number, or a list of numbers for a vector.
-        since: First e-Series and first CB3 version that has it.
-    """
-
-    name: str
-    type: str
-    read: Callable[[Controller], Any]
-    since: tuple[Version, Version] = ALWAYS
-
-
-@dataclass(frozen=True)
-class InputVariable:
-    """An input of the controller.
-
-    Attributes:
-        name, type, since: As in an output.
-        write: Applies a value.
-    """
-
-    name: str
-    type: str
-    write: Write
-    since: tuple[Version, Version] = ALWAYS
+_WRITTEN = [
+    InputVariable("speed_slider_mask", "UINT32", _no_effect),
+    InputVariable("speed_slider_fraction", "DOUBLE", _speed_slider),
+    InputVariable("standard_digital_output_mask", "UINT8", _no_effect),
+    InputVariable("standard_digital_output", "UINT8", _digital_output("standard", 0, 8)),
+    InputVariable("configurable_digital_output_mask", "UINT8", _no_effect),
+    InputVariable("configurable_digital_output", "UINT8", _digital_output("configurable", 8, 8)),
+    InputVariable("tool_digital_output_mask", "UINT8", _no_effect),
+    InputVariable("tool_digital_output", "UINT8", _digital_output("tool", 16, 2)),
+    InputVariable("standard_analog_output_mask", "UINT8", _no_effect),
+    InputVariable("standard_analog_output_type", "UINT8", _no_effect),
+    InputVariable("standard_analog_output_0", "DOUBLE", _analog_output(0)),
+    InputVariable("standard_analog_output_1", "DOUBLE", _analog_output(1)),
+    InputVariable("external_force_torque", "VECTOR6D", _external_wrench),
+    InputVariable("input_bit_registers0_to_31", "UINT32", _write_bits(0)),
+    InputVariable("input_bit_registers32_to_63", "UINT32", _write_bits(32)),
+    *(
+        InputVariable(f"input_bit_register_{i}", "BOOL", _write_element("input_bit", i), REGISTERS)
+        for i in range(64, 128)
+    ),
+    *(InputVariable(f"input_int_register_{i}", "INT32", _write_element("input_int", i), _since(i)) for i in range(48)),
+    *(
+        InputVariable(f"input_double_register_{i}", "DOUBLE", _write_element("input_double", i), _since(i))
+        for i in range(48)
+    ),
+]
 
 
 def _vector(name: str) -> Callable[[Controller], list[float]]:
@@ -225,24 +236,16 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
 ]
 
 
-def _registers() -> list[OutputVariable]:
-    found = []
-    for direction in ("output", "input"):
-        found += [
-            OutputVariable(f"{direction}_bit_registers0_to_31", "UINT32", _bits(f"{direction}_bit", 0)),
-            OutputVariable(f"{direction}_bit_registers32_to_63", "UINT32", _bits(f"{direction}_bit", 32)),
-        ]
-        found += [
-            OutputVariable(f"{direction}_bit_register_{i}", "BOOL", _element(f"{direction}_bit", i), REGISTERS)
-            for i in range(64, 128)
-        ]
-        for i in range(48):
-            since = ALWAYS if i < 24 else REGISTERS
-            found += [
-                OutputVariable(f"{direction}_int_register_{i}", "INT32", _element(f"{direction}_int", i), since),
-                OutputVariable(f"{direction}_double_register_{i}", "DOUBLE", _element(f"{direction}_double", i), since),
-            ]
-    return found
+def _registers(direction: str) -> list[OutputVariable]:
+    """The registers of one direction, "input" or "output", as clients read them."""
+    bit, integer, double = f"{direction}_bit", f"{direction}_int", f"{direction}_double"
+    return [
+        OutputVariable(f"{bit}_registers0_to_31", "UINT32", _bits(bit, 0)),
+        OutputVariable(f"{bit}_registers32_to_63", "UINT32", _bits(bit, 32)),
+        *(OutputVariable(f"{bit}_register_{i}", "BOOL", _element(bit, i), REGISTERS) for i in range(64, 128)),
+        *(OutputVariable(f"{integer}_register_{i}", "INT32", _element(integer, i), _since(i)) for i in range(48)),
+        *(OutputVariable(f"{double}_register_{i}", "DOUBLE", _element(double, i), _since(i)) for i in range(48)),
+    ]
 
 
 @cache
@@ -253,23 +256,11 @@ def output_variables(profile: Profile) -> Mapping[str, OutputVariable]:
         for kind, value, since, names in _CONSTANT
         for name in names.split()
     ]
-    known = _READ + constant + _registers()
+    known = [*_READ, *constant, *_registers("output"), *_registers("input")]
     return {variable.name: variable for variable in known if profile.at_least(*variable.since)}
 
 
 @cache
 def input_variables(profile: Profile) -> Mapping[str, InputVariable]:
     """The inputs of this version, by name."""
-    known = [
-        InputVariable(name, kind, write, REGISTERS if _is_upper(name) else ALWAYS)
-        for name, (kind, write) in INPUTS.items()
-    ]
-    return {variable.name: variable for variable in known if profile.at_least(*variable.since)}
-
-
-def _is_upper(name: str) -> bool:
-    """Whether a register is one of the upper ranges, which came later."""
-    number = name.rpartition("_")[2]
-    if not number.isdigit():
-        return False
-    return name.startswith("input_bit_register_") or ("_register_" in name and int(number) >= 24)
+    return {variable.name: variable for variable in _WRITTEN if profile.at_least(*variable.since)}
