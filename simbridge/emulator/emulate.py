@@ -229,8 +229,8 @@ class Control:
 
     def timing(self) -> dict[str, list[float]]:
         """Periods and work of the ticks so far, s."""
-        timing = self._running.timing()
-        return {"period": timing.period.tolist(), "work": timing.work.tolist()}
+        period, work = self._running.timing()
+        return {"period": period.tolist(), "work": work.tolist()}
 
     def save_record(self, path: str) -> None:
         """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
-from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -23,7 +22,7 @@ from simbridge.ur.tables import CONTROL
 
 READY = "Ctrl-C ends it"  # in the line that `simbridge emulate` prints when it is ready
 START_TIMEOUT = 180.0  # s; the first start on a machine compiles kernels, and the machine may be busy
-_LINES = 40  # of output that are kept
+_LINES = 40  # of output that are shown
 _BUG = 1  # exit status after a bug in the emulator
 
 
@@ -79,16 +78,15 @@ class Emulator:
         self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
         if calibration is not None:
             self._arguments += ["--calibration", str(calibration)]
-        self._process: subprocess.Popen[str] | None = None
-        self._output: ProcessOutput | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (read until nobody uses this object)
 
     def __enter__(self) -> Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        assert self._process.stdout is not None
-        self._output = ProcessOutput(self._process.stdout)
-        self._await_ready()
+        # Into a file: the process never waits for somebody to read what it prints.
+        self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
         try:
+            self._await_ready()
             if self._running:
                 self.do("power_on_and_release")
                 self.wait_for("robot_mode", "RUNNING")
@@ -119,22 +117,31 @@ class Emulator:
 
     def _await_ready(self) -> None:
         """Wait for its own report that it is ready: a port might be answered by another emulator."""
-        process, output = self._process, self._output
-        assert process is not None and output is not None
-        output.ready.wait(START_TIMEOUT)
-        if not output.ready.is_set():
-            process.kill()
-            process.wait()
-            raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
-        if not output.serving:
-            process.wait()
-            raise EmulatorError(f"The emulator did not start: {output.text()}")
+        assert self._process is not None
+        deadline = time.monotonic() + START_TIMEOUT
+        ended = False
+        while READY not in self._printed():
+            if ended:
+                raise EmulatorError(f"The emulator did not start: {self._last_lines()}")
+            if time.monotonic() > deadline:
+                raise EmulatorError(f"The emulator did not start within {START_TIMEOUT:g} s.")
+            time.sleep(0.01)
+            # Asked before its output is read once more: it may report that it is ready and then end.
+            ended = self._process.poll() is not None
+
+    def _printed(self) -> str:
+        """Everything that the process has printed."""
+        file = self._log.fileno()
+        return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
+
+    def _last_lines(self) -> str:
+        """The last lines that the process has printed, as one paragraph."""
+        return " ".join(" ".join(self._printed().splitlines()[-_LINES:]).split()) or "nothing"
 
     def exit_message(self) -> str:
         """How the process has ended, with its last lines of output."""
-        assert self._process is not None and self._output is not None
-        self._output.all_read.wait(1.0)
-        return f"The emulator has ended with status {self._process.returncode}. Its last output: {self._output.text()}"
+        assert self._process is not None
+        return f"The emulator has ended with status {self._process.returncode}. Its last output: {self._last_lines()}"
 
     def do(self, command: str, **arguments: Any) -> Any:
         """Carry out a command of the control socket (docs/emulator.md lists them).
@@ -207,37 +214,3 @@ class Emulator:
         assert self._process is not None
         self._process.kill()
         self._process.wait()
-
-
-class ProcessOutput:
-    """A process's output, read in a thread so that the process never blocks on writing.
-
-    Args:
-        lines: The output.
-
-    Attributes:
-        last: Its last lines.
-        serving: Whether the process has reported that it is ready.
-        ready: Set when it has reported that, or when the output has ended.
-        all_read: Set when the output has ended.
-    """
-
-    def __init__(self, lines: IO[str]) -> None:
-        self.last: deque[str] = deque(maxlen=_LINES)
-        self.serving = False
-        self.ready, self.all_read = threading.Event(), threading.Event()
-        threading.Thread(target=self._read, args=(lines,), name="simbridge-emulator-output", daemon=True).start()
-
-    def _read(self, lines: IO[str]) -> None:
-        with lines:
-            for line in lines:
-                self.last.append(line)
-                if READY in line:
-                    self.serving = True
-                    self.ready.set()
-        self.all_read.set()
-        self.ready.set()
-
-    def text(self) -> str:
-        """The last lines, as one paragraph."""
-        return " ".join(" ".join(self.last).split()) or "nothing"

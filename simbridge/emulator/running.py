@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,19 +20,6 @@ from simbridge.scheduling import ask_for_short_slices
 # A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
 _MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Timing of the ticks.
-
-    Attributes:
-        period: Between the starts of consecutive ticks (K,), s.
-        work: Duration of each tick (K,), s.
-    """
-
-    period: Array
-    work: Array
 
 
 class RunningController:
@@ -95,12 +81,12 @@ class RunningController:
             self._freeze_time = float(seconds)
             self._stopped.wait(_MAX_DELAY)
 
-    def timing(self) -> Timing:
-        """Timing of the last 200,000 ticks."""
+    def timing(self) -> tuple[Array, Array]:
+        """Of the last 200,000 ticks: the times between the starts of two (K - 1,) and the duration of each (K,), s."""
         with self.lock:
             count = min(self._ticks, _TIMINGS)
             order = np.arange(self._ticks - count, self._ticks) % _TIMINGS
-            return Timing(np.diff(self._started_at[order]), self._durations[order])
+            return np.diff(self._started_at[order]), self._durations[order]
 
     def _broadcast(self, kind: str, text: str, line: int) -> None:
         controller = self.controller
