@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simbridge.errors import SimbridgeError
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import JointLimits
 from simbridge.ur.errors import ConnectionLost
+from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.tables import PRIMARY, URSIM_CHECKSUM, Message, PrimaryPackage, StatePart
 
 _NEEDED = {StatePart.ROBOT_MODE: "robot mode", StatePart.CARTESIAN: "TCP", StatePart.KINEMATICS: "kinematics"}
@@ -30,71 +30,16 @@ _HEADER = struct.Struct(">iB")
 _MAX_BYTES = 1 << 20
 
 
-class MalformedPackage(SimbridgeError, ValueError):
-    """Bytes that cannot come from a primary interface.
-
-    Attributes:
-        reason: What is wrong with them, as a clause.
-    """
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
-        super().__init__(f"This is not UR's primary interface: {reason}.")
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package or a sub-package.
-
-    Attributes:
-        kind: Its type.
-        content: What follows size and type.
-    """
-
-    kind: int
-    content: bytes
-
-
-class PackageReader:
-    """Bytes in, packages out; no I/O."""
-
-    def __init__(self) -> None:
-        self._pending = b""
-
-    def receive(self, data: bytes) -> list[Package]:
-        """The packages that are completed by the next bytes.
-
-        Raises:
-            MalformedPackage: The stream cannot be the primary interface.
-        """
-        self._pending += data
-        packages, at = [], 0
-        while len(self._pending) - at >= _HEADER.size:
-            size, kind = _HEADER.unpack_from(self._pending, at)
-            if not _HEADER.size <= size <= _MAX_BYTES:
-                raise MalformedPackage(f"a package claims to have {size} bytes")
-            if len(self._pending) - at < size:
-                break
-            packages.append(Package(kind, self._pending[at + _HEADER.size : at + size]))
-            at += size
-        self._pending = self._pending[at:]
-        return packages
-
-
-def sub_packages(content: bytes) -> list[Package]:
-    """The sub-packages of a robot state, those of unknown types too.
+def sub_packages(content: bytes) -> list[tuple[int, bytes]]:
+    """Type and content of each sub-package of a robot state, those of unknown types too.
 
     Raises:
         MalformedPackage: One reaches beyond the end, or is shorter than its own header.
     """
-    found, at = [], 0
-    while at < len(content):
-        left = len(content) - at
-        size, kind = _HEADER.unpack_from(content, at) if left >= _HEADER.size else (0, 0)
-        if not _HEADER.size <= size <= left:
-            raise MalformedPackage(f"a sub-package claims to have {size} bytes, of which there are {left}")
-        found.append(Package(kind, content[at + _HEADER.size : at + size]))
-        at += size
+    buffer = PackageBuffer(_HEADER, _MAX_BYTES)
+    found = buffer.feed(content)
+    if buffer.waiting:
+        raise MalformedPackage(f"a sub-package reaches beyond the end: only {buffer.waiting} bytes of it are there")
     return found
 
 
@@ -136,7 +81,7 @@ class DescriptionReader:
     """Bytes of the primary interface in, the arm's description out; no I/O."""
 
     def __init__(self) -> None:
-        self._packages = PackageReader()
+        self._packages = PackageBuffer(_HEADER, _MAX_BYTES)
         self._parts: dict[int, bytes] = {}
         self._version: tuple[int, int, int, int] | None = None
         self._states = 0
@@ -158,12 +103,12 @@ class DescriptionReader:
         Raises:
             MalformedPackage: They cannot come from a primary interface.
         """
-        for package in self._packages.receive(data):
-            if package.kind == PrimaryPackage.ROBOT_STATE:
-                self._parts |= {part.kind: part.content for part in sub_packages(package.content)}
+        for kind, content in self._packages.feed(data):
+            if kind == PrimaryPackage.ROBOT_STATE:
+                self._parts |= dict(sub_packages(content))
                 self._states += 0 if self.missing else 1
-            elif package.kind == PrimaryPackage.ROBOT_MESSAGE:
-                self._version = _version(package.content) or self._version
+            elif kind == PrimaryPackage.ROBOT_MESSAGE:
+                self._version = _version(content) or self._version
 
     def description(self) -> ArmDescription:
         """The description so far.

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
+from simbridge.ur.packages import MalformedPackage, PackageBuffer
 from simbridge.ur.tables import RTDE, RTDE_FORMATS, RtdePackage
 
 _HEADER = struct.Struct(">HB")
@@ -25,31 +26,6 @@ Package = dict[str, Any]
 def frame(kind: int, payload: bytes = b"") -> bytes:
     """A package with its header."""
     return _HEADER.pack(_HEADER.size + len(payload), kind) + payload
-
-
-class FrameBuffer:
-    """Bytes in, complete packages out."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
-        """The packages (type, payload) that are now complete.
-
-        Raises:
-            ValueError: A header claims an impossible length.
-        """
-        self._bytes += data
-        found = []
-        while len(self._bytes) >= _HEADER.size:
-            size, kind = _HEADER.unpack_from(self._bytes)
-            if size < _HEADER.size:
-                raise ValueError(f"a package claims to be {size} bytes long")
-            if len(self._bytes) < size:
-                break
-            found.append((kind, bytes(self._bytes[_HEADER.size : size])))
-            del self._bytes[:size]
-        return found
 
 
 class Recipe:
@@ -96,7 +72,7 @@ class RtdeConnection:
 
     def __init__(self, host: str, timeout: float = 2.0) -> None:
         self.host, self._timeout = host, timeout
-        self._frames = FrameBuffer()
+        self._packages = PackageBuffer(_HEADER, 65535)
         self._waiting: list[tuple[int, bytes]] = []
         try:
             self._socket = socket.create_connection((host, RTDE), timeout=timeout)
@@ -159,9 +135,9 @@ class RtdeConnection:
         if not data:
             raise ConnectionLost(self.host, RTDE, "the controller ended the connection")
         try:
-            return kept + self._frames.feed(data)
-        except ValueError as error:
-            raise ConnectionLost(self.host, RTDE, f"what came is not RTDE: {error}") from None
+            return kept + self._packages.feed(data)
+        except MalformedPackage as error:
+            raise ConnectionLost(self.host, RTDE, f"what came is not RTDE: {error.reason}") from None
 
     def output_types(self, names: Sequence[str], frequency: float) -> list[str]:
         """Set up the output recipe; the type of each variable, "NOT_FOUND" for one that this version does not have."""

@@ -19,14 +19,8 @@ from simbridge import load_robot
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import ConnectionLost
-from simbridge.ur.primary import (
-    DescriptionReader,
-    MalformedPackage,
-    PackageReader,
-    is_ursim,
-    read_arm_description,
-    sub_packages,
-)
+from simbridge.ur.packages import MalformedPackage, PackageBuffer
+from simbridge.ur.primary import DescriptionReader, is_ursim, read_arm_description, sub_packages
 from tests.controllers import loopback
 from tests.emulator.fake_controller import UR10_D, stand
 
@@ -185,9 +179,9 @@ def test_any_bytes_are_understood_or_malformed_and_nothing_else(chunks: list[byt
 @given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=40)), max_size=8), st.integers(1, 50))
 def test_packages_come_out_as_they_went_in(sent: list[tuple[int, bytes]], size: int) -> None:
     data = b"".join(packed(kind, content) for kind, content in sent)
-    reader = PackageReader()
-    found = [p for i in range(0, len(data), size) for p in reader.receive(data[i : i + size])]
-    assert [(p.kind, p.content) for p in found] == [(p.kind, p.content) for p in sub_packages(data)] == sent
+    buffer = PackageBuffer(struct.Struct(">iB"), 1 << 20)
+    found = [package for i in range(0, len(data), size) for package in buffer.feed(data[i : i + size])]
+    assert found == sub_packages(data) == sent
 
 
 def test_only_a_checksum_of_all_ones_is_ursim() -> None:

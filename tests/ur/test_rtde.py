@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
-from simbridge.ur.rtde import FrameBuffer, Recipe, RtdeConnection, RtdeReader, frame
+from simbridge.ur.packages import PackageBuffer
+from simbridge.ur.rtde import Recipe, RtdeConnection, RtdeReader, frame
 from tests.controllers import loopback
 from tests.ur.fake_ports import listening, saying
 
@@ -166,7 +167,7 @@ def test_states_that_come_with_the_answer_to_the_start_are_not_lost():
 @given(st.lists(st.tuples(st.integers(0, 255), st.binary(max_size=60)), max_size=8), st.integers(1, 40))
 def test_packages_are_complete_however_the_bytes_are_split(packages, size):
     stream = b"".join(frame(kind, payload) for kind, payload in packages)
-    buffer, found = FrameBuffer(), []
+    buffer, found = PackageBuffer(struct.Struct(">HB"), 65535), []
     for begin in range(0, len(stream), size):
         found += buffer.feed(stream[begin : begin + size])
     assert found == packages

@@ -1,0 +1,56 @@
+"""The framing that RTDE and the primary interface share: a package is its size, its type and its content."""
+
+from __future__ import annotations
+
+import struct
+
+from simbridge.errors import SimbridgeError
+
+
+class MalformedPackage(SimbridgeError, ValueError):
+    """Bytes that cannot come from a controller.
+
+    Attributes:
+        reason: What is wrong with them, as a clause.
+    """
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"This is not what a UR controller sends: {reason}.")
+
+
+class PackageBuffer:
+    """Bytes in, complete packages out; no I/O.
+
+    Args:
+        header: Size, in bytes and with the header itself, and type.
+        largest: Size that no package exceeds, bytes.
+    """
+
+    def __init__(self, header: struct.Struct, largest: int) -> None:
+        self._header, self._largest = header, largest
+        self._pending = b""
+
+    @property
+    def waiting(self) -> int:
+        """Number of bytes of a package that is not complete."""
+        return len(self._pending)
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Type and content of each package that the next bytes complete.
+
+        Raises:
+            MalformedPackage: A package claims an impossible size.
+        """
+        self._pending += data
+        packages, at = [], 0
+        while len(self._pending) - at >= self._header.size:
+            size, kind = self._header.unpack_from(self._pending, at)
+            if not self._header.size <= size <= self._largest:
+                raise MalformedPackage(f"a package claims to have {size} bytes")
+            if len(self._pending) - at < size:
+                break
+            packages.append((kind, self._pending[at + self._header.size : at + size]))
+            at += size
+        self._pending = self._pending[at:]
+        return packages
