@@ -7,7 +7,6 @@ import selectors
 import socket
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import cast
@@ -28,7 +27,6 @@ CHUNK = 1024
 _REST = 0.001  # s after a full chunk: a flood must not delay the controller's thread
 _SEND_BUFFER = 1 << 17  # bytes that wait for a client that does not read
 _KEEPALIVE = 30  # s of silence before a peer is probed
-_COMMAND_TIMEOUT = 5.0  # s
 
 
 class Servers:
@@ -72,7 +70,6 @@ class Servers:
         self._state_every = max(1, round(primary.PERIOD / controller.profile.period))
         self._selector = selectors.DefaultSelector()
         self._attention: set[Client] = set()
-        self._commands: deque[tuple[Callable[[], None], threading.Event]] = deque()
         self._wake_in, self._wake_out = socket.socketpair()
         self._awake = False
         self._stopping = False
@@ -90,16 +87,11 @@ class Servers:
             for port in self._ports.values():
                 self._listen(port)
         except CannotListen:
-            for port in self._ports.values():
-                if port.listener is not None:
-                    port.listener.close()
             self._release()
             raise
         for end in (self._wake_in, self._wake_out):
             end.setblocking(False)
         self._selector.register(self._wake_in, selectors.EVENT_READ)
-        for port in self._ports.values():
-            self._register(port)
         self._thread.start()
 
     def stop(self) -> None:
@@ -117,6 +109,12 @@ class Servers:
             raise self.fault
 
     def _release(self) -> None:
+        with self._lock:
+            for port in self._ports.values():
+                for client in list(port.clients):
+                    self._close(client)
+                if port.listener is not None:
+                    port.listener.close()
         self._wake_in.close()
         self._wake_out.close()
         self._selector.close()
@@ -174,23 +172,19 @@ class Servers:
 
     def drop(self, number: int, client: int | None = None) -> None:
         """Cut every connection of a port, or one of them: 0 is the oldest."""
-
-        def act() -> None:
+        with self._lock:
             clients = self._ports[number].clients
             for one in list(clients) if client is None else clients[client : client + 1]:
                 self._close(one)
 
-        self._command(act)
-
     def mute(self, number: int, muted: bool = True) -> None:
         """Accept connections, but read and send nothing; what arrives meanwhile is answered afterwards."""
-
-        def act() -> None:
-            port = self._ports[number]
+        port = self._ports[number]
+        with self._lock:
             port.muted = muted
-            self._attention.update(port.clients)
-
-        self._command(act)
+            for client in list(port.clients):
+                self._attend(client)
+                self._serve(client)
 
     def refuse(self, number: int, refused: bool = True) -> None:
         """Refuse new connections; existing ones stay.
@@ -199,33 +193,18 @@ class Servers:
             CannotListen: The port was taken by another program meanwhile.
         """
         port = self._ports[number]
-
-        def close() -> None:
-            if port.listener is not None:
+        with self._lock:
+            if not refused and port.listener is None:
+                self._listen(port)
+            elif refused and port.listener is not None:
                 self._selector.unregister(port.listener)
                 port.listener.close()
                 port.listener = None
 
-        if refused:
-            self._command(close)
-        elif port.listener is None:
-            self._listen(port)
-            self._command(lambda: self._register(port))
-
     def delay(self, number: int, seconds: float, jitter: float = 0.0) -> None:
         """Delay everything sent on a port by `seconds`, plus or minus `jitter`; the order is kept."""
-
-        def act() -> None:
+        with self._lock:
             self._ports[number].delay, self._ports[number].jitter = seconds, jitter
-
-        self._command(act)
-
-    def _command(self, act: Callable[[], None]) -> None:
-        """Let the I/O thread do it, and wait until it is done."""
-        done = threading.Event()
-        self._commands.append((act, done))
-        self._wake()
-        done.wait(_COMMAND_TIMEOUT)
 
     # The I/O thread
 
@@ -242,10 +221,7 @@ class Servers:
         sock.setblocking(False)
         port.listener = sock
         self.ports[port.number] = sock.getsockname()[1]
-
-    def _register(self, port: Port) -> None:
-        if port.listener is not None:
-            self._selector.register(port.listener, selectors.EVENT_READ, port)
+        self._selector.register(sock, selectors.EVENT_READ, port)
 
     def _wake(self) -> None:
         if not self._awake:
@@ -274,18 +250,8 @@ class Servers:
                     if events & selectors.EVENT_WRITE:
                         self._attention.add(key.data)
             with self._lock:
-                while self._commands:
-                    act, done = self._commands.popleft()
-                    act()
-                    done.set()
                 for client in list(self._attention):
                     self._serve(client)
-        with self._lock:
-            for port in self._ports.values():
-                for client in list(port.clients):
-                    self._close(client)
-                if port.listener is not None:
-                    port.listener.close()
 
     def _timeout(self) -> float | None:
         with self._lock:
@@ -293,11 +259,12 @@ class Servers:
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _accept(self, port: Port) -> None:
-        if port.listener is None:
+        listener = port.listener
+        if listener is None:
             return
         try:
-            sock, _ = port.listener.accept()
-        except OSError:
+            sock, _ = listener.accept()
+        except OSError:  # the client has gone, or the listener was closed meanwhile
             return
         if len(port.clients) >= MAX_CLIENTS:
             sock.close()
