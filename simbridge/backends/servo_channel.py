@@ -22,18 +22,9 @@ from simbridge.servo.servoj import GAIN, LOOKAHEAD
 
 # The RTDE outputs of which a state consists.
 STATE_FIELDS = (
-    "timestamp",
-    "actual_q",
-    "actual_qd",
-    "actual_current",
-    "target_q",
-    "speed_scaling",
-    "target_speed_fraction",
-    "robot_mode",
-    "safety_mode",
-    "safety_status_bits",
-    "runtime_state",
-)
+    "timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "speed_scaling", "target_speed_fraction",
+    "robot_mode", "safety_mode", "safety_status_bits", "runtime_state",
+)  # fmt: skip
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")

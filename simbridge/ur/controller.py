@@ -15,12 +15,7 @@ import numpy as np
 
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ConnectionLost, ControllerError, UnsupportedController
-from simbridge.ur.facts import (
-    ControllerFacts,
-    DashboardFacts,
-    StateFacts,
-    Survey,
-)
+from simbridge.ur.facts import ControllerFacts, DashboardFacts, StateFacts, Survey
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE
@@ -33,14 +28,8 @@ WRITTEN_BY_THE_BRIDGE = (
 )
 
 _NEEDED = (
-    "timestamp",
-    "robot_mode",
-    "safety_mode",
-    "runtime_state",
-    "target_speed_fraction",
-    "speed_scaling",
-    "actual_q",
-)
+    "timestamp", "robot_mode", "safety_mode", "runtime_state", "target_speed_fraction", "speed_scaling", "actual_q",
+)  # fmt: skip
 _OPTIONAL = ("payload", "payload_cog")
 # Attempts to claim registers, and the time between them, s, in which a controller notices that a client has left.
 _ATTEMPTS, _RELEASE_TIME = 3, 0.25

@@ -90,17 +90,9 @@ E_SERIES_TYPES = (1, 2, 3, 4)  # those whose e-Series arm is called "UR5e" and s
 
 # RTDE: data types as in `struct`, and the types of packages.
 RTDE_FORMATS = {
-    "BOOL": "?",
-    "UINT8": "B",
-    "UINT32": "I",
-    "UINT64": "Q",
-    "INT32": "i",
-    "DOUBLE": "d",
-    "VECTOR3D": "3d",
-    "VECTOR6D": "6d",
-    "VECTOR6INT32": "6i",
-    "VECTOR6UINT32": "6I",
-}
+    "BOOL": "?", "UINT8": "B", "UINT32": "I", "UINT64": "Q", "INT32": "i", "DOUBLE": "d", "VECTOR3D": "3d",
+    "VECTOR6D": "6d", "VECTOR6INT32": "6i", "VECTOR6UINT32": "6I",
+}  # fmt: skip
 
 
 class RtdePackage(IntEnum):

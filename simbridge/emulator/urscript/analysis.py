@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.library import Builtin
+
+NodeT = TypeVar("NodeT", bound=syntax.Node)
 
 # A function that calls nothing that blocks, and costs no more than this, is compiled to a plain Python function.
 PLAIN_COST = 200
@@ -36,6 +39,16 @@ class Function:
     cost: int = 0
     height: int = 0
     callees: set[str] = field(default_factory=set)
+
+    def nodes(self, kind: type[NodeT]) -> list[NodeT]:
+        """The nodes of this kind in its parameters and body, without those of the definitions in it."""
+        definition = self.definition
+        return [node for node in syntax.walk(*definition.parameters, *definition.body) if isinstance(node, kind)]
+
+    @property
+    def calls(self) -> list[str]:
+        """The names that it calls, once for each call."""
+        return [call.name for call in self.nodes(syntax.Call)]
 
 
 @dataclass
@@ -74,14 +87,9 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Analysi
     global_names = _global_names(main, all_functions)
     for function in all_functions:
         _find_names(function, global_names)
-        function.callees = _calls(function) & functions.keys()
+        function.callees = functions.keys() & function.calls
         function.cost = block_cost(function.definition.body)
-    started = {
-        node.call.name
-        for function in all_functions
-        for node in syntax.walk(*function.definition.body)
-        if isinstance(node, syntax.Start)
-    }
+    started = {start.call.name for function in all_functions for start in function.nodes(syntax.Start)}
     _find_blocking(functions, started | {main.definition.name}, builtins)
     return Analysis(main, functions, global_names)
 
@@ -96,19 +104,15 @@ def _all_definitions(program: syntax.Program) -> list[syntax.Definition]:
     return found
 
 
-def _assignments(function: Function) -> list[syntax.Assignment]:
-    return [node for node in syntax.walk(*function.definition.body) if isinstance(node, syntax.Assignment)]
-
-
 def _global_names(main: Function, all_functions: list[Function]) -> set[str]:
-    names = {a.name for function in all_functions for a in _assignments(function) if a.scope == "global"}
-    local = {a.name for a in _assignments(main) if a.scope == "local"}
+    names = {a.name for function in all_functions for a in function.nodes(syntax.Assignment) if a.scope == "global"}
+    local = {a.name for a in main.nodes(syntax.Assignment) if a.scope == "local"}
     local |= {parameter.name for parameter in main.definition.parameters}
-    return names | {a.name for a in _assignments(main)} - local
+    return names | {a.name for a in main.nodes(syntax.Assignment)} - local
 
 
 def _find_names(function: Function, global_names: set[str]) -> None:
-    assignments = _assignments(function)
+    assignments = function.nodes(syntax.Assignment)
     own = {parameter.name for parameter in function.definition.parameters}
     own |= {a.name for a in assignments if a.scope == "local"}
     own |= {a.name for a in assignments if a.name not in global_names}
@@ -116,21 +120,13 @@ def _find_names(function: Function, global_names: set[str]) -> None:
     function.assigned_globals = {a.name for a in assignments} - own
 
 
-def _calls(function: Function) -> set[str]:
-    body = syntax.walk(*function.definition.body, *function.definition.parameters)
-    return {node.name for node in body if isinstance(node, syntax.Call)}
-
-
 def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:
     """Whether a thread may have to wait in this function itself, not in the functions that it calls."""
-    if function.definition.kind == "thread":
+    if function.definition.kind == "thread" or function.nodes(syntax.While):
         return True
-    for node in syntax.walk(*function.definition.body, *function.definition.parameters):
-        if isinstance(node, syntax.While):
-            return True
-        if isinstance(node, syntax.Keyed) and node.word in ("join", "enter_critical"):
-            return True
-    return any(builtins[name].blocks for name in (_calls(function) - own.keys()) & builtins.keys())
+    if any(node.word in ("join", "enter_critical") for node in function.nodes(syntax.Keyed)):
+        return True
+    return any(builtins[name].blocks for name in function.calls if name in builtins and name not in own)
 
 
 def _find_blocking(functions: dict[str, Function], started: set[str], builtins: Mapping[str, Builtin]) -> None:
@@ -145,7 +141,9 @@ def _find_blocking(functions: dict[str, Function], started: set[str], builtins: 
         name = ready.pop()
         function = functions[name]
         below = [functions[callee] for callee in function.callees]
-        function.cost += sum(_call_cost(function, callee) for callee in below if not callee.may_block)
+        function.cost += sum(
+            callee.cost * function.calls.count(callee.definition.name) for callee in below if not callee.may_block
+        )
         function.height = 1 + max((callee.height for callee in below), default=0)
         function.counted = function.height > PLAIN_HEIGHT
         if function.counted:
@@ -156,12 +154,6 @@ def _find_blocking(functions: dict[str, Function], started: set[str], builtins: 
             waiting_for[caller] -= 1
             if waiting_for[caller] == 0:
                 ready.append(caller)
-
-
-def _call_cost(function: Function, callee: Function) -> int:
-    body = syntax.walk(*function.definition.body, *function.definition.parameters)
-    name = callee.definition.name
-    return callee.cost * sum(isinstance(node, syntax.Call) and node.name == name for node in body)
 
 
 def block_cost(body: tuple[syntax.Node, ...], functions: Mapping[str, Function] | None = None) -> int:
