@@ -1,4 +1,4 @@
-"""The commands that plan, run, inspect and export."""
+"""The commands that plan, run, inspect and export; their arguments are the flags in `cli/flags.py`."""
 
 from __future__ import annotations
 
@@ -74,11 +74,7 @@ def _prepare(
 
 
 def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any) -> int:
-    """Run a scenario, show its progress and its result; the other arguments are those of `check`.
-
-    Returns:
-        The exit status: 0, or 1 when the run missed its tolerance.
-    """
+    """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     prepared = _prepare(scenario, backend=backend, **flags)
     from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
     from simbridge.running import repeating, runner  # likewise
@@ -101,13 +97,7 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
 
 
 def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
-    """Plan and check a scenario, and show how close to the limits it comes; returns the exit status, 0.
-
-    Args:
-        scenario: A name, a script or a file.
-        as_json: Print JSON.
-        flags: Robot, solver, home and link lengths (see `cli/flags.py`), and those of `Options`.
-    """
+    """Plan and check a scenario, and show how close to the limits it comes; returns the exit status, 0."""
     prepared = _prepare(scenario, **flags)
     if as_json:
         print(json.dumps(plan_tables.check_facts(prepared), indent=2))
@@ -146,12 +136,7 @@ def _topic(given: str, topic: str | None) -> str | None:
 
 
 def export(run: str, *, to: str, as_json: bool) -> int:
-    """Write a run in a format for other tools; returns the exit status, 0.
-
-    Raises:
-        UnknownName: There is no such format.
-        SimbridgeError: The run has no sample.
-    """
+    """Write a run in a format for other tools; returns the exit status, 0."""
     from simbridge.evaluation.evaluation import Evaluation  # metrics: used by this command only
     from simbridge.recording.export import EXPORTERS  # likewise
 

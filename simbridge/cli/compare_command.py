@@ -23,15 +23,7 @@ PAGE = "compare.html"
 
 
 def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
-    """Compare runs: print a table or JSON, and write compare.html.
-
-    Args:
-        runs: Run directories, or those of repeats.
-        out: The directory of the page; a new one under runs/ by default.
-        as_json: Print JSON in place of the table.
-
-    Returns:
-        The exit status, 0.
+    """Compare runs: print tables or JSON, and write compare.html. The arguments are the command's flags.
 
     Raises:
         SimbridgeError: See `compare_runs`; or the page cannot be written.

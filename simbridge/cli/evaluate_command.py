@@ -29,15 +29,7 @@ def evaluate(
 ) -> int:
     """Compare a run with an external recording; write evaluation.json into its directory, and print tables or JSON.
 
-    Args:
-        run: The run directory, or that of repeats, whose report.html is written again.
-        attained: The file of the recording; for repeats one of all completed runs, or one per run, in order.
-        topic: The topic with the poses, if the file is a bag.
-        find_marker: Estimate where on the tool the recorded point is; by default it is the TCP.
-        as_json: Print the content of evaluation.json in place of tables.
-
-    Returns:
-        The exit status, 0.
+    For repeats their common report.html is written again. The arguments are the command's flags.
 
     Raises:
         NotARun, InputFileError, UnusableSamples: The run or the file cannot be read, or the two do not fit.

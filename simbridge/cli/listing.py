@@ -13,11 +13,7 @@ from simbridge.text import table_of
 
 
 def robots(*, as_json: bool = False) -> int:
-    """List the robots; returns the exit status.
-
-    Raises:
-        InputFileError: A robot's file cannot be read.
-    """
+    """List the robots; returns the exit status."""
     from simbridge.robot.robot_file import robot_facts  # numpy, which listing the scenarios does not need
 
     found = [robot_facts(path) for path in robot_files().values()]

@@ -24,10 +24,6 @@ def report(run: str, *, as_json: bool = False) -> int:
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
     these do not hold: how the run ended, and the control loop's timing.
 
-    Args:
-        run: The run directory, or that of repeats.
-        as_json: Print the pages' paths and the content of summary.json as JSON.
-
     Returns:
         The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
         one that missed it, 2 for one that did not complete. The reason for 1 or 2 is printed on standard error.

@@ -18,12 +18,7 @@ from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds,
 
 
 def show_run(summary: Summary, directory: Path) -> None:
-    """Show the tracking error first, then its sources, then the run's files.
-
-    Args:
-        summary: The run's numbers.
-        directory: The run directory.
-    """
+    """Show the tracking error first, then its sources, then the run's files."""
     console = Console(highlight=False)
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)

@@ -33,16 +33,7 @@ def doctor(
     write_cell: str | None = None,
     json: bool = False,
 ) -> int:
-    """Run the checks, print the findings, and start a cell file if requested.
-
-    Args:
-        backend: A name in `BACKENDS`. By default the simulation if no host is given, else URSim or a real arm,
-            whichever answers.
-        host: The controller's address; the cell's by default, or else that of the backend.
-        robot: A name or a file; the cell's, or else ur10, by default.
-        cell: A cell file to compare with.
-        write_cell: The cell file to start from the controller's facts.
-        json: Print JSON.
+    """Run the checks, print the findings, and start a cell file if requested. The arguments are the command's flags.
 
     Returns:
         The exit status: 0 if no check failed, else 2.
@@ -132,14 +123,8 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
 def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
     """Write a cell file from the controller's facts and, for a real arm, a calibration file next to it.
 
-    Mounting and obstacles cannot be read from a controller: those fields are left out.
-
-    Args:
-        path: The cell file; the calibration file is named after it: lab.toml and lab.calibration.toml.
-        facts: The controller's facts.
-
-    Returns:
-        The files written.
+    The calibration file is named after the cell file: lab.toml and lab.calibration.toml. Mounting and obstacles cannot
+    be read from a controller: those fields are left out. Returns the files written.
 
     Raises:
         OutputError: One of them exists already, or cannot be written.

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from simbridge.errors import InvalidTrajectory, NoClosedForm, TargetOutOfReach
@@ -200,15 +199,8 @@ def run(parameters: SolversParameters) -> Outcome:
 
 def _trajectory_table(title: str, tracked: Mapping[str, Tracked]) -> Table:
     rows = [
-        (
-            name,
-            number(1e3 * found.rms),
-            number(math.degrees(found.angle)),
-            number(found.peak_speed),
-            number(found.acceleration),
-            number(1e6 * found.step_time),
-        )
-        for name, found in tracked.items()
+        (name, *map(number, (1e3 * t.rms, math.degrees(t.angle), t.peak_speed, t.acceleration, 1e6 * t.step_time)))
+        for name, t in tracked.items()
     ]
     return Table(title, ("solver", "RMS mm", "RMS deg", "peak rad/s", "RMS rad/s²", "us/step"), rows)
 
@@ -245,7 +237,12 @@ def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Sol
     def draw(figure: Figure) -> None:
         columns = figure.subplots(1, len(panels), sharey=True)
         for axes, (label, values, logarithmic) in zip(columns, panels, strict=True):
-            _column(axes, names, values, logarithmic)
+            for row, (name, value) in enumerate(zip(names, values, strict=True)):
+                if logarithmic:
+                    axes.semilogx(value, row, "o", color=solver_colour(name), markersize=7)
+                else:
+                    axes.barh(row, value, height=0.6, color=solver_colour(name))
+            axes.grid(False, axis="y")
             axes.set_xlabel(label)
         if tracked:
             columns[-1].axvline(float(robot.max_velocity.min()), color=LIMIT, linestyle="--", linewidth=1.0)
@@ -253,14 +250,3 @@ def _plot(robot: Robot, tracked: Mapping[str, Tracked], solved: Mapping[str, Sol
         columns[0].invert_yaxis()
 
     return Plot(1.9 + 1.5 * len(panels), 0.9 + 0.36 * len(names), draw)
-
-
-def _column(axes: Axes, names: Sequence[str], values: Sequence[float], logarithmic: bool) -> None:
-    for row, (name, value) in enumerate(zip(names, values, strict=True)):
-        if logarithmic:
-            axes.plot(value, row, "o", color=solver_colour(name), markersize=7)
-        else:
-            axes.barh(row, value, height=0.6, color=solver_colour(name))
-    if logarithmic:
-        axes.set_xscale("log")
-    axes.grid(False, axis="y")

@@ -52,12 +52,11 @@ _EXACT = 1e-5
 
 def figures(laps: Sequence[Lap]) -> dict[str, float]:
     """RMS, largest error and corner miss of every lap."""
-    found: dict[str, float] = {}
-    for lap in laps:
-        found[f"{lap.name}, RMS, mm"] = 1e3 * lap.rms
-        found[f"{lap.name}, largest, mm"] = 1e3 * lap.largest
-        found[f"{lap.name}, corner miss, mm"] = 1e3 * lap.corner_miss
-    return found
+    return {
+        f"{lap.name}, {what}, mm": 1e3 * value
+        for lap in laps
+        for what, value in (("RMS", lap.rms), ("largest", lap.largest), ("corner miss", lap.corner_miss))
+    }
 
 
 def run(parameters: TrackingParameters) -> Outcome:
@@ -156,17 +155,14 @@ def plot(laps: Sequence[Lap]) -> Plot:
     return Plot(9.0, 0.2 + 2.9 * len(names), draw)
 
 
-def _opacity(laps: Sequence[Lap], lap: Lap) -> float:
-    """The opacity of a lap: the higher the gain, the stronger."""
-    return (1.0 + laps.index(lap)) / len(laps)
-
-
 def _paths(axes: Axes, laps: Sequence[Lap]) -> None:
     targets = 1e3 * (laps[0].points + laps[0].errors[:, :3])
     axes.plot(*targets[:, :2].T, color=REFERENCE, linewidth=4.0, alpha=0.5)
-    for lap in laps:
+    for rank, lap in enumerate(laps, start=1):
         label = "no gain" if lap.kp is None else f"kp {plain(lap.kp)}"
-        axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=solver_colour(lap.solver), alpha=_opacity(laps, lap))
+        # The higher the gain, the stronger.
+        opacity = rank / len(laps)
+        axes.plot(*1e3 * lap.points[:, :2].T, label=label, color=solver_colour(lap.solver), alpha=opacity)
     axes.set_aspect("equal")
     axes.set_xlabel("x, mm")
     axes.set_ylabel("y, mm")

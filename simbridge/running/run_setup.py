@@ -244,7 +244,9 @@ def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
 def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
-    lag = prepared.solver.lag(plan.period)
+    solver, facts, cell = prepared.solver, prepared.controller, options.cell
+    sampling = options.sampling or scenario.sampling
+    servo = options.servo if facts is None else "servoj"
     settings: dict[str, Any] = {
         "scenario": {
             "name": scenario.name,
@@ -252,6 +254,8 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "source": plan.trajectory.source,
             "hold": plan.hold,
             "on_limits": options.on_limits or scenario.on_limits,
+            "floor": options.collision_scene.floor,
+            "sampling": None if sampling is None else asdict(sampling) | {"noise": list(sampling.noise)},
         },
         "robot": {
             "name": robot.name,
@@ -269,58 +273,43 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "tcp": list(options.tcp) or [0.0] * 6,
             "payload": robot.payload,
             "gravity": robot.gravity.tolist(),
+            "payload_cog": None if robot.payload_cog is None else robot.payload_cog.tolist(),
         },
         "kinematics": {
             "checksum": robot.checksum,
             "placements": robot.placements.reshape(-1, 16).tolist(),
             "prismatic": robot.prismatic.tolist(),
+            "dh": None if robot.calibration is None else asdict(robot.calibration),
         },
         "solver": {
-            "name": prepared.solver.name,
-            "task": prepared.solver.task,
-            "parameters": prepared.solver.parameters,
+            "name": solver.name,
+            "task": solver.task,
+            "parameters": solver.parameters,
+            "predicted_lag_s": solver.lag(plan.period),
+            "notes": list(prepared.solver_notes) or None,
         },
         "backend": {
             "name": prepared.backend,
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
-            "servo": options.servo if prepared.controller is None else "servoj",
-            **(
-                {}
-                if options.servo == "stiff" and prepared.controller is None
-                else {"servo_lookahead": options.servo_lookahead, "servo_gain": options.servo_gain}
-            ),
+            "servo": servo,
+            "servo_lookahead": None if servo == "stiff" else options.servo_lookahead,
+            "servo_gain": None if servo == "stiff" else options.servo_gain,
+            "on_scaling": None if facts is None else options.on_scaling,
         },
         "versions": versions(),
+        "tolerance": options.tolerance and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),
+        "shapes": shapes_of(robot) if any(link.shapes for link in robot.links) else None,
+        "controller": None if facts is None else controller_settings(facts),
+        "cell": cell and {"file": str(cell.source.resolve() if cell.source else ""), **cell_values(cell)},
     }
-    if options.tolerance is not None:
-        settings["tolerance"] = dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True))
-    if any(link.shapes for link in robot.links):
-        settings["shapes"] = shapes_of(robot)
-    if prepared.controller is not None:
-        settings["backend"]["on_scaling"] = options.on_scaling
-        settings["controller"] = controller_settings(prepared.controller)
-    if lag is not None:
-        settings["solver"]["predicted_lag_s"] = lag
-    notes = prepared.solver_notes
-    if notes:
-        settings["solver"]["notes"] = list(notes)
-    floor = options.collision_scene.floor
-    if floor is not None:
-        settings["scenario"]["floor"] = floor
-    if robot.calibration is not None:
-        settings["kinematics"]["dh"] = asdict(robot.calibration)
-    if robot.payload_cog is not None:
-        settings["robot"]["payload_cog"] = robot.payload_cog.tolist()
-    if options.cell is not None:
-        source = options.cell.source
-        settings["cell"] = {"file": "" if source is None else str(source.resolve()), **cell_values(options.cell)}
-    sampling = options.sampling or scenario.sampling
-    if sampling is not None:
-        # TOML has no null: a rate that was not chosen is left out.
-        kept = {name: value for name, value in asdict(sampling).items() if value is not None}
-        settings["scenario"]["sampling"] = kept | {"noise": list(sampling.noise)}
     for table, values in recorded_options(options).items():
         settings[table] |= values
-    return settings
+    return _without_none(settings)
+
+
+def _without_none(table: dict[str, Any]) -> dict[str, Any]:
+    """A table without the values that are None, which TOML does not have."""
+    kept = {name: value for name, value in table.items() if value is not None}
+    return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
