@@ -72,6 +72,9 @@ int32 safety_mode
 int32 runtime_state
 bool limited             # the limiter changed this setpoint
 """
+# Codes of the struct module.
+_CODES = {"int64": "q", "float64": "d", "int32": "i", "bool": "?"}
+
 SEPARATOR = "=" * 80 + "\n"
 
 # Name of each message type -> its definition and those of the types it uses, as MCAP's schema encoding "ros2msg".
@@ -165,10 +168,13 @@ class Layout:
         """One message with these numbers.
 
         Raises:
-            struct.error: A group has another number of elements than in the layout, or an element does not fit.
+            ValueError: A group has another number of elements than in the layout, or one does not fit; with its names.
         """
-        for (packer, offset, _), numbers in zip(self._groups, groups, strict=True):
-            packer.pack_into(self._template, offset, *numbers)
+        for (packer, offset, names), numbers in zip(self._groups, groups, strict=True):
+            try:
+                packer.pack_into(self._template, offset, *numbers)
+            except struct.error as error:
+                raise ValueError(f"{', '.join(names)}: {error}") from error
         return bytes(self._template)
 
     def pack_record(self, stamp: tuple[int, int], record: object) -> bytes:
@@ -181,15 +187,8 @@ class Layout:
         Raises:
             ValueError: A number is missing, left over or does not fit; names the attribute.
         """
-        packer, offset, _ = self._groups[0]
-        packer.pack_into(self._template, offset, *stamp)
-        for packer, offset, names in self._groups[1:]:
-            values = [getattr(record, name) for name in names]
-            try:
-                packer.pack_into(self._template, offset, *(np.ravel(values[0]).tolist() if len(names) == 1 else values))
-            except struct.error as error:
-                raise ValueError(f"{', '.join(names)}: {error}") from error
-        return bytes(self._template)
+        groups = ([getattr(record, name) for name in names] for _, _, names in self._groups[1:])
+        return self.pack(stamp, *(np.ravel(group[0]).tolist() if len(group) == 1 else group for group in groups))
 
     def unpack(self, messages: Sequence[bytes]) -> dict[str, NDArray[Any]]:
         """The numbers of T messages: under each name an array (T,), or (T, count) for a vector.
@@ -240,17 +239,6 @@ def vector_stamped(frame_id: str, vector: str) -> Layout:
 def status(frame_id: str) -> Layout:
     """simbridge_msgs/Status: groups (sec, nanosec), and all the other numbers in the order of the definition."""
     layout = Layout("simbridge_msgs/msg/Status", frame_id)
-    layout.scalars(
-        {
-            "index": "q",
-            "stamp": "d",
-            "plan_time": "d",
-            "speed_scaling": "d",
-            "host_monotonic": "d",
-            "robot_mode": "i",
-            "safety_mode": "i",
-            "runtime_state": "i",
-            "limited": "?",
-        }
-    )
+    fields = [line.split()[:2] for line in STATUS.splitlines()[1:]]
+    layout.scalars({name: _CODES[kind] for kind, name in fields})
     return layout

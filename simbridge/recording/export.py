@@ -9,9 +9,7 @@ import contextlib
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
@@ -85,13 +83,8 @@ def export_csv(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     return [path]
 
 
-@dataclass(frozen=True, eq=False)
-class _Topic:
-    """One topic: its layout, and the numbers (T, k) of each group of a message after the stamp."""
-
-    name: str
-    layout: cdr.Layout
-    groups: tuple[Array, ...]
+# Name, layout, and the numbers (T, k) of each group of a message after the stamp.
+_Topic = tuple[str, cdr.Layout, tuple[Array, ...]]
 
 
 def export_bag(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors: Errors, origins: Array) -> list[Path]:
@@ -136,13 +129,13 @@ def _written(target: Path, topics: Iterator[_Topic], stamps: Array, storage: Sto
 def _topics(log: LogColumns, poses: Mapping[str, Array], errors: Errors) -> Iterator[_Topic]:
     frame, names = log.frame_id, log.joint_names
     measured = cdr.joint_state(frame, names, "position", "velocity", "effort")
-    yield _Topic("/joint_states", measured, (log.position, log.velocity, log.effort))
-    yield _Topic("/setpoint/joint_states", cdr.joint_state(frame, names, "position"), (log.setpoint,))
+    yield "/joint_states", measured, (log.position, log.velocity, log.effort)
+    yield "/setpoint/joint_states", cdr.joint_state(frame, names, "position"), (log.setpoint,)
     for name in POSES:
-        yield _Topic(f"/{name}/pose", cdr.pose_stamped(frame, "pose"), (poses[name],))
+        yield f"/{name}/pose", cdr.pose_stamped(frame, "pose"), (poses[name],)
     for name, (translation, rotation) in errors.items():
-        yield _Topic(f"/error/{name}/translation", cdr.vector_stamped(frame, "vector"), (translation,))
-        yield _Topic(f"/error/{name}/rotation", cdr.vector_stamped(frame, "vector"), (rotation,))
+        yield f"/error/{name}/translation", cdr.vector_stamped(frame, "vector"), (translation,)
+        yield f"/error/{name}/rotation", cdr.vector_stamped(frame, "vector"), (rotation,)
 
 
 def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> None:
@@ -150,14 +143,14 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
     times = np.round(stamps * 1e9).astype(np.int64).tolist()
     # Version 8 is read from ROS 2 Humble on.
     with Writer(path, version=8, storage_plugin=storage) as writer:
-        connections: list[tuple[Any, _Topic]] = [
-            (writer.add_connection(topic.name, topic.layout.message_type, typestore=store), topic) for topic in topics
+        connections = [
+            (writer.add_connection(name, layout.message_type, typestore=store), layout, groups)
+            for name, layout, groups in topics
         ]
         for k, time in enumerate(times):
             stamp = divmod(time, 10**9)
-            for connection, topic in connections:
-                message = topic.layout.pack(stamp, *(group[k].tolist() for group in topic.groups))
-                writer.write(connection, time, message)
+            for connection, layout, groups in connections:
+                writer.write(connection, time, layout.pack(stamp, *(group[k].tolist() for group in groups)))
 
 
 Exporter = Callable[[Path, LogColumns, Mapping[str, Array], Errors, Array], list[Path]]

@@ -40,20 +40,23 @@ def read_urdf(path: Path) -> Robot:
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
         top.refuse("its chain has no movable joint")
-    _, base_shapes = _body(tree, base, moving[0])
+    _, base_shapes = _body(tree, base, moving)
     joints: list[Joint] = []
     links: list[Link] = []
-    before = _fixed(chain, None, moving[0])
-    for element, following in zip(moving, [*moving[1:], None], strict=True):
+    # In the frame of the previous movable joint; after the last one, the tool.
+    placement = pin.SE3.Identity()
+    for element in chain:
+        placement = placement * origin(element)
+        if element not in moving:
+            continue
         # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
         to_z = axis_frame(_axis(element))
-        joints.append(_joint(element, before * origin(element) * to_z))
-        frame = to_z.inverse()
-        inertia, shapes = _body(tree, child(element), following)
+        joints.append(_joint(element, placement * to_z))
+        placement = to_z.inverse()
+        inertia, shapes = _body(tree, child(element), moving)
         if inertia.mass <= 0.0 or np.linalg.eigvalsh(inertia.inertia)[0] <= 0.0:
             tree.links[child(element)].refuse("a link that moves needs mass and inertia: add <inertial>")
-        links.append(Link(_name(child(element), tree), frame, frame.act(inertia), shapes))
-        before = frame * _fixed(chain, element, following)
+        links.append(Link(_name(child(element), tree), placement, placement.act(inertia), shapes))
     low, high = [joint.position_min for joint in joints], [joint.position_max for joint in joints]
     home = [0.5 * (a + b) if np.isfinite(a + b) else min(max(0.0, a), b) for a, b in zip(low, high, strict=True)]
     return Robot(
@@ -64,7 +67,7 @@ def read_urdf(path: Path) -> Robot:
         joints=tuple(joints),
         links=tuple(links),
         base_shapes=base_shapes,
-        tool0=before,
+        tool0=placement,
         home=read_only(home),
         source=path.resolve(),
     )
@@ -77,16 +80,6 @@ def _name(link: str, tree: Tree) -> str:
         while link in tree.links:
             link += "_"
     return link
-
-
-def _fixed(chain: list[Element], after: Element | None, until: Element | None) -> pin.SE3:
-    """The product of the fixed joints between two movable ones of the chain."""
-    begin = 0 if after is None else chain.index(after) + 1
-    end = len(chain) if until is None else chain.index(until)
-    placement = pin.SE3.Identity()
-    for joint in chain[begin:end]:
-        placement = placement * origin(joint)
-    return placement
 
 
 def _axis(joint: Element) -> np.ndarray:
@@ -123,11 +116,11 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
     )
 
 
-def _body(tree: Tree, link: str, following: Element | None) -> tuple[pin.Inertia, tuple[Shape, ...]]:
+def _body(tree: Tree, link: str, moving: list[Element]) -> tuple[pin.Inertia, tuple[Shape, ...]]:
     """Inertia and shapes, in the link's frame, of a link and all that is fixed to it."""
     inertia = pin.Inertia.Zero()
     shapes: list[Shape] = []
-    for element, placement in tree.attached(link, following):
+    for element, placement in tree.attached(link, moving):
         inertia += placement.act(_inertia(element))
         shapes += _shapes(element, placement)
     return inertia, tuple(shapes)

@@ -175,22 +175,22 @@ class Tree:
             link = joints[0].need("parent").text("link")
         return joints
 
-    def attached(self, link: str, skip: Element | None) -> Iterator[tuple[Element, pin.SE3]]:
+    def attached(self, link: str, moving: list[Element]) -> Iterator[tuple[Element, pin.SE3]]:
         """A link and all links attached to it by fixed joints, each with its placement in the link's frame.
 
         Args:
             link: Its name.
-            skip: The chain's next movable joint, behind which the next link of the arm begins.
+            moving: The chain's movable joints, behind which the next link of the arm begins.
         """
         yield self.links[link], pin.SE3.Identity()
         for joint in self.below[link]:
-            if joint is skip:
+            if joint in moving:
                 continue
             if movable(joint):
                 joint.refuse(
                     "a movable joint outside of the chain; simbridge supports serial arms only. Make it fixed", "type"
                 )
-            for further, placement in self.attached(child(joint), skip):
+            for further, placement in self.attached(child(joint), moving):
                 yield further, origin(joint) * placement
 
 

@@ -1,4 +1,7 @@
-"""Checks of the parameters of shapes, motion laws and samplings."""
+"""Checks of the parameters of shapes, motion laws and samplings.
+
+Every function raises InvalidParameter for the first value that is not as it says; the name becomes part of the message.
+"""
 
 from __future__ import annotations
 
@@ -12,43 +15,27 @@ from simbridge.robot.pose import Array
 
 
 def check_positive(**parameters: float) -> None:
-    """Refuse parameters that are not positive numbers; their names become part of the message.
-
-    Raises:
-        InvalidParameter: Names the first invalid one.
-    """
+    """Refuse parameters that are not positive numbers."""
     for name, value in parameters.items():
         if not (math.isfinite(value) and value > 0.0):
             raise InvalidParameter(name.replace("_", " "), value, "a positive number")
 
 
 def check_not_negative(**parameters: float) -> None:
-    """Refuse parameters that are neither zero nor positive numbers.
-
-    Raises:
-        InvalidParameter: Names the first invalid one.
-    """
+    """Refuse parameters that are neither zero nor positive numbers."""
     for name, value in parameters.items():
         if not (math.isfinite(value) and value >= 0.0):
             raise InvalidParameter(name.replace("_", " "), value, "zero or a positive number")
 
 
 def check_laps(laps: int) -> None:
-    """Refuse anything but 1, 2, 3, ...
-
-    Raises:
-        InvalidParameter: It is not.
-    """
+    """Refuse anything but 1, 2, 3, ..."""
     if not isinstance(laps, (int, np.integer)) or laps < 1:
         raise InvalidParameter("laps", laps, "a whole number, 1 or more")
 
 
 def vector(name: str, values: ArrayLike, length: int) -> Array:
-    """The values as an array (length,) of finite numbers.
-
-    Raises:
-        InvalidParameter: They are not.
-    """
+    """The values as an array (length,) of finite numbers."""
     array = np.array(values, dtype=float)
     if array.shape != (length,) or not np.isfinite(array).all():
         raise InvalidParameter(name, values, f"{length} finite numbers")
@@ -56,11 +43,7 @@ def vector(name: str, values: ArrayLike, length: int) -> Array:
 
 
 def direction(name: str, values: ArrayLike) -> Array:
-    """The unit vector (3,) along the values.
-
-    Raises:
-        InvalidParameter: They are not three finite numbers, or all zero.
-    """
+    """The unit vector (3,) along three values, not all of them zero."""
     array = vector(name, values, 3)
     length = float(np.linalg.norm(array))
     if length == 0.0:

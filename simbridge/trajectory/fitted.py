@@ -5,7 +5,9 @@ The only module of this package that needs an arm; the solver of `largest_cube` 
 Exactly through a singularity the joints of a six-joint arm may move on smoothly; close to it they have to turn far over
 a short distance. So each line passes through the pose of joint positions *next to* the singular ones with a constant
 tool orientation, and is closest to the singularity in its middle (wrist, shoulder) or at its end (elbow). The joints
-are: 1 base, 2 shoulder, 3 elbow, 4 to 6 wrist; joint i turns about the z axis of its own frame.
+are: 1 base, 2 shoulder, 3 elbow, 4 to 6 wrist; joint i turns about the z axis of its own frame. The functions for lines
+return the first and the last pose (7,). They raise InvalidParameter for an arm that has another structure or is too
+short, and for a parameter that is not positive.
 """
 
 from __future__ import annotations
@@ -101,12 +103,6 @@ def wrist_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Array, 
         robot: The arm.
         length: Of the line, m.
         near: Joint 5 in the middle of the line, rad.
-
-    Returns:
-        The first and the last pose (7,).
-
-    Raises:
-        InvalidParameter: The arm has another structure, or a parameter is not positive.
     """
     _check_structure(robot)
     check_positive(length=length, near=near)
@@ -124,12 +120,6 @@ def shoulder_line(robot: Robot, length: float, near: float = 0.05) -> tuple[Arra
         robot: The arm.
         length: Of the line, m.
         near: Distance of the wrist from its singular position in the middle of the line, m.
-
-    Returns:
-        The first and the last pose (7,).
-
-    Raises:
-        InvalidParameter: The arm has another structure or is too short, or a parameter is not positive.
     """
     _check_structure(robot)
     check_positive(length=length, near=near)
@@ -172,12 +162,6 @@ def elbow_line(robot: Robot, length: float, near: float = 0.1, raised: float = 0
         length: Of the line, m.
         near: Joint 3 at the end of the line, rad.
         raised: Elevation of the stretched arm above the horizontal, rad.
-
-    Returns:
-        The first and the last pose (7,).
-
-    Raises:
-        InvalidParameter: The arm has another structure, or a parameter is not positive.
     """
     _check_structure(robot)
     check_positive(length=length, near=near)

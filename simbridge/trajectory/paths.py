@@ -47,20 +47,12 @@ class Path:
 
 
 def line(start: ArrayLike, end: ArrayLike) -> Path:
-    """The straight line between two points (3,) in m.
-
-    Raises:
-        InvalidParameter: They are not three finite numbers each, or equal.
-    """
+    """The straight line between two different points (3,) in m."""
     return polyline([start, end])  # type: ignore[list-item]
 
 
 def polyline(points: Sequence[ArrayLike], *, closed: bool = False) -> Path:
-    """Straight lines through points (P, 3) in m; from the last back to the first if closed.
-
-    Raises:
-        InvalidParameter: Fewer than two points, a number that is not finite, or two equal points in a row.
-    """
+    """Straight lines through two or more points (P, 3) in m, no two equal in a row; back to the first if closed."""
     vertices = np.array(points, dtype=float)
     if vertices.ndim != 2 or vertices.shape[1] != 3 or len(vertices) < 2 or not np.isfinite(vertices).all():
         raise InvalidParameter("points", points, "two points or more, of three finite numbers each")
@@ -91,10 +83,7 @@ def circle(
         radius: m.
         centre: (3,) in m, from base_link.
         normal: (3,), of any length.
-        start: Direction (3,) from the centre to where it begins, projected into the circle's plane.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or the start is along the normal.
+        start: Direction (3,) from the centre to where it begins, not along the normal; projected onto the plane.
     """
     check_positive(radius=radius)
     return _arc_about(vector("centre", centre, 3), radius, normal, start, 2.0 * math.pi, 0.0)
@@ -116,10 +105,7 @@ def helix(
         pitch: Rise per turn, m; negative to descend.
         turns: Number of turns, not necessarily whole.
         axis: (3,), of any length.
-        start: Direction (3,) from the centre to where it begins, projected into the plane of the turns.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or the start is along the axis.
+        start: Direction (3,) from the centre to where it begins, not along the axis; projected onto the plane.
     """
     check_positive(radius=radius, turns=turns)
     if not math.isfinite(pitch):
@@ -208,11 +194,8 @@ def lissajous(amplitudes: ArrayLike, frequencies: Sequence[int], phases: ArrayLi
     Args:
         amplitudes: (3,) in m; zero for no motion along an axis.
         frequencies: Three whole numbers, 1 or more, best without a common divisor.
-        phases: (3,) in rad.
+        phases: (3,) in rad, for which the derivative is zero nowhere.
         centre: (3,) in m, from base_link.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or the derivative is zero somewhere.
     """
     a, phase = vector("amplitudes", amplitudes, 3), vector("phases", phases, 3)
     middle, f = vector("centre", centre, 3), vector("frequencies", frequencies, 3)
@@ -231,12 +214,9 @@ def along(curve: Curve, derivative: Curve, end: float, *, closed: bool = False) 
 
     Args:
         curve: Positions (K, 3) in m at u (K,), from 0 to `end`.
-        derivative: Their derivatives (K, 3) by u.
+        derivative: Their derivatives (K, 3) by u, finite and nowhere zero.
         end: The last u.
         closed: Whether it ends at its start, in the same direction.
-
-    Raises:
-        InvalidParameter: The derivative is zero somewhere, or not finite.
     """
     check_positive(end=end)
     nodes = np.linspace(0.0, end, _PIECES + 1)

@@ -59,13 +59,10 @@ def square(
         side: Length of an edge in m.
         centre: Centre (3,) in m, from base_link.
         speed: Speed along the edges in m/s.
-        rate: Samples per second, in Hz.
+        rate: Samples per second, in Hz; at least one on every edge.
         laps: Number of laps.
         orientation: The constant orientation (4,), a unit quaternion.
         corner_radius: Of rounded corners, m. Then the square begins in the middle of the edge with the smallest y.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or an edge has no sample.
     """
     check_positive(side=side, speed=speed, rate=rate)
     check_laps(laps)
@@ -143,14 +140,11 @@ def pick_and_place(
     """One cycle from above the pick pose, to both poses, and back.
 
     Args:
-        pick, place: Poses (7,) where the gripper closes and opens; the tool turns while it travels.
+        pick, place: Poses (7,) where the gripper closes and opens, one not above the other; the tool turns on the way.
         lift: How far above both it travels, along z of base_link, m.
         law: For each of the six moves.
         dwell: Stop at each of the two, s.
         rate: Samples per second, in Hz.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or one pose is straight above the other.
     """
     check_positive(lift=lift, dwell=dwell)
     up = np.array([0.0, 0.0, lift, 0.0, 0.0, 0.0, 0.0])
@@ -209,7 +203,7 @@ class IsoCube:
 
     def poses(self, orientation: ArrayLike = TOOL_DOWN) -> Array:
         """P1 to P5 as poses (5, 7), all with one orientation (4,)."""
-        return np.column_stack([self.points, np.tile(vector("orientation", orientation, 4), (5, 1))])
+        return _oriented(self.points, orientation)
 
     def line(self) -> Path:
         """The diagonal from P2 to P4."""

@@ -146,9 +146,6 @@ def trace(
         orientation: Of the tool; tool down by default.
         laps: Number of laps; more than one needs a closed path.
         source: A name, for messages.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or an open path has several laps.
     """
     check_positive(rate=rate)
     check_laps(laps)
@@ -176,9 +173,6 @@ def move(start: ArrayLike, end: ArrayLike, law: MotionLaw, rate: float = 100.0, 
         law: Over the distance.
         rate: Samples per second, in Hz.
         source: A name, for messages.
-
-    Raises:
-        InvalidParameter: A parameter is out of its range, or both poses are at the same position.
     """
     ends = Trajectory(np.array([0.0, 1.0]), np.stack([vector("start", start, 7), vector("end", end, 7)]), source)
     path = line(ends.poses[0, :3], ends.poses[1, :3])
