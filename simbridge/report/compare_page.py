@@ -18,7 +18,6 @@ from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_range, shown_range
 from simbridge.report.palette import ERRORS, REFERENCE, RUNS, TRACKING
 from simbridge.report.rendering import LegendEntry, render
-from simbridge.report.repeats_page import iso_tables
 from simbridge.report.settings_list import flattened
 from simbridge.report.views import Path, three_views
 from simbridge.robot.pose import Array
@@ -66,7 +65,7 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         delays=delays,
         longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
         lags=comparison.lag,
-        iso=None if figures is None else iso_tables([figures]),
+        iso=figures,
         differences=_differences(comparison),
         **drawn,
     )

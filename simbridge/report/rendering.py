@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from simbridge.text import counted, degrees, millimetres, milliseconds, significant, with_unit
+from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, significant, with_unit
 
 _HERE = Path(__file__).parent
 
@@ -58,6 +58,9 @@ def _environment() -> Environment:
         "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "with_unit": with_unit,
         "counted": counted,
+        "displayed": displayed,
+        "fixed": fixed,
+        "zip": zip,
     }
     environment.filters |= {
         "mm": millimetres,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simbridge.report.repeats_page import iso_tables, repeats_page
+from simbridge.report.repeats_page import missing_figures, repeats_page
 from tests.report.conftest import Page
 
 BOTH, OWN, OUTSIDE = "No AV, RV or FV.", "No AT or RT.", "No figures of stop 1."
@@ -37,13 +37,13 @@ def page(*runs: dict[str, Any], external: dict[str, Any] | None = None) -> Page:
 
 
 def test_a_reason_that_holds_for_one_source_names_it() -> None:
-    tables = iso_tables([view("self-reported", BOTH, OWN), view("external", OUTSIDE, BOTH)])
-    assert tables.missing == [BOTH, f"Self-reported: {OWN}", f"External: {OUTSIDE}"]
+    found = missing_figures([view("self-reported", BOTH, OWN), view("external", OUTSIDE, BOTH)])
+    assert found == [BOTH, f"Self-reported: {OWN}", f"External: {OUTSIDE}"]
 
 
 @pytest.mark.parametrize("witness", ["self-reported", "external"])
 def test_a_reason_of_the_only_source_names_none(witness: str) -> None:
-    assert iso_tables([view(witness, OWN)]).missing == [OWN]
+    assert missing_figures([view(witness, OWN)]) == [OWN]
 
 
 def test_both_sources_are_explained_and_their_reasons_are_on_the_page() -> None:
