@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 
-from simbridge.evaluation.comparison import ComparedRun, Comparison
+from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.metrics.pose_errors import statistics
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
 from simbridge.evaluation.repeatability import IsoFigures
-from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_range, shown_range
@@ -21,7 +20,7 @@ from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
 from simbridge.report.views import Path, three_views
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK, degrees, millimetres, milliseconds
+from simbridge.text import NO_BREAK
 
 # Settings that differ between any two runs.
 _ALWAYS_DIFFERENT = ("versions.", "shapes", "kinematics.placements", "controller.kinematics_checksum")
@@ -34,9 +33,22 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         comparison: The runs.
         figures: ISO 9283-style figures, when the runs are cycles of one motion on one arm.
     """
-    runs = comparison.runs
-    scenario, parts = runs[0].summary["scenario"], (TRACKING_ERROR, *ERROR_PARTS)
-    delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in runs]
+    scenario, legend = comparison.runs[0].summary["scenario"], _legend(comparison)
+    parts = (TRACKING_ERROR, *ERROR_PARTS)
+    delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
+    runs = [
+        {
+            "name": run.name,
+            "colour": _colour(number),
+            "summary": run.summary,
+            "delays": delays[number],
+            "separation": None if separation is None else statistics(separation[1].distance),
+            "lag": lag,
+        }
+        for number, (run, separation, lag) in enumerate(
+            zip(comparison.runs, comparison.separation, comparison.lag, strict=True)
+        )
+    ]
     with drawing_style():
         drawn = {
             "views": _paths(comparison),
@@ -49,22 +61,15 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         title=f"{scenario}: {len(runs)} runs compared",
         scenario=scenario,
         warnings=comparison.warnings,
-        headline=_headline(comparison),
-        distances=_distances(comparison),
-        runs=[(run.name, _colour(number)) for number, run in enumerate(runs)],
-        legend=_legend(comparison),
-        path_legend=[LegendEntry("reference", REFERENCE, "thick"), *_legend(comparison)],
-        known=[
-            entry for entry, found in zip(_legend(comparison), comparison.separation, strict=True) if found is not None
-        ],
-        error_columns=[*(part.name for part in parts), "delay removed", "contour"],
-        errors=[_errors(run.summary) for run in runs],
-        largest=max(run.summary[part.key]["position_m"]["rms"] for run in runs for part in parts),
-        tracking=[run.summary[TRACKING_ERROR.key] for run in runs],
-        delay_columns=[f"{part}, {source}" for part in POSE_PARTS for source in ("total", "solver", "plant")],
-        delays=delays,
+        runs=runs,
+        parts_of_error=[(part, ERRORS[part.name]) for part in parts],
+        largest=max(run.summary[part.key]["position_m"]["rms"] for run in comparison.runs for part in parts),
         longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
-        lags=comparison.lag,
+        tracking_colour=TRACKING,
+        legend=legend,
+        path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
+        known=[entry for entry, found in zip(legend, comparison.separation, strict=True) if found is not None],
+        delay_columns=[f"{part}, {source}" for part in POSE_PARTS for source in Delays._fields],
         iso=figures,
         differences=_differences(comparison),
         **drawn,
@@ -77,47 +82,6 @@ def _colour(number: int) -> str:
 
 def _legend(comparison: Comparison) -> list[LegendEntry]:
     return [LegendEntry(run.name, _colour(number)) for number, run in enumerate(comparison.runs)]
-
-
-def _headline(comparison: Comparison) -> str:
-    def error(run: ComparedRun) -> Mapping[str, Any]:
-        return run.summary[TRACKING_ERROR.key]
-
-    ordered = sorted(comparison.runs, key=lambda run: float(error(run)["position_m"]["rms"]))
-    texts = (
-        f"{millimetres(error(run)['position_m']['rms'])}{NO_BREAK}mm and {degrees(error(run)['rotation_rad']['rms'])}"
-        f"{NO_BREAK}degrees RMS ({run.name}, {run.summary['backend']})"
-        for run in (ordered[0], ordered[-1])
-    )
-    return f"Tracking error from {' to '.join(texts)}."
-
-
-def _distances(comparison: Comparison) -> list[str]:
-    """How far each run is from the first one, as sentences."""
-    first, sentences = comparison.runs[0], []
-    for run, found, lag in zip(comparison.runs, comparison.separation, comparison.lag, strict=True):
-        if found is None:
-            continue
-        distance = statistics(found[1].distance)
-        text = (
-            f"The TCP of {run.name} was {millimetres(distance['rms'])}{NO_BREAK}mm RMS (max "
-            f"{millimetres(distance['max'])}{NO_BREAK}mm) from that of {first.name}"
-        )
-        if lag is not None:
-            relation = "lagging" if lag >= 0.0 else "leading"
-            text += f", {relation} it by {milliseconds(abs(lag))}{NO_BREAK}ms"
-        sentences.append(f"{text}.")
-    return sentences
-
-
-def _errors(summary: Summary) -> list[tuple[float | None, str]]:
-    """RMS of each position error in m, and its colour."""
-    found: list[tuple[float | None, str]] = [
-        (summary[part.key]["position_m"]["rms"], ERRORS[part.name]) for part in (TRACKING_ERROR, *ERROR_PARTS)
-    ]
-    rest = summary["delay_compensated"]
-    found.append((None if rest is None else rest["position_m"]["rms"], TRACKING))
-    return [*found, (summary["contour_error"]["position_m"]["rms"], TRACKING)]
 
 
 def _paths(comparison: Comparison) -> list[Any]:
