@@ -30,26 +30,26 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     axes = drawing.axes(54, 40, 100, 24)
     prepare_axes(axes, view, frame)
     edges = colour_steps(error)
-    colours = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
+    shades = colours(edges)
     places = reference[:, view.pick] - frame.origin
     level = np.clip(np.searchsorted(edges, _piecewise_largest(error)) - 1, 0, len(edges) - 2)
     kept = decimated_path(places, PIECES)
-    for number, colour in enumerate(colours):
+    for number, colour in enumerate(shades):
         inside = level[kept] == number
         # A piece ends where the next one begins.
         inside[1:] |= inside[:-1]
         axes.plot(
             *np.where(inside[:, None], places[kept], np.nan).T,
-            color=tuple(colour),
-            linewidth=3.0 + 2.0 * number / len(colours),
+            color=colour,
+            linewidth=3.0 + 2.0 * number / len(shades),
             marker=dots(len(error)),
             solid_capstyle="round",
         )
     mark(axes, places[0], "o")
     mark(axes, places[np.argmax(error)], "X")
     bar = drawing.axes(WIDTH - 76, 60, 58, 28)
-    steps = np.arange(len(colours))
-    bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=colours)
+    steps = np.arange(len(shades))
+    bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=shades)
     bar.set_xlim(-0.5, 0.5)
     bar.set_ylim(0, len(steps))
     bar.grid(False)
@@ -70,6 +70,11 @@ def _piecewise_largest(error: Array) -> Array:
     size = -(-len(error) // PIECES)
     padded = np.concatenate([error, np.full(-len(error) % size, error[-1])]).reshape(-1, size)
     return np.repeat(padded.max(axis=1), size)[: len(error)]
+
+
+def colours(edges: Array) -> list[tuple[float, ...]]:
+    """Red, green, blue and opacity, 0 to 1, of every step between two edges."""
+    return [tuple(shade) for shade in matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))]
 
 
 def colour_steps(error: Array) -> Array:

@@ -167,12 +167,10 @@ def joint_contributions(evaluation: Evaluation) -> tuple[Array, Array]:
 
     To first order the joints' displacements add up, as vectors, to the plant's part of the error budget.
     """
-    log, chain = evaluation.log, evaluation.settings["kinematics"]
-    placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
-    prismatic = np.array(chain["prismatic"], dtype=bool)
+    log = evaluation.log
     chosen = slice(None, None, -(-len(log.stamp) // MAX_JACOBIANS))
     following = log.setpoint[chosen] - log.position[chosen]
-    moved = task_jacobians(placements, prismatic, log.setpoint[chosen], "pose") * following[:, None, :]
+    moved = task_jacobians(*evaluation.chain, log.setpoint[chosen], "pose") * following[:, None, :]
     return np.linalg.norm(moved[:, :3], axis=1), np.linalg.norm(moved[:, 3:], axis=1)
 
 

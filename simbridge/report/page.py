@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
@@ -26,8 +25,9 @@ from simbridge.report.verdict import (
 )
 from simbridge.report.views import Path, three_views
 from simbridge.report.worst import worst_sample
-from simbridge.text import NO_BREAK, counted, millimetres, plain
+from simbridge.text import NO_BREAK, millimetres
 
+_EFFORT = {"velocity": "°/s", "acceleration": "°/s²", "jerk": "°/s³", "torque": "N m"}
 _PATH_LEGEND = (
     LegendEntry("reference", REFERENCE, "thick"),
     LegendEntry("setpoint", SETPOINT),
@@ -61,7 +61,6 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "summary": summary,
         "settings": settings,
         "replay": replay,
-        "facts": _facts(evaluation, summary),
         "notices": notices(evaluation, summary),
         "headline": headline(summary, settings["robot"]["title"]),
         "tolerance": tolerance_check(summary),
@@ -70,48 +69,20 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "command": repeat_command(settings, evaluation.directory.path),
     }
     if summary["samples"]:
-        content |= _numbers(summary)
+        content |= {
+            "parts_of_error": [(part, ERRORS[part.name]) for part in ERROR_PARTS],
+            "whole": TRACKING_ERROR,
+            "tracking_colour": TRACKING,
+            "largest": max(summary[part.key]["position_m"]["rms"] for part in (*ERROR_PARTS, TRACKING_ERROR)),
+            "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
+            "dominant_error": dominant_error(summary),
+            "delay_sentences": delay_sentences(summary),
+            "contour_sentence": contour_sentence(summary),
+            "metrics": shown_metrics(summary),
+        }
         with drawing_style():
             content |= _figures(evaluation, summary)
     return render("report.html", **content)
-
-
-def _facts(evaluation: Evaluation, summary: Summary) -> list[str]:
-    return [
-        evaluation.settings["robot"]["title"],
-        summary["solver"],
-        summary["backend"],
-        f"{counted(summary['samples'], 'sample')} of {plain(1e3 * summary['period_s'])}{NO_BREAK}ms",
-        f"{summary['duration_s']:.2f}{NO_BREAK}s",
-    ]
-
-
-def _numbers(summary: Summary) -> dict[str, Any]:
-    """Sentences and rows of tables."""
-    delays = {part: part_delays(summary, part) for part in POSE_PARTS}
-    errors = [(part.title, ERRORS[part.name], part.meaning, summary[part.key]) for part in ERROR_PARTS]
-    whole = (TRACKING_ERROR.title, TRACKING, TRACKING_ERROR.meaning, summary[TRACKING_ERROR.key])
-    rest: list[tuple[str, str, str, Any]] = []
-    if summary["delay_compensated"] is not None:
-        meaning = "What remains of the tracking error when the delays of position and rotation are removed separately."
-        if not any(found.total for found in delays.values()):
-            meaning = "No time shift reduces the tracking error."
-        rest.append(("Delay removed", TRACKING, meaning, summary["delay_compensated"]))
-    if "contour_error" in summary:
-        meaning = "Attained position to the nearest point of the path, at any time."
-        rest.append(("Contour", TRACKING, meaning, summary["contour_error"]))
-    return {
-        "metrics": shown_metrics(summary),
-        "dominant_error": dominant_error(summary),
-        "delay_sentences": delay_sentences(summary),
-        "contour_sentence": contour_sentence(summary),
-        "errors": errors,
-        "whole": whole,
-        "other_errors": rest,
-        "largest": max(float(error["position_m"]["rms"]) for *_, error in (*errors, whole)),
-        "delays": delays,
-        "predicted_lag": summary["predicted_lag_s"] if summary["delay_of"] == "position" else None,
-    }
 
 
 def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
@@ -128,7 +99,7 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
     ]
     marks = [(reference[0], "o"), (reference[distance.argmax()], "X")]
     found = joints(evaluation)
-    effort, kinds = _effort(summary), {joint.effort.name for joint in found}
+    kinds = {joint.effort.name for joint in found}
     error_legend, error_chart = errors_over_time(evaluation, summary)
     return {
         "path_legend": _PATH_LEGEND,
@@ -143,21 +114,8 @@ def _figures(evaluation: Evaluation, summary: Summary) -> dict[str, Any]:
         "joint_legend": _JOINT_LEGEND,
         "joint_figures": [Figure(joint.name, joint_chart(joint, stamps, i)) for i, joint in enumerate(found)],
         "effort_name": kinds.pop() if len(kinds) == 1 else "torque or force",
-        "effort": effort,
-        "effort_groups": [(f"{kind}, {unit}", 2) for kind, unit, _ in effort],
+        "effort_groups": [(f"{kind}, {_EFFORT[kind]}", 2) for kind, used in summary["joint_effort"].items() if used],
         "degrees_per_radian": math.degrees(1.0),
         "plant_colour": PLANT,
         "loop_chart": loop_chart(evaluation) if summary.get("loop") and summary["samples"] > 1 else "",
     }
-
-
-def _effort(summary: Summary) -> list[tuple[str, str, Mapping[str, Any]]]:
-    """Quantity, unit, and what the summary has of it."""
-    effort = summary["joint_effort"]
-    found = [
-        ("velocity", "°/s", effort["velocity"]),
-        ("acceleration", "°/s²", effort["acceleration"]),
-        ("jerk", "°/s³", effort["jerk"]),
-        ("torque", "N m", effort["torque"]),
-    ]
-    return [(kind, unit, values) for kind, unit, values in found if values is not None]

@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, significant, with_unit
+from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, plain, significant, with_unit
 
 _HERE = Path(__file__).parent
 
@@ -60,6 +60,7 @@ def _environment() -> Environment:
         "counted": counted,
         "displayed": displayed,
         "fixed": fixed,
+        "plain": plain,
         "zip": zip,
     }
     environment.filters |= {

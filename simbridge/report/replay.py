@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.report.charts import decimated_path
 from simbridge.report.drawing import as_written
-from simbridge.report.error_map import colour_steps
+from simbridge.report.error_map import colour_steps, colours
 from simbridge.report.palette import REFERENCE
 from simbridge.report.rendering import render
 from simbridge.robot.pose import Array
@@ -76,8 +76,7 @@ def _viser() -> Iterator[viser.ViserServer]:
 
 def _draw_arm(server: viser.ViserServer, evaluation: Evaluation) -> list[Any]:
     """Draw the links; returns the frame of each joint, which the motion moves."""
-    chain = evaluation.settings["kinematics"]
-    placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
+    placements, _ = evaluation.chain
     shapes = evaluation.settings.get("shapes") or {}
     links = [*shapes.values()] or _sticks(placements)
     for number, shape in enumerate(links[0]):
@@ -129,9 +128,9 @@ def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
     levels = np.clip(np.searchsorted(edges, error[kept]) - 1, 0, len(edges) - 2)
     path = attained[kept]
     # One scene node per colour: viser shows per-point colours too pale.
-    for level, colour in enumerate(_colours(edges)):
+    for level, colour in enumerate(colours(edges)):
         here = levels[1:] == level
-        _lines(server, f"/attained/step{level}", path[:-1][here], path[1:][here], colour, 6.0)
+        _lines(server, f"/attained/step{level}", path[:-1][here], path[1:][here], _rgb(colour), 6.0)
     return edges
 
 
@@ -143,12 +142,6 @@ def _floor(evaluation: Evaluation) -> float:
 def _kept(points: Array) -> NDArray[np.intp]:
     flat = (points[:, [i, (i + 1) % 3]] for i in range(3))
     return np.unique(np.concatenate([decimated_path(plane, PIECES) for plane in flat]))
-
-
-def _colours(edges: Array) -> list[tuple[int, int, int]]:
-    """Red, green, blue, 0 to 255, of every step."""
-    shades = matplotlib.colormaps["viridis_r"](np.linspace(0.06, 1.0, len(edges) - 1))
-    return [(round(255 * r), round(255 * g), round(255 * b)) for r, g, b, _ in np.atleast_2d(shades).tolist()]
 
 
 def _lines(
@@ -176,15 +169,12 @@ def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluat
     count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
     samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
     samples = np.minimum(samples, len(log.stamp) - 1)
-    chain = evaluation.settings["kinematics"]
-    placements = [pin.SE3(m) for m in np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)]
+    placements, prismatic = evaluation.chain
     target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
     for k, following in pairwise([*samples.tolist(), None]):
-        for frame, placement, slides, q in zip(
-            joints, placements[:-1], chain["prismatic"], log.position[k], strict=True
-        ):
-            moved = placement * _along_z(float(q), bool(slides))
+        for frame, placement, slides, q in zip(joints, placements[:-1], prismatic, log.position[k], strict=True):
+            moved = pin.SE3(placement) * _along_z(float(q), bool(slides))
             frame.wxyz, frame.position = _wxyz(moved), moved.translation
         target.position = evaluation.reference[k, :3]
         label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])
@@ -204,8 +194,8 @@ def _wxyz(placement: pin.SE3) -> Array:
     return np.roll(pin.Quaternion(placement.rotation).coeffs(), 1)
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
-    """Of a colour of the palette, 0 to 255."""
+def _rgb(colour: Any) -> tuple[int, int, int]:
+    """Red, green, blue, 0 to 255, of a colour as matplotlib names it."""
     red, green, blue = matplotlib.colors.to_rgb(colour)
     return round(255 * red), round(255 * green), round(255 * blue)
 
@@ -217,7 +207,7 @@ def _legend(evaluation: Evaluation, edges: Array) -> str:
         scenario=evaluation.settings["scenario"]["name"],
         robot=evaluation.settings["robot"]["title"],
         reference=REFERENCE,
-        steps=list(zip(_colours(edges), [as_written(float(f"{edge:.3g}")) for edge in edges], strict=False)),
+        steps=list(zip(map(_rgb, colours(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges], strict=False)),
         largest=f"{as_written(float(f'{edges[-1]:.3g}'))}{NO_BREAK}mm",
     )
 

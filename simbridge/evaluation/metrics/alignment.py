@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
@@ -255,7 +256,7 @@ def _with_marker(x: Array, own: Array, rotation: Array, translation: Array) -> t
         flat = system.reshape(-1, 9)
         # The smallest of the best steps: a coordinate that the motion does not determine stays as it is.
         step = -np.linalg.pinv(flat.T @ flat, rcond=1e-9, hermitian=True) @ (flat.T @ left.reshape(-1))
-        rotation = _matrix(pose.quaternions(step[:3])) @ rotation
+        rotation = pin.exp3(step[:3]) @ rotation
         translation, marker = translation + step[3:6], marker + step[6:]
         if np.abs(step).max() < 1e-12:
             break
@@ -316,20 +317,7 @@ def _at(instants: Array, t: Array, x: Array) -> Array:
     return np.column_stack([np.interp(instants, t, column) for column in x.T])
 
 
-def _matrix(quaternion: Array) -> Array:
-    return np.column_stack([pose.rotate(quaternion, axis) for axis in np.eye(3)])
-
-
 def _quaternion(rotation: Array) -> Array:
-    """The unit quaternion (4,) of a rotation matrix: the eigenvector of Bar-Itzhack's symmetric matrix (2000)."""
-    r = rotation
-    k = np.array(
-        [
-            [r[0, 0] - r[1, 1] - r[2, 2], r[0, 1] + r[1, 0], r[0, 2] + r[2, 0], r[2, 1] - r[1, 2]],
-            [r[0, 1] + r[1, 0], r[1, 1] - r[0, 0] - r[2, 2], r[1, 2] + r[2, 1], r[0, 2] - r[2, 0]],
-            [r[0, 2] + r[2, 0], r[1, 2] + r[2, 1], r[2, 2] - r[0, 0] - r[1, 1], r[1, 0] - r[0, 1]],
-            [r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1], r[0, 0] + r[1, 1] + r[2, 2]],
-        ]
-    )
-    q = np.linalg.eigh(k)[1][:, -1]
-    return np.asarray(q if q[3] >= 0.0 else -q)
+    """The unit quaternion (4,) of a rotation matrix, its scalar not negative."""
+    q = pin.Quaternion(rotation).coeffs()
+    return q if q[3] >= 0.0 else -q
