@@ -19,10 +19,10 @@ import numpy as np
 from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.alignment import Alignment, align, find_cycles, rigid_fit
-from simbridge.evaluation.metrics.delays import delay_compensated
 from simbridge.evaluation.metrics.path import path_summary
 from simbridge.evaluation.metrics.pose_errors import PoseError, PoseStatistics
-from simbridge.evaluation.metrics.tracking import POSE_PARTS, compensated_statistics, part_delays
+from simbridge.evaluation.metrics.samples import interpolated
+from simbridge.evaluation.metrics.tracking import POSE_PARTS, compensated_statistics, delays_compensated, part_delays
 from simbridge.evaluation.repeatability import iso_figures
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
@@ -67,7 +67,7 @@ class ExternalMeasurement:
 
     def at(self, stamps: Array) -> Array:
         """Externally measured positions (T, 3) at stamps (T,) of the run, m."""
-        return np.column_stack([np.interp(stamps, self.times, column) for column in self.poses[:, :3].T])
+        return interpolated(stamps, self.times, self.poses[:, :3])
 
 
 def measure_externally(run: Evaluation, recording: Trajectory, *, find_marker: bool = False) -> ExternalMeasurement:
@@ -191,19 +191,13 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
 
     def known(error: PoseStatistics, name: str) -> dict[str, Any]:
         """Without rotations if none were recorded."""
-        return (
-            {**error} if name == "self_reported" or measured.mounting is not None else {**error, "rotation_rad": None}
-        )
+        without = name == "witness" and measured.mounting is None
+        return {**error, "rotation_rad": None} if without else {**error}
 
-    def without_delay(name: str) -> PoseStatistics:
-        return compensated_statistics(
-            {
-                part: delay_compensated(
-                    measured.times, run.reference_at, views[name], lags[part], part, before=errors[name]
-                )
-                for part in POSE_PARTS
-            }
-        )
+    rest = {
+        name: delays_compensated(measured.times, run.reference_at, poses, lags, before=errors[name])
+        for name, poses in views.items()
+    }
 
     return {
         "samples": len(measured.times),
@@ -218,7 +212,7 @@ def external_result(run: Evaluation, measured: ExternalMeasurement) -> dict[str,
         "rotation_delay_s": tracking["rotation_delay_s"],
         "delay_compensated": None
         if tracking["delay_compensated"] is None
-        else {name: known(without_delay(name), name) for name in views},
+        else {name: known(compensated_statistics(left), name) for name, left in rest.items()},
         "contour_error": {
             name: path_summary(run.contour_of(measured.times, poses[:, :3]))["contour_error"]
             for name, poses in views.items()

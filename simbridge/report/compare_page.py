@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACK
 from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
-from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_range, shown_range
+from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_panel, shown_range
 from simbridge.report.palette import ERRORS, REFERENCE, RUNS, TRACKING
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
@@ -119,7 +119,7 @@ def _contour_chart(comparison: Comparison) -> Markup:
     panels = []
     for title, kind, _ in CONTOUR_PANELS:
         values = [getattr(run.evaluation.contour, kind) * 1e3 for run in comparison.runs]
-        panels.append(Panel(title, _lines(comparison, values), linear_range(values), f"{NO_BREAK}mm"))
+        panels.append(linear_panel(title, f"{NO_BREAK}mm", _lines(comparison, values)))
     return _chart(comparison, "contour", "Contour error and lag of every run over time, in mm", panels)
 
 
@@ -136,7 +136,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
             Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale)
             for number, (times, error) in known
         ]
-        panels.append(Panel(title, lines, linear_range([line.values for line in lines], 1e-6), unit))
+        panels.append(linear_panel(title, unit, lines, 1e-6))
     return _chart(comparison, "separation", "Distance from the first run over time, in mm and degrees", panels)
 
 

@@ -10,8 +10,13 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.delays import delay_compensated
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.metrics.tracking import (
+    ERROR_PARTS,
+    POSE_PARTS,
+    TRACKING_ERROR,
+    delays_compensated,
+    part_delays,
+)
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, intervals
 from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
@@ -83,11 +88,9 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
 def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
     stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
-    attained, delays = evaluation.attained, [part_delays(summary, part).total for part in POSE_PARTS]
-    moved, turned = (
-        delay_compensated(stamps, evaluation.reference_at, attained, delay, part, before=tracking)
-        for part, delay in zip(POSE_PARTS, delays, strict=True)
-    )
+    lags = {part: part_delays(summary, part).total for part in POSE_PARTS}
+    rest = delays_compensated(stamps, evaluation.reference_at, evaluation.attained, lags, before=tracking)
+    moved, turned = rest["position"], rest["rotation"]
     shown = moved.kept & turned.kept
     distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
     worth = 1.0 - WORTH_COMPENSATING
@@ -132,6 +135,11 @@ def linear_range(values: Sequence[Array], smallest: float = 1e-4) -> tuple[float
     return low - margin, high + margin
 
 
+def linear_panel(title: str, unit: str, lines: Sequence[Line], smallest: float = 1e-4) -> Panel:
+    """Lines over linear axes; values less than `smallest` apart are not magnified."""
+    return Panel(title, lines, linear_range([line.values for line in lines], smallest), unit)
+
+
 def broad(name: str, label: str, chart: Chart) -> Markup:
     """A chart as wide as the page; see `Drawing.svg` for `name` and `label`."""
     return chart.html(Markup('<div class="broad">{}</div>').format(chart.svg(name, label, WIDE)))
@@ -147,7 +155,7 @@ def contour_chart(evaluation: Evaluation) -> Markup:
     for title, kind, colour in CONTOUR_PANELS:
         values = getattr(evaluation.contour, kind) * 1e3
         line = Line("contour error" if kind == "distance" else kind, colour, stamps, values)
-        panels.append(Panel(title, [line], linear_range([values]), f"{NO_BREAK}mm"))
+        panels.append(linear_panel(title, f"{NO_BREAK}mm", [line]))
     return broad("contour", "Contour error and lag along the path, in mm over time", Chart(panels, stamps, 330))
 
 

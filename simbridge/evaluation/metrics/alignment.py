@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.delays import MIN_MOTION, bracket_minimum, minimize_scalar
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, interpolated, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -54,7 +54,7 @@ MARGIN = 0.1
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(ReadOnlyArrays):
     """Clock, frame and marker of an external recording: x_run(t) = transform x_recorded(t + offset), at the marker.
 
     Attributes:
@@ -70,10 +70,6 @@ class Alignment:
     marker: Array
     residual: float
     samples: int
-
-    def __post_init__(self) -> None:
-        self.transform.setflags(write=False)
-        self.marker.setflags(write=False)
 
 
 def rigid_transform(points: ArrayLike, onto: ArrayLike) -> Array:
@@ -173,9 +169,9 @@ def find_cycles(
     p, x = rows("attained positions", positions, 3, len(t)), rows("recorded positions", recorded, 3, len(u))
     longest = max(t[-1] - t[0], u[-1] - u[0])
     period = max(float(np.median(np.diff(t))), float(np.median(np.diff(u))), 0.004, longest / MAX_GRID)
-    one = _at(np.arange(t[0], t[-1], period), t, p)
+    one = interpolated(np.arange(t[0], t[-1], period), t, p)
     grid = np.arange(u[0] - MARGIN, u[-1] + MARGIN, period)
-    misfit = _misfit(one, _at(grid, u, x), period)
+    misfit = _misfit(one, interpolated(grid, u, x), period)
     found: list[int] = []
     while len(found) < count:
         best = int(np.argmin(misfit)) if len(misfit) else 0
@@ -280,7 +276,7 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
 def _chords(t: Array, p: Array, period: float) -> Array:
     """Chords (K, 3) for each of CHORDS, extended by rest before and after; each column has unit energy."""
     grid = np.arange(t[0] - max(CHORDS), t[-1] + max(CHORDS), period)
-    uniform = _at(grid, t, p)
+    uniform = interpolated(grid, t, p)
     chords = np.zeros((len(grid), len(CHORDS)))
     for i, seconds in enumerate(CHORDS):
         half = max(1, round(0.5 * seconds / period))
@@ -310,11 +306,6 @@ def _sliding(a: Array, b: Array) -> Array:
     size = 1 << (len(a) + len(b)).bit_length()
     products = np.fft.irfft(np.conj(np.fft.rfft(a, size)) * np.fft.rfft(b, size), size)
     return np.asarray(products[: len(b) - len(a) + 1])
-
-
-def _at(instants: Array, t: Array, x: Array) -> Array:
-    """Linear interpolation (K, n) of samples (T, n)."""
-    return np.column_stack([np.interp(instants, t, column) for column in x.T])
 
 
 def _quaternion(rotation: Array) -> Array:

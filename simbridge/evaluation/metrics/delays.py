@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.pose_errors import PoseError
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -150,7 +150,7 @@ def delay(
 
 
 @dataclass(frozen=True)
-class Compensated:
+class Compensated(ReadOnlyArrays):
     """The position or rotation error without its delay.
 
     Attributes:
@@ -162,10 +162,6 @@ class Compensated:
     delay: float
     kept: NDArray[np.bool_]
     error: Array
-
-    def __post_init__(self) -> None:
-        self.kept.setflags(write=False)
-        self.error.setflags(write=False)
 
 
 def delay_compensated(

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import column, rows, stamps
 from simbridge.robot.pose import Array
 
 
@@ -114,7 +114,7 @@ def plane_crossings(
     """
     p = rows("points", points, 3)
     u = rows("directions", directions, 3, len(p))
-    due = rows("expected instants", np.asarray(expected, dtype=float)[:, None], 1, len(p))[:, 0]
+    due = column("expected instants", expected, len(p))
     t = stamps("times", times)
     x = rows("attained positions", attained, 3, len(t))
     found = np.full((len(p), 3), np.nan)
@@ -145,7 +145,7 @@ def velocity_figures(commanded: float, speeds: Sequence[ArrayLike]) -> tuple[Fig
     """
     if not commanded > 0.0:
         raise InvalidParameter("commanded speed", f"{commanded} m/s", "positive")
-    cycles = [rows("speeds", np.asarray(v, dtype=float)[..., None], 1)[:, 0] for v in speeds]
+    cycles = [column("speeds", v) for v in speeds]
     _some(min((len(v) for v in cycles), default=0))
     means = np.array([v.mean() for v in cycles])
     n = len(cycles)

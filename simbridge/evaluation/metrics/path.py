@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, column, rows, stamps
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.source import module_text
 from simbridge.robot.pose import Array
@@ -61,7 +61,7 @@ class PathSummary(TypedDict):
 
 
 @dataclass(frozen=True)
-class ContourError:
+class ContourError(ReadOnlyArrays):
     """Contour error of each sample and its place on the path. All arrays (T,) and read-only.
 
     Attributes:
@@ -75,10 +75,6 @@ class ContourError:
     place: Array
     lag: Array
     lag_time: Array
-
-    def __post_init__(self) -> None:
-        for array in (self.distance, self.place, self.lag, self.lag_time):
-            array.setflags(write=False)
 
 
 def path_summary(contour: ContourError) -> PathSummary:
@@ -119,9 +115,8 @@ def contour_error(
     # Copies: a read-only array, as a trajectory's, would be another type to the compiled search.
     corners = np.array(rows("path", path, 3, len(times)), order="C")
     points = np.array(rows("attained positions", attained, 3), order="C")
-    at = rows("due instants", np.asarray(due, dtype=float)[..., None], 1, len(points))[:, 0]
-    near = at if expected is None else np.asarray(expected, dtype=float)
-    near = rows("expected instants", near[..., None], 1, len(points))[:, 0]
+    at = column("due instants", due, len(points))
+    near = at if expected is None else column("expected instants", expected, len(points))
     length = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(corners, axis=0), axis=1))])
     distance, place = np.empty(len(points)), np.empty(len(points))
     _search()(corners, length, points, np.interp(near, times, length), distance, place)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
@@ -66,7 +67,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Stop:
+class Stop(ReadOnlyArrays):
     """A pose at which the target rests, always approached from the same side.
 
     Attributes:
@@ -76,9 +77,6 @@ class Stop:
 
     position: Array
     visits: tuple[Visit, ...]
-
-    def __post_init__(self) -> None:
-        self.position.setflags(write=False)
 
 
 def rests(path: Trajectory, hold: Hold) -> list[tuple[float, float]]:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter, UnusableSamples
-from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, column, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -94,7 +94,7 @@ def statistics(values: ArrayLike) -> Statistics:
     Raises:
         UnusableSamples: If there are no values or one is not finite.
     """
-    array = rows("values of a statistic", np.asarray(values, dtype=float)[..., None], 1)[:, 0]
+    array = column("values of a statistic", values)
     if len(array) == 0:
         raise UnusableSamples("values of a statistic", "there are none. Evaluate at least one sample.")
     return {
@@ -154,7 +154,7 @@ class PoseError:
 
 
 @dataclass(frozen=True)
-class TrajectoryError:
+class TrajectoryError(ReadOnlyArrays):
     """APE or RPE: one value per pose or pair of poses. Both arrays (K,), read-only.
 
     Attributes:
@@ -164,10 +164,6 @@ class TrajectoryError:
 
     translation: Array
     rotation: Array
-
-    def __post_init__(self) -> None:
-        self.translation.setflags(write=False)
-        self.rotation.setflags(write=False)
 
     def statistics(self) -> AbsolutePoseError:
         """The statistics that evo prints, of translations and rotations."""

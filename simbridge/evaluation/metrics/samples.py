@@ -17,6 +17,16 @@ from numpy.typing import ArrayLike
 from simbridge.errors import UnusableSamples
 from simbridge.robot.pose import Array
 
+
+class ReadOnlyArrays:
+    """Base of a frozen dataclass: nobody can write into its arrays."""
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+
 WINDOW = 0.02
 """Length in s of the fitted parabola, 10 ms on either side, but at least five samples."""
 
@@ -40,6 +50,16 @@ def rows(name: str, values: ArrayLike, columns: int, count: int | None = None) -
         raise UnusableSamples(name, f"their shape is {array.shape}, and {rule} is needed: one row per stamp.")
     _all_finite(name, array)
     return array
+
+
+def column(name: str, values: ArrayLike, count: int | None = None) -> Array:
+    """The values as finite numbers (T,); the arguments and errors are those of `rows`."""
+    return rows(name, np.asarray(values, dtype=float)[..., None], 1, count)[:, 0]
+
+
+def interpolated(at: Array, times: Array, values: Array) -> Array:
+    """Linear interpolation (K, n) at instants (K,) of values (T, n) at times (T,); constant outside of their range."""
+    return np.column_stack([np.interp(at, times, each) for each in values.T])
 
 
 def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
@@ -96,7 +116,7 @@ def resample_uniform(times: ArrayLike, values: ArrayLike) -> tuple[float, Array]
         return float(t[-1] - t[0]) / (len(t) - 1), v
     count = round((t[-1] - t[0]) / period) + 1
     grid = np.linspace(t[0], t[-1], count)
-    return float(grid[1] - grid[0]), np.column_stack([np.interp(grid, t, column) for column in v.T])
+    return float(grid[1] - grid[0]), interpolated(grid, t, v)
 
 
 def derivatives(values: ArrayLike, period: float) -> tuple[Array, Array]:

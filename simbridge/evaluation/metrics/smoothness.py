@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.metrics.samples import resample_uniform, rows, stamps
+from simbridge.evaluation.metrics.samples import column, resample_uniform, rows, stamps
 from simbridge.robot.pose import Array
 
 CUTOFF = 10.0
@@ -151,7 +151,7 @@ def _smoothness(velocity: Array, rate: float) -> ToolSmoothness:
 def _speeds(speed: ArrayLike, rate: float) -> Array:
     if not (math.isfinite(rate) and rate > 0.0):
         raise InvalidParameter("rate", f"{rate} Hz", "positive")
-    return rows("speeds", np.asarray(speed, dtype=float)[..., None], 1)[:, 0]
+    return column("speeds", speed)
 
 
 def _spectrum(values: Array, size: int, count: int) -> NDArray[np.complex128]:

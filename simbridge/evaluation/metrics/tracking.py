@@ -125,17 +125,9 @@ def error_budget(
         UnusableSamples: If the five differ in length or a value is not finite.
     """
     first = rows("reference poses", reference, 7)
-    second = rows("target poses", target, 7, len(first))
-    third = rows("solution poses", solution, 7, len(first))
-    fourth = rows("setpoint poses", setpoint, 7, len(first))
-    last = rows("attained poses", attained, 7, len(first))
-    return ErrorBudget(
-        sampling=PoseError.between(first, second),
-        solver=PoseError.between(second, third),
-        limiter=PoseError.between(third, fourth),
-        plant=PoseError.between(fourth, last),
-        tracking=PoseError.between(first, last),
-    )
+    given = {"target": target, "solution": solution, "setpoint": setpoint, "attained": attained}
+    poses = [first, *(rows(f"{name} poses", values, 7, len(first)) for name, values in given.items())]
+    return ErrorBudget(*map(PoseError.between, [*poses[:-1], first], [*poses[1:], poses[-1]]))
 
 
 class Delays(NamedTuple):
@@ -209,10 +201,8 @@ def tracking_summary(
     budget = budget or error_budget(reference(t), target, solution, setpoint, attained)
     steps = ((reference, attained), (sampled(t, target), setpoint), (sampled(t, setpoint), attained))
     found = {part: Delays(*(delay(t, *step, max_delay=max_delay, part=part) for step in steps)) for part in POSE_PARTS}
-    rest = {
-        part: delay_compensated(t, reference, attained, found[part].total, part, before=budget.tracking)
-        for part in POSE_PARTS
-    }
+    totals = {part: found[part].total for part in POSE_PARTS}
+    rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
     known = [part for part in POSE_PARTS if found[part].total is not None]
     found |= {part: found[part]._replace(total=rest[part].delay) for part in known}
     turns_only = moves(t, reference, "rotation") and not moves(t, reference, "position")
@@ -232,6 +222,18 @@ def tracking_summary(
         "plant_rotation_delay_s": rotation.plant,
         "delay_compensated": compensated_statistics(rest) if known else None,
     }
+
+
+def delays_compensated(
+    times: ArrayLike,
+    desired: Motion,
+    attained: ArrayLike,
+    lags: Mapping[PosePart, float | None],
+    *,
+    before: PoseError | None = None,
+) -> dict[PosePart, Compensated]:
+    """Position and rotation errors, each without its own delay: see `delay_compensated`."""
+    return {part: delay_compensated(times, desired, attained, lags[part], part, before=before) for part in POSE_PARTS}
 
 
 def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
