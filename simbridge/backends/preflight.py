@@ -134,18 +134,15 @@ def check_tool(
     Raises:
         ModelMismatch: One of them differs.
     """
-    found = facts.arm.tcp_offset
+    remedy = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
+    found, mass, cog = facts.arm.tcp_offset, facts.state.payload, facts.state.payload_cog
     if tcp is not None and not same_tcp(found, tcp):
-        remedy = "Set it at the pendant (Installation > TCP), or correct the run or its cell file."
-        raise ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy)
-    mass = facts.state.payload
+        raise ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy.format("TCP"))
+    remedy = remedy.format("Payload")
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
-        remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
         raise ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
-    cog = facts.state.payload_cog
     # Without a mass, the centre of gravity has no effect.
     if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
-        remedy = "Set it at the pendant (Installation > Payload), or correct the run or its cell file."
         raise ModelMismatch(facts.host, "centre of gravity", _position_text(cog), _position_text(payload_cog), remedy)
 
 

@@ -45,11 +45,6 @@ class Arm:
         self._bare = robot.with_tcp(pin.SE3.Identity())
         self.set_tcp(np.zeros(6))
 
-    @property
-    def robot(self) -> Robot:
-        """The arm with the present TCP."""
-        return self._robot
-
     def set_tcp(self, pose: Array) -> None:
         """Put the TCP at x y z rx ry rz (6,) in the flange."""
         self.tcp = np.array(pose, dtype=float)

@@ -223,14 +223,9 @@ class ControllerFunctions(FunctionGroup):
         self._controller.on_message("text", to_text(s1) + to_text(s2), 0)
 
     def do_popup(
-        self,
-        _thread: Any,
-        s: Any,
-        title: str = "Popup",
-        warning: bool = False,
-        error: bool = False,
+        self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
         blocking: bool = False,
-    ) -> Wait:
+    ) -> Wait:  # fmt: skip
         self._controller.popup(str(s))
         while blocking and self._controller.popup_text:
             yield

@@ -11,7 +11,6 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 import numpy as np
@@ -91,13 +90,11 @@ class Emulator:
                 self.do("power_on_and_release")
                 self.wait_for("robot_mode", "RUNNING")
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__(None)
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_exception: object) -> None:
         process = self._process
         assert process is not None
         process.terminate()

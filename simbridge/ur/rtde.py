@@ -158,10 +158,6 @@ class RtdeConnection:
         if self.request(RtdePackage.START) != b"\x01":
             raise ConnectionLost(self.host, RTDE, "the controller refused to start its stream")
 
-    def fileno(self) -> int:
-        """For poll and select."""
-        return self._socket.fileno()
-
     def close(self) -> None:
         """End the connection and release its inputs."""
         self._socket.close()
@@ -243,7 +239,3 @@ class RtdeReader:
         if not states:
             raise ConnectionLost(self.host, RTDE, f"no state came within {self._timeout:g} s")
         return states[0]
-
-    def fileno(self) -> int:
-        """For poll and select."""
-        return self._connection.fileno()
