@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
+from simbridge.backends.backend import ArmState
 from simbridge.bench import Row
 from simbridge.bench.bench import medians, process_time
 from simbridge.recording.log import LogWriter
@@ -21,27 +23,23 @@ def measure_run() -> list[Row]:
     prepared = prepare("square_tracking")
     plan = prepared.plan
 
-    def logged() -> None:
-        with tempfile.TemporaryDirectory() as directory:
-            path = Path(directory) / "log.mcap"
-            samples = Samples(plan)
-            log = LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period)
-            with open_backend(prepared) as arm, log:
-                arm.move_to(plan.setpoints[0])
-                for state in arm.stream(plan.setpoints):
-                    log.write(samples.of(state))
-
-    def unlogged() -> None:
+    def streamed(record: Callable[[ArmState], None]) -> None:
         with open_backend(prepared) as arm:
             arm.move_to(plan.setpoints[0])
-            for _state in arm.stream(plan.setpoints):
-                pass
+            for state in arm.stream(plan.setpoints):
+                record(state)
+
+    def logged() -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            path, samples = Path(directory) / "log.mcap", Samples(plan)
+            with LogWriter(path, joint_names=prepared.robot.joint_names, period=plan.period) as log:
+                streamed(lambda state: log.write(samples.of(state)))
 
     def reported() -> None:
         with tempfile.TemporaryDirectory() as directory:
             execute(prepared, out=Path(directory) / "run")
 
-    with_log, without, whole = medians(logged, unlogged, reported)
+    with_log, without, whole = medians(logged, lambda: streamed(lambda state: None), reported)
     factor = f"{plan.duration / with_log:.0f} x real time"
     share = (with_log - without) / plan.samples
     return [

@@ -92,12 +92,7 @@ def _call(name: str, flags: object, given: list[str], received: list[int]) -> in
 
 @contextmanager
 def _interrupted_by(*numbers: signal.Signals, received: list[int]) -> Iterator[None]:
-    """These signals end a run as Ctrl-C does: the arm is stopped and what was recorded is measured.
-
-    Args:
-        numbers: The signals.
-        received: To which those that came are appended.
-    """
+    """These signals, appended to `received`, end a run as Ctrl-C does: the arm is stopped, the recording measured."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         received.append(number)

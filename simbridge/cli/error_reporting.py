@@ -42,12 +42,7 @@ def print_error(error: SimbridgeError) -> int:
 
 
 def print_bug(error: Exception, trace: str) -> int:
-    """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status.
-
-    Args:
-        error: Its `run_directory` is the run, if one had begun.
-        trace: The traceback as text.
-    """
+    """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
     run: Path | None = getattr(error, "run_directory", None)
     stopped = "" if run is None else f" The arm was stopped; what was recorded until then is in {run}."
     try:

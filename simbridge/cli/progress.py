@@ -31,13 +31,7 @@ REFRESH = 0.1
 
 
 def sparkline(values: Sequence[float], width: int, bars: str = BARS) -> str:
-    """The last `width` values as bars, right-justified: zero is the lowest bar, the largest value the highest.
-
-    Args:
-        values: Not negative.
-        width: Number of characters.
-        bars: Characters from low to high.
-    """
+    """The last `width` values, none negative, as bars, right-justified: the lowest is zero, the highest the largest."""
     shown = values[-width:]
     largest = max(shown, default=0.0)
     steps = len(bars) - 1

@@ -10,12 +10,7 @@ from rich.table import Table
 
 
 def ask(shown: Sequence[tuple[str, str]], question: str) -> bool:
-    """Show facts and ask for a yes; anything else is a no.
-
-    Args:
-        shown: Names and values.
-        question: What the operator confirms.
-    """
+    """Show facts, as names and values, and ask for a yes; anything else is a no."""
     console = Console(stderr=True, highlight=False)
     table = Table.grid(padding=(0, 2))
     for name, value in shown:

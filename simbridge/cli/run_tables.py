@@ -141,12 +141,7 @@ def _print_relative(console: Console, summary: Summary) -> None:
 
 
 def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
-    """Show each run in a line, then the ISO 9283-style figures of all runs.
-
-    Args:
-        summary: The common summary.
-        directory: The directory of the repeats.
-    """
+    """Show each run in a line, then the ISO 9283-style figures of all runs."""
     console = Console(highlight=False)
     console.print(
         f"[bold]{escape(summary['robot'])}: {summary['completed']} of {summary['repeats']} runs of "
@@ -178,12 +173,7 @@ def _runs(runs: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
-    """Show each stop in a line, each figure of the path in a line, and why some are missing.
-
-    Args:
-        console: Where to print.
-        iso: `iso_9283_style` of summary.json or evaluation.json.
-    """
+    """Show `iso_9283_style` of a JSON file: a line per stop, a line per figure of the path, and what is missing."""
     at_stops = [figure for figure in iso["figures"] if figure["stop"] is not None]
     of_path = [figure for figure in iso["figures"] if figure["stop"] is None]
     if iso["figures"]:

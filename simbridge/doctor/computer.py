@@ -8,9 +8,7 @@ import resource
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from simbridge.backends.registry import SIMULATION, backend_class
@@ -130,17 +128,6 @@ def check_cores(computer: ComputerFacts) -> Finding:
     """Whether sending and recording each have a core."""
     fix = "Sending and recording share it, so setpoints may be late: assign the process a second core."
     return warned("cores", f"{computer.cores}", fix, unless=computer.cores >= 2)
-
-
-def installed(names: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """The version of each package; "" if it is not installed."""
-    versions = {}
-    for name in names:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            versions[name] = ""
-    return versions
 
 
 def check_python(version: tuple[int, int] = sys.version_info[:2]) -> Finding:

@@ -17,6 +17,7 @@ from simbridge.robot.calibration import read_calibration, write_calibration
 from simbridge.robot.cell import Cell, Six, load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.running.run_setup import installed
 from simbridge.ur.controller import registers_taken
 from simbridge.ur.controller import survey as survey_controller
 from simbridge.ur.errors import ControllerError
@@ -77,7 +78,7 @@ def check_installation(robot: str) -> list[Finding]:
     """The checks for a run in simulation."""
     return [
         computer.check_python(),
-        computer.check_packages(computer.installed()),
+        computer.check_packages(installed(computer.PACKAGES)),
         computer.check_kernel_cache(cache_directory()),
         computer.check_simulation(robot),
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import msgspec
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -207,36 +208,28 @@ def run_experiment(parameters: ExperimentParameters) -> int:
 
 def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> dict[str, Any]:
     """The content of results.json, in SI units except where a name says otherwise; null is what never happened."""
-    finite: dict[str, Any] = _finite(
+    expected = [
         {
-            "experiment": name,
-            "simbridge": __version__,
-            "parameters": {key: value for key, value in asdict(parameters).items() if key not in ("out", "json")},
-            "figures": outcome.figures,
-            "expected": [
-                {
-                    "figure": e.figure,
-                    "measured": m,
-                    "low": e.low,
-                    "high": e.high,
-                    "holds": e.holds(m),
-                    "source": e.source,
-                }
-                for e, m in outcome.comparisons
-            ],
-            **outcome.data,
+            "figure": e.figure,
+            "measured": value,
+            "low": e.low,
+            "high": e.high,
+            "holds": e.holds(value),
+            "source": e.source,
         }
-    )
+        for e, value in outcome.comparisons
+    ]
+    known = {
+        "experiment": name,
+        "simbridge": __version__,
+        "parameters": {key: value for key, value in asdict(parameters).items() if key not in ("out", "json")},
+        "figures": outcome.figures,
+        "expected": expected,
+        **outcome.data,
+    }
+    # JSON has no NaN: msgspec writes null.
+    finite: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(known, enc_hook=float))
     return finite
-
-
-def _finite(value: Any) -> Any:
-    """The same with None for numbers that are not finite, which JSON cannot express."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:

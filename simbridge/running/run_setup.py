@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from importlib import metadata
 from pathlib import Path
@@ -36,7 +36,7 @@ from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.facts import ControllerFacts
 
-_PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap")
+_PACKAGES = ("simbridge", "numpy", "pin", "numba", "ruckig", "mcap", "pybullet", "pybullet-arm64")
 
 
 @dataclass(frozen=True)
@@ -130,11 +130,7 @@ def resolve_arm(
 def chosen_solver(scenario: Scenario, robot: Robot, name: str = "", changes: Mapping[str, Any] | None = None) -> Solver:
     """The solver of a run: the named one, or else the scenario's, with some settings changed.
 
-    Args:
-        scenario: Its settings are used if they belong to the same solver.
-        robot: The arm.
-        name: In `SOLVERS`, or module:function; empty for the scenario's own.
-        changes: Settings by name.
+    The name is one in `SOLVERS`, or module:function; the scenario's settings are used if they are that solver's.
 
     Raises:
         UnknownName: There is no such solver, or it has no such setting.
@@ -208,14 +204,14 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
-    found = {"python": platform.python_version()}
-    for package in (*_PACKAGES, "pybullet", "pybullet-arm64"):
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    found.setdefault("simbridge", "unknown")
-    return found
+    known = {name: version for name, version in installed(_PACKAGES).items() if version}
+    return {"python": platform.python_version(), "simbridge": "unknown", **known}
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """The version of each package; "" if it is not installed."""
+    found = {name: [*metadata.distributions(name=name)] for name in names}
+    return {name: each[0].version if each else "" for name, each in found.items()}
 
 
 def controller_settings(facts: ControllerFacts) -> dict[str, Any]:

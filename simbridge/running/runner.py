@@ -97,13 +97,7 @@ def execute(
 
 
 def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None = None) -> Backend:
-    """The backend of a prepared run, not yet entered.
-
-    Args:
-        prepared: The run; facts about its plan are displayed before a real arm moves.
-        more_facts: Further facts to display.
-        ask: See `run`.
-    """
+    """The backend of a prepared run, not yet entered; it displays facts about the plan before a real arm moves."""
     facts = (*plan_facts(prepared), *more_facts)
     return backend_class(prepared.backend).from_options(prepared.robot, prepared.options, plan_facts=facts, ask=ask)
 
@@ -157,12 +151,7 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
 
 @contextlib.contextmanager
 def record_early_end(prepared: Prepared, arm: Backend, directory: Callable[[], RunDirectory]) -> Iterator[None]:
-    """Record in the summary what ended a run early, and name the run directory in the error.
-
-    Args:
-        prepared: The run.
-        arm: Its backend; it has been left when the summary is written.
-        directory: Returns the directory of the run that ended.
+    """Record in the summary what ended a run early, and name its directory in the error; the arm has been left by then.
 
     Raises:
         Interrupted: Instead of KeyboardInterrupt.
@@ -191,16 +180,13 @@ def finalize(
     tolerance: tuple[float, float] | None,
     loop: dict[str, float | int] | None = None,
 ) -> Summary:
-    """Evaluate a run from its log, and write summary.json and report.html.
+    """Evaluate a run from its log, and write summary.json and report.html; returns the content of summary.json.
 
     Args:
         directory: The run.
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
         loop: Timing of the servo loop; None in simulated time.
-
-    Returns:
-        The content of summary.json.
     """
     evaluation = Evaluation.of(directory)
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}

@@ -16,6 +16,7 @@ from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
 from simbridge.robot.cell import Cell
+from simbridge.running.run_setup import installed
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.primary import ArmDescription
@@ -276,8 +277,8 @@ def test_the_computer_is_read_from_the_systems_files(tmp_path):
 def test_the_installation_is_checked(tmp_path):
     verdict(computer.check_python((3, 11)), "pass")
     verdict(computer.check_python((3, 13)), "fail", "3.10, 3.11 or 3.12")
-    verdict(computer.check_packages(computer.installed(("numpy",))), "pass", f"numpy {np.__version__}")
-    missing = computer.installed(("numpy", "no-such-package-at-all"))
+    verdict(computer.check_packages(installed(("numpy",))), "pass", f"numpy {np.__version__}")
+    missing = installed(("numpy", "no-such-package-at-all"))
     verdict(computer.check_packages(missing), "fail", "pip install no-such-package-at-all")
     verdict(computer.check_kernel_cache(Path("/proc/nowhere/kernels")), "warn", "SIMBRIDGE_CACHE")
     verdict(computer.check_kernel_cache(tmp_path / ("x" * 300) / "kernels"), "warn", "name too long")
