@@ -23,7 +23,7 @@ from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
-from simbridge.text import millimetres, plain
+from simbridge.text import degrees, millimetres, plain
 
 SAME = 1e-6
 """Two paths whose positions (m) and orientations (rad) agree to this are one path."""
@@ -183,7 +183,7 @@ def _path_difference(one: Evaluation, two: Evaluation) -> str | None:
     if off.distance.max() > SAME:
         return f"their paths are up to {millimetres(float(off.distance.max()))} mm apart"
     if off.angle.max() > SAME:
-        return f"their orientations are up to {plain(round(float(np.degrees(off.angle.max())), 4))} degrees apart"
+        return f"their orientations are up to {degrees(float(off.angle.max()))} degrees apart"
     return None
 
 

@@ -137,7 +137,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
             for number, (times, error) in known
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))
-    return _chart(comparison, "separation", "Distance from the first run over time, in mm and degrees", panels)
+    return _chart(comparison, "separation", "Separation from the first run over time, in mm and degrees", panels)
 
 
 def _differences(comparison: Comparison) -> list[tuple[str, list[str]]]:

@@ -50,7 +50,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
         axes.plot(*points[0, [across, up]], "o", color=SETPOINT, markersize=6, label="start", zorder=3)
         if missed.any():
             axes.plot(*points[missed][:, [across, up]].T, ".", color=ATTAINED, markersize=5, label="out of reach")
-        axes.set(title=name, xlabel=f"{'xy'[across]} / m", ylabel=f"{'xyz'[up]} / m")
+        axes.set(title=name, xlabel=f"{'xy'[across]} (m)", ylabel=f"{'xyz'[up]} (m)")
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.1)
         axes.legend(fontsize=8, frameon=False)
@@ -60,7 +60,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
         chosen = np.unique(np.linspace(0, len(steps) - 1, _MAX_POINTS).astype(int))
         speed.step(trajectory.elapsed[chosen], speeds[chosen], where="post", color=SETPOINT, linewidth=1.0)
         speed.set_ylim(0.0, 1.1 * max(float(speeds.max()), 1e-3))
-    speed.set(xlabel="time / s", ylabel="speed / (m/s)")
+    speed.set(xlabel="time (s)", ylabel="speed (m/s)")
 
     for axes in (above, side, speed):
         _style(axes)
