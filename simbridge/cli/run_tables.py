@@ -94,7 +94,7 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
 
 
 def _metrics_table(summary: Summary) -> Table:
-    rows = [(metric.label, metric.value, metric.unit) for metric in shown_metrics(summary)]
+    rows = [line[:3] for line in shown_metrics(summary)]
     return table_of(("metric", "value", "unit"), rows, left=("unit",))
 
 
@@ -212,4 +212,4 @@ def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:
         (figure["symbol"], *displayed(figure["value"], figure["unit"]), str(figure["cycles"]), str(figure["asked"]))
         for figure in figures
     ]
-    return table_of(("figure", "value", "unit", "cycles", "asked"), rows, left=("unit",))
+    return table_of(("figure", "value", "unit", "cycles", "required"), rows, left=("unit",))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -138,21 +138,9 @@ METRICS: dict[str, Metric] = {
 """The table of metrics in the terminal and on the page, by their names there."""
 
 
-class ShownMetric(NamedTuple):
-    """A metric as text."""
-
-    label: str
-    value: str
-    unit: str
-    meaning: str
-
-
-def shown_metrics(summary: Summary) -> list[ShownMetric]:
-    """The lines of the table of metrics."""
-    return [
-        ShownMetric(label, *_displayed(metric.value(summary), metric.unit), metric.meaning)
-        for label, metric in METRICS.items()
-    ]
+def shown_metrics(summary: Summary) -> list[tuple[str, str, str, str]]:
+    """The lines of the table of metrics: name, value, unit and meaning."""
+    return [(name, *_displayed(metric.value(summary), metric.unit), metric.meaning) for name, metric in METRICS.items()]
 
 
 def _displayed(value: Value, unit: str) -> tuple[str, str]:

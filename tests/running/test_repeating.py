@@ -195,7 +195,7 @@ def test_a_tolerance_that_no_run_keeps_fails_all_runs_and_the_table_fits_the_ter
     answer = cli("run", line, "--repeat", 2, "--out", tmp_path / "out", "--tolerance", "0", "0")
     assert answer.status == 1
     assert "2 of 2 runs of line completed" in answer.out and "Beyond the tolerance" in answer.out
-    assert "ISO 9283-style figures, self-reported" in answer.out and "asked" in answer.out
+    assert "ISO 9283-style figures, self-reported" in answer.out and "required" in answer.out
     where = str(tmp_path)
     assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
 

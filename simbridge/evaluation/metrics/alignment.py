@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.metrics.delays import MIN_MOTION, bracket_minimum, minimize_scalar
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, interpolated, rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, interpolated, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
@@ -266,11 +266,9 @@ def _rough_offset(t: Array, p: Array, u: Array, x: Array) -> tuple[float, float]
     one, other = _chords(t, p, period), _chords(u, x, period)
     if not one.any() or not other.any():
         raise UnusableSamples("recording", "it or the run is at rest, so the clock offset cannot be determined.")
-    size = 1 << (len(one) + len(other)).bit_length()
-    spectrum = (np.conj(np.fft.rfft(one, size, axis=0)) * np.fft.rfft(other, size, axis=0)).sum(axis=1)
-    agreement = np.fft.irfft(spectrum, size)
+    agreement = correlation(one, other)
     lag = int(np.argmax(agreement))
-    return float(u[0] - t[0] + (lag if lag < size // 2 else lag - size) * period), period
+    return float(u[0] - t[0] + (lag if lag < len(agreement) // 2 else lag - len(agreement)) * period), period
 
 
 def _chords(t: Array, p: Array, period: float) -> Array:
@@ -297,15 +295,9 @@ def _misfit(one: Array, other: Array, period: float) -> Array:
         squares = np.concatenate([[0.0], np.cumsum(b**2)])
         own = float(a @ a)
         energy += own
-        difference += own + squares[len(a) :][:places] - squares[:places] - 2.0 * _sliding(a, b)[:places]
+        products = correlation(a[:, None], b[:, None])
+        difference += own + squares[len(a) :][:places] - squares[:places] - 2.0 * products[:places]
     return difference / energy if energy > 0.0 else np.full(places, np.inf)
-
-
-def _sliding(a: Array, b: Array) -> Array:
-    """Sums of products (len(b) - len(a) + 1,) of a shorter sequence with every window of a longer one."""
-    size = 1 << (len(a) + len(b)).bit_length()
-    products = np.fft.irfft(np.conj(np.fft.rfft(a, size)) * np.fft.rfft(b, size), size)
-    return np.asarray(products[: len(b) - len(a) + 1])
 
 
 def _quaternion(rotation: Array) -> Array:

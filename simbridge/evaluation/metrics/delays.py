@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.evaluation.metrics.pose_errors import PoseError
-from simbridge.evaluation.metrics.samples import ReadOnlyArrays, rows, stamps
+from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, rows, stamps
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -253,12 +253,9 @@ def _velocity_lag(desired: Array, attained: Array, period: float, limit: float, 
     span = min(max(1, round(VELOCITY_SPAN / period)), len(desired) // 4)
     v, w = (_displacements(p[span:], p[:-span], part) for p in (desired, attained))
     reach = int(limit / period)
-    # Padded with zeros the circular correlation is the linear one, which favours the lag with more samples in common.
-    size = 1 << (len(v) + reach).bit_length()
-    spectrum = np.conj(np.fft.rfft(v, size, axis=0)) * np.fft.rfft(w, size, axis=0)
     lags = np.arange(-reach, reach + 1)
-    correlation = np.fft.irfft(spectrum.sum(axis=1), size)[lags]
-    return float(lags[np.argmax(correlation)] * period)
+    # Sums, not means: they favour the lag with more samples in common.
+    return float(lags[np.argmax(correlation(v, w)[lags])] * period)
 
 
 def minimize_scalar(

@@ -62,6 +62,16 @@ def interpolated(at: Array, times: Array, values: Array) -> Array:
     return np.column_stack([np.interp(at, times, each) for each in values.T])
 
 
+def correlation(one: Array, other: Array) -> Array:
+    """Sums over k of one[k] . other[k + lag] for sequences (n, c) and (m, c), by lag; negative lags count from the end.
+
+    The circular correlation of the sequences, padded with zeros, is the linear one.
+    """
+    size = 1 << (len(one) + len(other)).bit_length()
+    spectrum = np.conj(np.fft.rfft(one, size, axis=0)) * np.fft.rfft(other, size, axis=0)
+    return np.asarray(np.fft.irfft(spectrum.sum(axis=1), size))
+
+
 def known_rows(name: str, values: ArrayLike, columns: int, count: int) -> Array:
     """The finite ones of rows (count, columns): for sensors that do not report every sample.
 
