@@ -48,9 +48,9 @@ class OutputRecipe:
             values = list(self._head)
             for read, vector in self._readers:
                 if vector:
-                    values += read(controller)
+                    values += read(controller.state)
                 else:
-                    values.append(read(controller))
+                    values.append(read(controller.state))
             try:
                 self._package = self._struct.pack(*values)
             except struct.error:
@@ -101,7 +101,7 @@ class InputRecipe:
         # Masks first: they apply to the values in the same package, whatever the order.
         inputs.update(zip(self.names, values, strict=True))
         for variable, value in zip(self._variables, values, strict=True):
-            variable.write(controller, value, inputs)
+            variable.write(controller.state, value, inputs)
         controller.record_input(self.names, tuple(values))
 
 

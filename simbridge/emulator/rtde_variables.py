@@ -15,8 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.emulator.controller import Controller
-from simbridge.emulator.state import Profile
+from simbridge.emulator.state import ControllerState, Profile
 
 Version = tuple[int, int]
 # The first version that has a variable: e-Series, CB3.
@@ -26,8 +25,8 @@ _NO_CB3: Version = (4, 0)
 # Missing from the guide of 5.11, present in today's; the guide does not say since when.
 _RECENT: tuple[Version, Version] = ((5, 23), _NO_CB3)
 
-# Gets the controller, the value, and the last values of all inputs, because masks are variables of their own.
-Write: TypeAlias = Callable[[Controller, Any, Mapping[str, Any]], None]
+# Gets the state, the value, and the last values of all inputs, because masks are variables of their own.
+Write: TypeAlias = Callable[[ControllerState, Any, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True)
@@ -43,7 +42,7 @@ class OutputVariable:
 
     name: str
     type: str
-    read: Callable[[Controller], Any]
+    read: Callable[[ControllerState], Any]
     since: tuple[Version, Version] = ALWAYS
 
 
@@ -62,51 +61,49 @@ class InputVariable:
     since: tuple[Version, Version] = ALWAYS
 
 
-def _no_effect(controller: Controller, value: Any, inputs: Mapping[str, Any]) -> None:
+def _no_effect(state: ControllerState, value: Any, inputs: Mapping[str, Any]) -> None:
     """A mask or a type takes effect with its value."""
 
 
-def _speed_slider(controller: Controller, value: float, inputs: Mapping[str, Any]) -> None:
+def _speed_slider(state: ControllerState, value: float, inputs: Mapping[str, Any]) -> None:
     if inputs.get("speed_slider_mask") and math.isfinite(value):
-        controller.set_speed_slider(min(max(value, 0.0), 1.0))
+        state.speed_slider = min(max(value, 0.0), 1.0)
 
 
 def _digital_output(group: str, first: int, width: int) -> Write:
-    def write(controller: Controller, value: int, inputs: Mapping[str, Any]) -> None:
+    def write(state: ControllerState, value: int, inputs: Mapping[str, Any]) -> None:
         mask = (inputs.get(f"{group}_digital_output_mask", 0) & ((1 << width) - 1)) << first
-        state = controller.state
         state.digital_outputs = state.digital_outputs & ~mask | value << first & mask
 
     return write
 
 
 def _analog_output(i: int) -> Write:
-    def write(controller: Controller, value: float, inputs: Mapping[str, Any]) -> None:
+    def write(state: ControllerState, value: float, inputs: Mapping[str, Any]) -> None:
         if not inputs.get("standard_analog_output_mask", 0) >> i & 1 or not math.isfinite(value):
             return
         voltage = inputs.get("standard_analog_output_type", 0) >> i & 1
         ratio = min(max(value, 0.0), 1.0)
-        state = controller.state
         state.analog_output_types = state.analog_output_types & ~(1 << i) | voltage << i
         state.analog_outputs[i] = 10.0 * ratio if voltage else 4.0 + 16.0 * ratio
 
     return write
 
 
-def _external_wrench(controller: Controller, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
-    controller.state.external_wrench = np.array(value)
+def _external_wrench(state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
+    state.external_wrench = np.array(value)
 
 
 def _write_element(name: str, i: int) -> Write:
-    def write(controller: Controller, value: Any, inputs: Mapping[str, Any]) -> None:
-        getattr(controller.state, name)[i] = value
+    def write(state: ControllerState, value: Any, inputs: Mapping[str, Any]) -> None:
+        getattr(state, name)[i] = value
 
     return write
 
 
 def _write_bits(first: int) -> Write:
-    def write(controller: Controller, value: int, inputs: Mapping[str, Any]) -> None:
-        controller.state.input_bit[first : first + 32] = [bool(value >> i & 1) for i in range(32)]
+    def write(state: ControllerState, value: int, inputs: Mapping[str, Any]) -> None:
+        state.input_bit[first : first + 32] = [bool(value >> i & 1) for i in range(32)]
 
     return write
 
@@ -144,27 +141,27 @@ _WRITTEN = [
 ]
 
 
-def _vector(name: str) -> Callable[[Controller], list[float]]:
-    return lambda controller: getattr(controller.state, name).tolist()
+def _vector(name: str) -> Callable[[ControllerState], list[float]]:
+    return lambda state: getattr(state, name).tolist()
 
 
-def _attribute(name: str) -> Callable[[Controller], Any]:
-    return lambda controller: getattr(controller.state, name)
+def _attribute(name: str) -> Callable[[ControllerState], Any]:
+    return lambda state: getattr(state, name)
 
 
-def _constant(value: Any) -> Callable[[Controller], Any]:
-    return lambda controller: value
+def _constant(value: Any) -> Callable[[ControllerState], Any]:
+    return lambda state: value
 
 
-def _bits(name: str, first: int) -> Callable[[Controller], int]:
-    def read(controller: Controller) -> int:
-        return sum(1 << i for i, bit in enumerate(getattr(controller.state, name)[first : first + 32]) if bit)
+def _bits(name: str, first: int) -> Callable[[ControllerState], int]:
+    def read(state: ControllerState) -> int:
+        return sum(1 << i for i, bit in enumerate(getattr(state, name)[first : first + 32]) if bit)
 
     return read
 
 
-def _element(name: str, i: int) -> Callable[[Controller], Any]:
-    return lambda controller: getattr(controller.state, name)[i]
+def _element(name: str, i: int) -> Callable[[ControllerState], Any]:
+    return lambda state: getattr(state, name)[i]
 
 
 _READ = [
@@ -184,11 +181,11 @@ _READ = [
     OutputVariable("joint_control_output", "VECTOR6D", _vector("target_current")),
     OutputVariable("actual_TCP_force", "VECTOR6D", _vector("tcp_force")),
     OutputVariable("ft_raw_wrench", "VECTOR6D", _vector("tcp_force"), ((5, 9), _NO_CB3)),
-    OutputVariable("tcp_force_scalar", "DOUBLE", lambda c: float(np.linalg.norm(c.state.tcp_force[:3]))),
+    OutputVariable("tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))),
     OutputVariable("payload", "DOUBLE", _attribute("payload"), ((5, 5), (3, 11))),
     OutputVariable("payload_cog", "VECTOR3D", _vector("payload_cog"), ((5, 5), (3, 11))),
     OutputVariable("robot_mode", "INT32", _attribute("robot_mode")),
-    OutputVariable("joint_mode", "VECTOR6INT32", lambda c: [c.state.joint_mode] * 6),
+    OutputVariable("joint_mode", "VECTOR6INT32", lambda state: [state.joint_mode] * 6),
     OutputVariable("tool_mode", "UINT32", _attribute("joint_mode")),
     OutputVariable("safety_mode", "INT32", _attribute("safety_mode")),
     # Safety status and mode share their numbers up to 9; the emulator has no others.
@@ -198,18 +195,17 @@ _READ = [
     OutputVariable("runtime_state", "UINT32", _attribute("runtime_state")),
     OutputVariable("script_control_line", "UINT32", _attribute("script_control_line"), ((5, 9), (3, 14))),
     OutputVariable("target_speed_fraction", "DOUBLE", _attribute("speed_scaling")),
-    OutputVariable("target_execution_time", "DOUBLE", lambda c: c.profile.period, _RECENT),
-    OutputVariable("actual_robot_voltage", "DOUBLE", lambda c: 48.0 * c.state.powered),
-    OutputVariable("actual_joint_voltage", "VECTOR6D", lambda c: [48.0 * c.state.powered] * 6),
+    OutputVariable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
+    OutputVariable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
     OutputVariable("actual_digital_input_bits", "UINT64", _attribute("digital_inputs")),
     OutputVariable("actual_digital_output_bits", "UINT64", _attribute("digital_outputs")),
     OutputVariable(
-        "actual_configurable_digital_input_bits", "UINT64", lambda c: c.state.digital_inputs >> 8 & 0xFF, _RECENT
+        "actual_configurable_digital_input_bits", "UINT64", lambda state: state.digital_inputs >> 8 & 0xFF, _RECENT
     ),
     OutputVariable(
-        "actual_configurable_digital_output_bits", "UINT64", lambda c: c.state.digital_outputs >> 8 & 0xFF, _RECENT
+        "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
     ),
-    OutputVariable("analog_io_types", "UINT32", lambda c: c.state.analog_output_types << 2),
+    OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
     OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
     OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
 ]
@@ -256,7 +252,8 @@ def output_variables(profile: Profile) -> Mapping[str, OutputVariable]:
         for kind, value, since, names in _CONSTANT
         for name in names.split()
     ]
-    known = [*_READ, *constant, *_registers("output"), *_registers("input")]
+    period = OutputVariable("target_execution_time", "DOUBLE", _constant(profile.period), _RECENT)
+    known = [*_READ, period, *constant, *_registers("output"), *_registers("input")]
     return {variable.name: variable for variable in known if profile.at_least(*variable.since)}
 
 

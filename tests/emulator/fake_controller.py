@@ -83,10 +83,6 @@ class FakeController:
         self.calls.append(("restart_safety",))
         return "Restarting safety"
 
-    def set_speed_slider(self, fraction: float) -> None:
-        self.calls.append(("set_speed_slider", fraction))
-        self.state.speed_slider = fraction
-
     def popup(self, text: str) -> None:
         self.calls.append(("popup", text))
 

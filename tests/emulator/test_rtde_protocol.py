@@ -272,11 +272,9 @@ def test_data_for_an_unknown_recipe_is_ignored(client: Client, controller: FakeC
 
 def test_the_speed_slider_needs_its_mask(client: Client, controller: FakeController) -> None:
     client.inputs("speed_slider_fraction,speed_slider_mask")
-    client.send(1, ">dI", 0.4, 0)
-    client.send(1, ">dI", 0.5, 1)
-    client.send(1, ">dI", 7.0, 1)
-    client.send(1, ">dI", float("nan"), 1)
-    assert controller.calls == [("set_speed_slider", 0.5), ("set_speed_slider", 1.0)]
+    for value, mask, expected in ((0.4, 0, 1.0), (0.5, 1, 0.5), (7.0, 1, 1.0), (0.3, 1, 0.3), (float("nan"), 1, 0.3)):
+        client.send(1, ">dI", value, mask)
+        assert controller.state.speed_slider == expected
 
 
 def test_digital_outputs_change_only_where_masked(client: Client, controller: FakeController) -> None:
