@@ -7,10 +7,11 @@ emulated, have errors of their own under the same root: `simbridge/ur/errors.py`
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -110,12 +111,7 @@ class UnstableSolver(SimbridgeError, ValueError):
 
 
 class NoClosedForm(SimbridgeError, ValueError):
-    """An arm for which no closed-form inverse kinematics is implemented.
-
-    Attributes:
-        robot: The arm.
-        reason: Why not, as a clause.
-    """
+    """An arm (robot) for which no closed-form inverse kinematics is implemented; reason: why not, as a clause."""
 
     def __init__(self, robot: str, reason: str) -> None:
         self.robot, self.reason = robot, reason
@@ -221,13 +217,7 @@ class InvalidTrajectory(SimbridgeError, ValueError):
 
 
 class ScenarioError(SimbridgeError, ValueError):
-    """A scenario script that cannot be used.
-
-    Attributes:
-        path: The script.
-        reason: Why, as a sentence.
-        line: The line at fault, or None.
-    """
+    """A scenario script (path) that cannot be used; reason: why, as a sentence; line: the line at fault, or None."""
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None) -> None:
         self.path, self.reason, self.line = Path(path), reason, line
@@ -262,6 +252,17 @@ class OutputError(SimbridgeError, OSError):
         super().__init__(f"{path} cannot be written: {reason}.")
 
 
+@contextlib.contextmanager
+def writing(path: str | Path, advice: str = "") -> Iterator[None]:
+    """Turn the system's refusal to write a file or directory into an OutputError; advice follows the reason."""
+    try:
+        yield
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(path, f"{error.strerror or error}{advice}") from None
+
+
 class LogWriteError(SimbridgeError, OSError):
     """The log of a run could not be opened, or writing it failed: the disk is full, a file may not grow, ...
 
@@ -283,6 +284,7 @@ class LogWriteError(SimbridgeError, OSError):
 
 # Plans that are refused before anything moves.
 
+CollisionKind = Literal["self", "floor", "keep-out"]
 Quantity = Literal["position", "velocity", "velocity jump", "acceleration", "torque", "tool speed"]
 
 
@@ -312,9 +314,9 @@ class TargetOutOfReach(PlanRefused):
         angle: Rotation between the two, rad.
     """
 
-    def __init__(self, message: str, *, distance: float, angle: float, sample: int, time: float) -> None:
+    def __init__(self, message: str, *, distance: float, angle: float, **facts: Any) -> None:
         self.distance, self.angle = distance, angle
-        super().__init__(message, sample=sample, time=time, value=distance, limit=0.0)
+        super().__init__(message, value=distance, limit=0.0, **facts)
 
 
 class LimitExceeded(PlanRefused):
@@ -340,18 +342,9 @@ class PlannedCollision(PlanRefused):
         value: The clearance in m, negative when the bodies overlap.
     """
 
-    def __init__(
-        self,
-        message: str,
-        kind: Literal["self", "floor", "keep-out"],
-        bodies: tuple[str, str],
-        *,
-        clearance: float,
-        sample: int,
-        time: float,
-    ) -> None:
+    def __init__(self, message: str, kind: CollisionKind, bodies: tuple[str, str], **facts: Any) -> None:
         self.kind, self.bodies = kind, bodies
-        super().__init__(message, sample=sample, time=time, value=clearance, limit=0.0)
+        super().__init__(message, limit=0.0, **facts)
 
 
 # What ends a run while it moves.

@@ -16,30 +16,22 @@ AnyPath: TypeAlias = str | os.PathLike[str]
 _PACKAGE = Path(__file__).resolve().parent
 
 
-def _data_directory() -> Path:
-    checkout = _PACKAGE.parent
-    # Only a checkout has the project file; in site-packages another distribution may own a folder "robots".
-    return checkout if (checkout / "pyproject.toml").is_file() else _PACKAGE / "_data"
-
-
-def robots_directory() -> Path:
-    """The directory of the robot files, one TOML for each arm."""
-    return _data_directory() / "robots"
-
-
-def scenarios_directory() -> Path:
-    """The directory of the scenario scripts, one Python file for each scenario."""
-    return _data_directory() / "scenarios"
+# Only a checkout has the project file; in site-packages another distribution may own a folder "robots".
+_DATA = _PACKAGE.parent if (_PACKAGE.parent / "pyproject.toml").is_file() else _PACKAGE / "_data"
+ROBOTS = _DATA / "robots"
+"""The directory of the robot files, one TOML for each arm."""
+SCENARIOS = _DATA / "scenarios"
+"""The directory of the scenario scripts, one Python file for each scenario."""
 
 
 def robot_files() -> dict[str, Path]:
     """The robot files by robot name (`robots/ur10.toml` is "ur10"), sorted by name; read at every call."""
-    return {path.stem: path for path in sorted(robots_directory().glob("*.toml"))}
+    return {path.stem: path for path in sorted(ROBOTS.glob("*.toml"))}
 
 
 def scenario_files() -> dict[str, Path]:
     """The scenario scripts by scenario name, sorted by name; except scripts whose names start with an underscore."""
-    scripts = sorted(scenarios_directory().glob("*.py"))
+    scripts = sorted(SCENARIOS.glob("*.py"))
     return {path.stem: path for path in scripts if not path.name.startswith("_")}
 
 

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
-from simbridge.errors import OutputError
+from simbridge.errors import writing
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
@@ -34,11 +34,9 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     else:
         directory = Path(out)
     path = directory / PAGE
-    try:
+    with writing(path):
         directory.mkdir(parents=True, exist_ok=True)
         path.write_text(compare_page(found, iso_figures_of(found)), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(directory / PAGE, str(error.strerror or error)) from None
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:

@@ -19,7 +19,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.console import Console
 
 from simbridge import __version__
-from simbridge.errors import OutputError
+from simbridge.errors import writing
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
@@ -123,10 +123,8 @@ class Plot:
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)
             self.draw(figure)
-            try:
+            with writing(path):
                 figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Software": None})
-            except OSError as error:
-                raise OutputError(path, error.strerror or str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -234,10 +232,8 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
     path = directory / RESULTS
-    try:
+    with writing(path):
         path.write_text(json.dumps(data) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise OutputError(path, error.strerror or str(error)) from None
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

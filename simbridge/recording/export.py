@@ -15,7 +15,7 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import OutputError
+from simbridge.errors import writing
 from simbridge.recording import cdr
 from simbridge.recording.log import LogColumns
 from simbridge.robot.pose import Array
@@ -43,10 +43,8 @@ def export_tum(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     paths = []
     for name in POSES:
         path = folder / f"{name}.tum"
-        try:
+        with writing(path):
             write_tum(path, log.stamp, poses[name])
-        except OSError as error:
-            raise OutputError(folder, f"{path.name}: {error.strerror or error}") from None
         paths.append(path)
     return paths
 
@@ -72,14 +70,11 @@ def export_csv(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     columns["speed_scaling"] = log.speed_scaling
     columns["host_monotonic_s"] = log.host_monotonic
     table = np.column_stack(list(columns.values()))
-    try:
-        with path.open("w", encoding="utf-8", newline="") as file:
-            file.write(",".join(columns) + "\n")
-            # repr of a double reads back to the same double.
-            for k in range(0, len(table), BLOCK):
-                file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
-    except OSError as error:
-        raise OutputError(folder, f"{path.name}: {error.strerror or error}") from None
+    with writing(path), path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(columns) + "\n")
+        # repr of a double reads back to the same double.
+        for k in range(0, len(table), BLOCK):
+            file.writelines(",".join(map(repr, row)) + "\n" for row in table[k : k + BLOCK].tolist())
     return [path]
 
 
@@ -117,13 +112,10 @@ def export_mcap(
 @contextlib.contextmanager
 def _written(target: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> Iterator[Path]:
     """The complete bag in a temporary directory: an earlier target is replaced only by a complete one."""
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".export") as folder:
-            path = Path(folder) / "samples"
-            _write(path, topics, stamps, storage)
-            yield path
-    except OSError as error:
-        raise OutputError(target, str(error.strerror or error)) from None
+    with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".export") as folder:
+        path = Path(folder) / "samples"
+        _write(path, topics, stamps, storage)
+        yield path
 
 
 def _topics(log: LogColumns, poses: Mapping[str, Array], errors: Errors) -> Iterator[_Topic]:

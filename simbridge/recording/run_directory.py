@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import tomli_w
 
-from simbridge.errors import NotARun, OutputError
+from simbridge.errors import NotARun, OutputError, writing
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
 
@@ -55,14 +55,12 @@ class RunDirectory:
 
     @staticmethod
     def _made(path: Path) -> RunDirectory:
-        try:
-            path.mkdir(parents=True)
-        except FileExistsError:
-            raise OutputError(
-                path, "it exists already, and a run is never overwritten; choose another with --out, or remove it"
-            ) from None
-        except OSError as error:
-            raise OutputError(path, f"{error.strerror or error}; choose another with --out") from None
+        with writing(path, "; choose another with --out"):
+            try:
+                path.mkdir(parents=True)
+            except FileExistsError:
+                reason = "it exists already, and a run is never overwritten; choose another with --out, or remove it"
+                raise OutputError(path, reason) from None
         return RunDirectory(path)
 
     @staticmethod
@@ -103,10 +101,8 @@ class RunDirectory:
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        try:
+        with writing(self.plan_file):
             np.savez(self.plan_file, **arrays)
-        except OSError as error:
-            raise OutputError(self.path, f"plan.npz: {error.strerror or error}") from None
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
         """Read plan.npz.
@@ -192,10 +188,8 @@ class RunDirectory:
         self._write(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
 
     def _write(self, path: Path, content: bytes) -> None:
-        try:
+        with writing(path):
             path.write_bytes(content)
-        except OSError as error:
-            raise OutputError(path, str(error.strerror or error)) from None
 
 
 def is_of_repeats(path: Path) -> bool:

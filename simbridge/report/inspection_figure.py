@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from simbridge.errors import OutputError
+from simbridge.errors import OutputError, writing
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -64,10 +64,8 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
 
     for axes in (above, side, speed):
         _style(axes)
-    try:
+    with writing(path):
         figure.savefig(file, dpi=150)
-    except OSError as problem:
-        raise OutputError(path, str(problem.strerror or problem)) from problem
 
 
 def _style(axes: Any) -> None:

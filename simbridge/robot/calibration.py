@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, OutputError
+from simbridge.errors import InputFileError, InvalidParameter, writing
 from simbridge.robot.input_file import TomlFile, read_text
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
@@ -224,10 +224,8 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
     """
     rows = {name: [float(v) for v in getattr(table, name)] for name in ("theta", "a", "d", "alpha")}
     lines = [f"{name} = {values!r}\n" for name, values in rows.items()] + [f"checksum = {[int(w) for w in checksum]}\n"]
-    try:
+    with writing(path):
         path.write_text(_HEADER + "".join(lines), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(path, str(error.strerror or error)) from None
 
 
 def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:

@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 import tomli_w
 
-from simbridge.errors import InvalidParameter, OutputError
+from simbridge.errors import InvalidParameter, OutputError, writing
 from simbridge.robot.input_file import TomlFile, first_repeated
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane, Vector
 from simbridge.robot.pose import Array, snapped
@@ -274,13 +274,13 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     if cell.calibration is not None:
         values["calibration"] = _relative(cell.calibration, file)
     text = "\n".join([_HEAD, *_lines(values), ""])
-    try:
-        with open(file, "x", encoding="utf-8") as out:
+    with writing(file):
+        try:
+            out = file.open("x", encoding="utf-8")
+        except FileExistsError:
+            raise OutputError(file, "it exists already, and is not overwritten; choose another name") from None
+        with out:
             out.write(text)
-    except FileExistsError:
-        raise OutputError(file, "it exists already, and is not overwritten; choose another name") from None
-    except OSError as error:
-        raise OutputError(file, error.strerror or str(error)) from None
 
 
 def _relative(calibration: Path, file: Path) -> str:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
-from typing import Literal
 
 import coal
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import PlannedCollision
+from simbridge.errors import CollisionKind, PlannedCollision
 from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
 from simbridge.robot.parts import Shape
 from simbridge.robot.pose import Array
@@ -236,7 +235,7 @@ def _first_near(setpoints: Array, anchor: int, levers: Array, free: Array) -> in
 
 
 def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
-    kind: Literal["self", "floor", "keep-out"] = "self"
+    kind: CollisionKind = "self"
     remedy = "Move the trajectory away from the arm's own body, or begin from another posture (--home)."
     bodies = found.bodies
     if found.zone is not None:
@@ -249,4 +248,4 @@ def _refusal(found: Clearance, sample: int, time: float) -> PlannedCollision:
             "none for no floor)."
         )
     message = f"The plan was refused: at sample {sample} ({time:.3f} s) {found.description}. {remedy}"
-    return PlannedCollision(message, kind, bodies, clearance=found.distance, sample=sample, time=time)
+    return PlannedCollision(message, kind, bodies, value=found.distance, sample=sample, time=time)

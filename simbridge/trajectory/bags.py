@@ -17,7 +17,7 @@ from rosbags import rosbag1, rosbag2
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
+from simbridge.errors import InputFileError, InvalidTrajectory, OutputError, writing
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -290,7 +290,7 @@ def write_bag(
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
-    try:
+    with writing(path):
         if file.suffix == ".mcap":
             # The writer makes a directory with the file in it.
             with tempfile.TemporaryDirectory(dir=file.parent) as folder:
@@ -298,8 +298,6 @@ def write_bag(
                 shutil.move(Path(folder) / file.stem / file.name, file)
         else:
             _write(file, trajectory, stamps, topic, frame_id, mcap=False)
-    except OSError as problem:
-        raise OutputError(path, str(problem.strerror or problem)) from problem
 
 
 def _write(

@@ -14,7 +14,7 @@ import pytest
 
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.resources import robots_directory
+from simbridge.resources import ROBOTS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
@@ -282,7 +282,7 @@ def test_a_command_that_lacks_something_says_so(cli, command):
     ],
 )
 def test_a_malformed_robot_toml_is_named_by_field_and_line(refused, tmp_path, line, old, new, parts):
-    text = (robots_directory() / "ur10.toml").read_text()
+    text = (ROBOTS / "ur10.toml").read_text()
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
     message = refused("run", line, "--robot", "./mine.toml")

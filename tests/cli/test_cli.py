@@ -23,7 +23,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.recording.log import Sample
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.resources import robot_files, scenario_files, scenarios_directory
+from simbridge.resources import SCENARIOS, robot_files, scenario_files
 from simbridge.robot import load_robot
 from simbridge.trajectory import read_trajectory
 
@@ -201,7 +201,7 @@ def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(cli, r
 
 
 def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(square_run, tmp_path):
-    script = scenarios_directory() / "square_tracking.py"
+    script = SCENARIOS / "square_tracking.py"
     ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
     ended.communicate(timeout=60)
     assert ended.returncode == 0

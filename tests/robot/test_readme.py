@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from simbridge import load_robot
-from simbridge.resources import robots_directory
+from simbridge.resources import ROBOTS
 from simbridge.robot.robot_file import COLORS, RobotFile
 
-README = (robots_directory() / "README.md").read_text(encoding="utf-8")
+README = (ROBOTS / "README.md").read_text(encoding="utf-8")
 
 
 def field_names(kind):
