@@ -13,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from simbridge.cli.command_line import main
+from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
-from tests.controllers import calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
+from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -24,7 +25,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: one at a time, beside tests that do not.
-REALTIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
+KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -32,7 +33,7 @@ def pytest_collection_modifyitems(items):
     """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist."""
     here = Path(__file__).parent
     for item in items:
-        if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(REALTIME):
+        if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(KEEPS_REAL_TIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
 
 
@@ -43,6 +44,17 @@ class Answer:
         self.status, self.out, self.err = status, out, err
         # As one line, for lines are broken anywhere.
         self.message = " ".join(err.split())
+
+
+def pytest_xdist_auto_num_workers():
+    """One worker more than cores where the tests that keep real time have a real-time priority: theirs mostly waits."""
+    return len(os.sched_getaffinity(0)) + REALTIME
+
+
+@pytest.fixture
+def without_pages(monkeypatch):
+    """Runs without their own report.html, which takes most of their time; repeats still write their common page."""
+    monkeypatch.setattr(runner, "write_report", lambda *_: None)
 
 
 @pytest.fixture

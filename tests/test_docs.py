@@ -97,9 +97,8 @@ def assumed_names(robot):
 
 
 @pytest.mark.parametrize("name", PYTHON_PAGES)
-def test_the_python_of_a_page_runs(name, workplace, monkeypatch):
+def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
     monkeypatch.chdir(workplace)
-    monkeypatch.setattr("simbridge.running.runner.write_report", lambda evaluation, summary: None)
     robot = simbridge.load_robot("ur10")
     names = assumed_names(robot)
     for code in blocks(PYTHON_PAGES[name], "python"):

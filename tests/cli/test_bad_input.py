@@ -19,6 +19,8 @@ from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
 from simbridge.trajectory import Trajectory
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 DOWN = "0.7071067811865476 -0.7071067811865476 0 0"
 GOOD_LINES = [f"{0.1 * k} {0.7 + 0.01 * k} 0.164 0.3 {DOWN}" for k in range(4)]
 

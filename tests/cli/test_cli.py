@@ -64,13 +64,7 @@ def started(*command, **options):
 
 
 @pytest.fixture
-def unreported(monkeypatch):
-    """Runs draw no report: that takes longer than a short run, and is seen to elsewhere."""
-    monkeypatch.setattr("simbridge.running.runner.write_report", lambda evaluation, summary: None)
-
-
-@pytest.fixture
-def run(cli, unreported, tmp_path):
+def run(cli, without_pages, tmp_path):
     """Runs with the given arguments into a new directory, and returns it."""
 
     def call(*arguments, status=0):
@@ -135,7 +129,7 @@ def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_pa
     assert f"Report: {tmp_path / 'out' / 'report.html'}" in rest
 
 
-def test_names_with_brackets_are_shown_as_they_are(cli, unreported, line, tmp_path):
+def test_names_with_brackets_are_shown_as_they_are(cli, without_pages, line, tmp_path):
     given = tmp_path / "[red]line[end].tum"
     given.write_bytes(line.read_bytes())
     out = tmp_path / "out[bold]"
@@ -154,7 +148,7 @@ def test_json_is_all_that_json_prints(cli, line, tmp_path):
     assert printed == summary_of(tmp_path / "out")
 
 
-def test_without_a_directory_a_run_goes_under_runs(cli, unreported, line, tmp_path, monkeypatch):
+def test_without_a_directory_a_run_goes_under_runs(cli, without_pages, line, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = [json.loads(cli("run", line, "--json").out)["run"] for _ in range(2)]
     assert len(set(printed)) == 2
@@ -163,7 +157,7 @@ def test_without_a_directory_a_run_goes_under_runs(cli, unreported, line, tmp_pa
     )
 
 
-def test_the_tolerance_sets_the_status(cli, unreported, line, line_run, tmp_path):
+def test_the_tolerance_sets_the_status(cli, without_pages, line, line_run, tmp_path):
     error = summary_of(line_run)["tracking_error"]
     reached = 1e3 * error["position_m"]["rms"], np.degrees(error["rotation_rad"]["rms"])
     for share, expected in (((1.01, 1.01), 0), ((0.99, 1.01), 1), ((1.01, 0.99), 1), ((0.0, 0.0), 1)):
@@ -580,6 +574,6 @@ def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_custom_solver_runs_its_own_arm(line, line_run, unreported, tmp_path):
+def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_path):
     solver = simbridge.ForwardDynamics(load_robot("ur10"))
     assert_same_samples(simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run)

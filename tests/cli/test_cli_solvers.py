@@ -18,6 +18,8 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import chosen_solver
 from simbridge.trajectory import square
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 
 @pytest.mark.parametrize("name", sorted(SOLVERS))
 def test_help_shows_the_flags_of_the_named_solver_and_no_others(cli, name):

@@ -8,6 +8,8 @@ import pytest
 
 from simbridge.resources import robot_files, scenario_files
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 
 def printed(answer):
     assert answer.status == 0, answer.err

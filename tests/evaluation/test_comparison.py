@@ -13,6 +13,8 @@ from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 
 @pytest.fixture(scope="module")
 def slower(tmp_path_factory, line):

@@ -16,6 +16,8 @@ from simbridge.evaluation.metrics.iso9283 import Figure, figure
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.recording.run_directory import RunDirectory
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 Array = NDArray[Any]
 
 UP = np.array([0.0, 0.0, 1.0])

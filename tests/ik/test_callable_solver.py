@@ -18,6 +18,8 @@ from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import square
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 UR10 = load_robot("ur10")
 SMALL = square(side=0.05, laps=1)
 

@@ -341,7 +341,7 @@ def test_the_singular_samples_of_a_path_are_reported_by_kind():
     assert solver.singular == ()
 
 
-def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path):
+def test_a_run_through_singular_poses_reports_them(cli, tum, tmp_path, without_pages):
     joints = through_the_wrist_singularity(30)
     path = tum(tmp_path / "line.tum", Trajectory(0.008 * np.arange(30), tool(UR10, joints)))
     solving = ("--solver", "closed-form", "--home", *joints[0])

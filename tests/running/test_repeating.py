@@ -16,17 +16,10 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import runner
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
 from tests.controllers import REALTIME_FLAGS, move, realtime_options
-
-
-@pytest.fixture
-def without_pages(monkeypatch):
-    """Runs without their own report.html, which takes most of a short run's time; the common page is written."""
-    monkeypatch.setattr(runner, "write_report", lambda *_: None)
 
 
 def runs_in(directory):

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from simbridge.errors import InvalidParameter
 from simbridge.trajectory import Sampling, square
 
+pytestmark = pytest.mark.usefixtures("without_pages")
+
 PATH = square(side=0.2, speed=0.1)
 
 
