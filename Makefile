@@ -27,11 +27,12 @@ test: $(VENV)/.installed-test ## run the tests
 soak: $(VENV)/.installed-test ## run the tests that need long real time
 	$(VENV)/bin/python -m pytest -m soak
 
+coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of the processes that they start included
 	$(VENV)/bin/python -m coverage erase
 	$(VENV)/bin/python -m coverage run -m pytest -n auto
 	$(VENV)/bin/python -m coverage combine --quiet
-	$(VENV)/bin/python -m coverage report --sort=cover | tee coverage.txt
+	$(VENV)/bin/python -m coverage report --sort=cover
 
 test-lowest: ## run the tests on Python 3.10 with the oldest versions that pyproject.toml allows
 	$(MAKE) test VENV=$(VENV)-lowest PYTHON=$(or $(PYTHON),python3.10) RESOLUTION=lowest-direct
