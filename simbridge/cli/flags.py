@@ -69,7 +69,7 @@ class Inspect:
     file: Annotated[Positional[str], arg(metavar="FILE")]
     """A file of samples (TUM, CSV, ROS bag), a scenario's name, or a script."""
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
-    """The arm whose reach is compared."""
+    """The arm whose reach is checked."""
     out: Annotated[str | None, given("PICTURE", "none")] = None
     """Draw the trajectory into this file: .png, .svg or .pdf."""
     as_json: AsJson = False
@@ -96,8 +96,7 @@ class Export:
     run: RunDirectory
     """The run directory."""
     to: Annotated[str, arg(metavar="FORMAT")]
-    """csv: samples.csv; tum: reference.tum, target.tum, setpoint.tum and attained.tum; mcap: samples.mcap; bag:
-    rosbag2/, a ROS 2 bag."""
+    """csv: samples.csv; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap; bag: rosbag2/ (ROS 2)."""
     as_json: AsJson = False
 
 
@@ -114,7 +113,7 @@ class Report:
 class Compare:
     """Compare two or more runs of one scenario: a table, and compare.html."""
 
-    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN")]
+    runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")]
     """Run directories; one made by --repeat stands for its runs."""
     out: OutDirectory = None
     """Where compare.html is written."""
@@ -128,10 +127,9 @@ class Evaluate:
     run: RunDirectory
     """The run directory; of one made by --repeat, all runs are measured together, as in ISO 9283."""
     attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
-    """The external recording, in any frame, on any clock: a file of samples as for `run`. For repeats one recording of
-    all runs, or, given several times, one for each run that completed."""
+    """The recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
     topic: Annotated[str | None, given("NAME", "the only one")] = None
-    """Of a bag: the topic with the poses."""
+    """Topic of a ROS bag; /tf:child for a frame of tf."""
     find_marker: Annotated[bool, arg(name="marker")] = False
     """The recording shows a marker away from the TCP: find its position (the tool must turn)."""
     as_json: AsJson = False
@@ -150,16 +148,13 @@ class Doctor:
     cell: Annotated[str | None, given("FILE", "none")] = None
     """A cell file to compare the controller with (docs/cell.md)."""
     write_cell: Annotated[str | None, given("FILE", "none")] = None
-    """Start a cell file from what the controller reports."""
+    """Write a new cell file from what the controller reports."""
     json: AsJson = False
 
 
 @dataclass
 class Emulate:
-    """Run an emulated UR controller, for tests of the software that connects to one (docs/emulator.md).
-
-    It runs until Ctrl-C or SIGTERM, and then ends with status 0.
-    """
+    """Run an emulated UR controller for tests (docs/emulator.md); Ctrl-C or SIGTERM ends it, with exit status 0."""
 
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""
@@ -240,11 +235,11 @@ def _with_options(name: str, base: type, words: list[str]) -> type:
 
 
 def _with_metavars(settings: type) -> Any:
-    """A solver's settings; those that are text are shown as names, where tyro alone would show STR."""
+    """A solver's settings; of one that is empty by default the help shows what that stands for."""
     names: list[Any] = [
-        (own.name, Annotated[str, given("NAME", str(own.default or "none"))], own.default)
+        (own.name, Annotated[kind, given("NAME" if kind is str else "FLOAT ...", own.metadata["unset"])], own.default)
         for own, kind in typed_fields(settings)
-        if kind is str
+        if "unset" in own.metadata
     ]
     return make_dataclass(
         settings.__name__, names, bases=(settings,), frozen=True, namespace={"__doc__": settings.__doc__}

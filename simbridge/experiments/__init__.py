@@ -83,13 +83,13 @@ class ExperimentParameters:
         optional(1, str, get_args(Task)),
         given("pose|axis|position", "the robot's, or as much of it as its joints allow"),
     ] = None
-    """What part of a target is asked for: all of it, the position and the tool's z axis, or the position."""
+    """Part of a target to attain: the whole pose, the position and the tool's z axis, or the position."""
     solver: _Solvers = PAPER_SOLVERS
     """Solvers to compare: names, or custom functions as module:function."""
     out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
     """Directory to create for results.json and the plots."""
     json: bool = False
-    """Print the result as JSON, for machines."""
+    """Print the result as JSON."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,11 @@ class HomogenizationParameters(ExperimentParameters):
     """A: how uniformly the virtual twin's tool accelerates, over random joint positions."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
-    """Solvers, or custom functions (module:function), whose response to a small error is shown next to the paper's
-    three matrices, which are the virtual twin's (at most 1000 samples)."""
+    """Solvers or functions (module:function) whose response to a small error is shown, too (at most 1000 samples)."""
     samples: int = 100_000
     """Joint positions, uniform in [-pi, pi) (a sliding joint: between its limits)."""
     seed: int = 0
-    """Of the random joint positions."""
+    """Seed of the random joint positions."""
 
     def __post_init__(self) -> None:
         _check_range("samples", self.samples, 2, 10_000_000)
@@ -157,13 +156,13 @@ class TrackingParameters(FromHome):
     iterations: int = 50
     """Iterations per step."""
     speed: float = 0.2
-    """Of the target on a UR10, m/s; proportionally slower on smaller arms."""
+    """Speed of the target on a UR10, m/s; proportionally slower on smaller arms."""
     noise: float = 0.002
-    """Of the gain sweep's targets: standard deviation along each axis, m."""
+    """Noise of the gain sweep's targets: standard deviation along each axis, m."""
     target_rate: float = 10.0
-    """Of the gain sweep's targets, Hz; each is held until the next."""
+    """Rate of the gain sweep's targets, Hz; each is held until the next."""
     seed: int = 0
-    """Of the noise."""
+    """Seed of the noise."""
 
     def __post_init__(self) -> None:
         _check_gains(self.kp)
@@ -185,7 +184,7 @@ class SolversParameters(FromHome):
     samples: int = 200
     """Random poses, each with a random start."""
     seed: int = 0
-    """Of poses and starts."""
+    """Seed of poses and starts."""
 
     def __post_init__(self) -> None:
         _check_range("samples", self.samples, 1, 100_000)

@@ -67,6 +67,11 @@ class SolverParameters:
         return solver
 
 
+def unset(meaning: str, default: Any) -> Any:
+    """A setting whose default, an empty value, stands for something: the help shows what."""
+    return field(default=default, metadata={"unset": meaning})
+
+
 def unless_preset(default: Any) -> Any:
     """A setting with a default that a preset may replace; None stands for "not given"."""
     return field(default=None, metadata={"default": default})
@@ -95,15 +100,15 @@ class ForwardDynamicsParameters(SolverParameters):
     link_inertia: float = unless_preset(1e-6)
     """Virtual inertia of each link, kg m^2."""
     error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5))
-    """Largest error that pulls, m and rad; inf inf is the paper's plain algorithm."""
+    """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = unless_preset(0.1)
-    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
+    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper")
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
-    task: str = ""
-    """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
-    preset: str = ""
-    """Settings for a purpose, where they are not given: accurate, smooth, near-singular, one-shot or released."""
+    task: str = unset("the robot's", "")
+    """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
+    preset: str = unset("none", "")
+    """Values for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
 
     def __post_init__(self) -> None:
         if self.preset and self.preset not in PRESETS:
@@ -132,11 +137,11 @@ class IterativeParameters(SolverParameters):
     iterations: int = 10
     """Iterations per control period."""
     error_clamp: tuple[float, ...] = (0.2, 0.5)
-    """Largest error that acts, m and rad; inf inf for none."""
+    """The error is clamped to this, m and rad; inf inf for no clamp."""
     step_clamp: float = 0.1
-    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
-    task: str = ""
-    """What is to be attained: pose, axis (position and tool z) or position; the robot's own if left out."""
+    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
+    task: str = unset("the robot's", "")
+    """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
 
     def __post_init__(self) -> None:
         validated(
@@ -156,13 +161,13 @@ class JacobianTransposeParameters(IterativeParameters):
     iterations: int = 50
     """Iterations per control period."""
     step_length: Literal["paper", "buss-kim"] = "paper"
-    """A constant gain that compares to forward dynamics, or the length that lessens the error most."""
+    """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
     alpha: float = 0.0
-    """Of the paper: the constant that replaces the twin's inverse mass matrix; 0 computes it for the robot."""
+    """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
     dt: float = 0.1
-    """Of the paper: virtual time step, s."""
+    """For step length paper: virtual time step, s."""
     kp: tuple[float, ...] = (50.0,)
-    """Of the paper: stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
+    """For step length paper: stiffness, one number (N/m; rotation gets a tenth, N m/rad) or six."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -181,9 +186,9 @@ class PseudoinverseParameters(IterativeParameters):
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.pseudoinverse", "Pseudoinverse")
 
     alpha: float = 0.5
-    """Step gain, above 0 and below 2: the part of the error that an iteration is to remove."""
+    """Step gain, above 0 and below 2: the fraction of the error that an iteration should remove."""
     cutoff: float = 1e-6
-    """Singular values of the Jacobian up to this part of the largest count as zero."""
+    """Singular values of the Jacobian up to this fraction of the largest count as zero."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -199,16 +204,15 @@ class DampedLeastSquaresParameters(IterativeParameters):
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
 
     damping: float = 0.05
-    """lambda, in m (of the translation) and rad (of the rotation) per rad."""
+    """lambda, in m per rad (translation) and rad per rad (rotation)."""
     stiffness: tuple[float, ...] = (0.0,)
-    """Joint stiffness beta: the pull of each joint towards its bias angle, one number or one a joint, below 1.
-    With a step clamp it acts in what the task leaves free."""
-    bias: tuple[float, ...] = ()
-    """Bias angles, rad; the robot's home if left out."""
+    """Joint stiffness beta: one number, or one per joint, below 1; with a step clamp it acts in the null space only."""
+    bias: tuple[float, ...] = unset("the robot's home", ())
+    """Bias angles, rad."""
     bias_term: Literal["gradient", "printed"] = "gradient"
-    """The pull: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
+    """Stiffness term: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
     step_clamp: float = 0.15
-    """Largest joint motion in an iteration, rad (of slides m); inf for none, and then steps may raise the error."""
+    """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -245,7 +249,7 @@ class FeedbackParameters(IterativeParameters):
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
 
     gain: tuple[float, ...] = (400.0,)
-    """Q, the loop's gain, 1/m^2 (of the rotation 1): one number or six, translation first; one is 1 / damping^2."""
+    """Q, the loop's gain, 1/m^2 (rotation: 1): one number, which is 1 / damping^2, or six, translation first."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -260,14 +264,14 @@ class ConstrainedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.constrained", "Constrained")
 
-    posture: tuple[float, ...] = ()
-    """The natural posture, rad; the robot's home if left out."""
+    posture: tuple[float, ...] = unset("the robot's home", ())
+    """The natural posture, rad."""
     weights: tuple[float, ...] = (1.0,)
-    """How much each joint's distance from it counts, one number or one a joint, positive."""
+    """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
     pull: float = 0.05
-    """The part of that distance an iteration would cover if nothing were strict, 0 to 1."""
+    """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
     cutoff: float = 1e-6
-    """Rows whose singular value is up to this part of the largest count as dependent."""
+    """Rows whose singular value is up to this fraction of the largest count as dependent."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -122,7 +122,7 @@ class Options:
     )
     anchor: Anchor | None = option(
         None,
-        "start moves the motion of a file so that it begins at the tool's pose at home.",
+        "start: move the motion of a file so that it begins at the tool's pose at home.",
         commands=_POSES,
         unset="none",
         table="scenario",
@@ -146,7 +146,7 @@ class Options:
         "and keep the acceleration limit, too.",
         unset="the scenario's",
     )
-    speed_scale: float = option(1.0, "0.2 plays the trajectory at a fifth of its speed.", "FACTOR", table="scenario")
+    speed_scale: float = option(1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario")
     max_tool_speed: float | None = option(None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real")
     floor: Floor | None = option(
         None, "Height of the floor in base_link, m; none for no floor.", "M|none", "the cell's, else 0", read=read_floor
@@ -157,7 +157,7 @@ class Options:
         None,
         "Largest RMS of the tracking error, position and rotation; beyond it the exit status is 1.",
         "MM DEG",
-        "no judgement",
+        "not checked",
         commands=_RUN,
         units=(1e-3, math.radians(1.0)),
     )

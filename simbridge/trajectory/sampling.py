@@ -40,7 +40,8 @@ class Sampling:
     # In SI units; the command line's flags follow from these fields (see `planning/options.py`).
     rate: float | None = _field(
         None,
-        "Sample the targets for the solver at this rate (held, unless --hold is given); errors count from the path.",
+        "Sample the targets for the solver at this rate (held, unless --hold is given); errors are measured from the "
+        "path itself.",
         metavar="HZ",
         unset="the trajectory's",
     )
