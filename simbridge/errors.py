@@ -46,9 +46,11 @@ class UnknownName(SimbridgeError, LookupError):
         known: The names that exist.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        super().__init__(f"There is no {kind} '{name}'. {suggest(name, self.known)}{' ' + hint if hint else ''}")
+        unknown = f"There is no {kind} '{name}'{' ' + where if where else ''}."
+        known_names = suggest(name, self.known) if self.known else ""
+        super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 
 class InvalidParameter(SimbridgeError, ValueError):
@@ -70,7 +72,8 @@ class InvalidHome(SimbridgeError, ValueError):
 
     def __init__(self, robot: str, field: str, reason: str) -> None:
         self.robot, self.field, self.reason = robot, field, reason
-        super().__init__(f"The home given for {robot} cannot be used: {field}: {reason}.")
+        value = "" if field == "home" else f"{field}: "
+        super().__init__(f"The home given for {robot} cannot be used: {value}{reason}.")
 
 
 class UnstableSolver(SimbridgeError, ValueError):
@@ -234,11 +237,11 @@ class LogReadError(SimbridgeError, ValueError):
 
 
 class NotARun(SimbridgeError, ValueError):
-    """A directory (path) that does not hold a run, or not all of it; missing: the file that is missing or broken."""
+    """A directory (path) without a run, or without all of it; missing: what is missing or broken, "" for all of it."""
 
     def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
         self.path, self.missing = Path(path), missing
-        super().__init__(f"{path} is not a run that can be read: {missing}: {reason}.")
+        super().__init__(f"{path} is not a run that can be read: {missing}{': ' if missing else ''}{reason}.")
 
 
 # Outputs that cannot be written.

@@ -384,4 +384,4 @@ def unknown_setting(solver: str, setting: str) -> UnknownName:
     known = [own.name for own in fields(SOLVERS[solver])]
     others = [name for name, kind in SOLVERS.items() if setting in {own.name for own in fields(kind)}]
     hint = f"{setting} is a setting of {' and '.join(others)}: choose it with --solver." if others else ""
-    return UnknownName(f"setting of {solver}", setting, known, hint)
+    return UnknownName("setting", setting, known, hint, where=f"of {solver}")

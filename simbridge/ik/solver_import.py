@@ -55,7 +55,7 @@ def function_named(name: str) -> Callable[..., Any]:
         found = reduce(getattr, path.split("."), cast(Any, module))
     except AttributeError:
         known = [own for own, value in vars(module).items() if callable(value) and not own.startswith("_")]
-        raise UnknownName(f"function in {place}", path, known) from None
+        raise UnknownName("function", path, known, where=f"in {place}") from None
     if not callable(found):
         kind = type(found).__name__
         raise InvalidParameter("solver", name, f"a function of joint positions and a target, not {kind}")

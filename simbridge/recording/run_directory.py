@@ -72,7 +72,7 @@ class RunDirectory:
         """
         directory = RunDirectory(Path(path))
         if not directory.path.is_dir():
-            raise NotARun(path, "the directory", "there is no such directory")
+            raise NotARun(path, "", "there is no such directory")
         if is_of_repeats(directory.path):
             one = repeats_in(directory.path)[0].path
             raise NotARun(path, "settings.toml", f"it is a directory of repeats; name one of its runs, such as {one}")

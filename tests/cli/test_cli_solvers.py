@@ -49,6 +49,9 @@ def test_a_flag_of_another_solver_is_refused_and_that_solver_named(cli, line):
     answer = cli("check", line, "--solver=feedback", "--solver.gian", "0.1")
     assert answer.status == 2
     assert "Did you mean 'gain'?" in answer.message
+    # It has no settings that could be suggested.
+    answer = cli("check", line, "--solver=closed-form", "--solver.kp", "1")
+    assert answer.message.startswith("There is no setting 'kp' of closed-form. kp is a setting of forward-dynamics")
 
 
 def test_an_unknown_solver_is_refused_with_the_known_ones(cli, line):

@@ -148,7 +148,7 @@ def test_a_method_of_an_object_is_named_too(own_module):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("own_solver_for_tests:hole", "There is no function in own_solver_for_tests 'hole'. Did you mean 'whole'?"),
+        ("own_solver_for_tests:hole", "There is no function 'hole' in own_solver_for_tests. Did you mean 'whole'?"),
         ("own_solver_for_tests:number", "not int"),
         ("no_module_for_tests:step", "importing no_module_for_tests failed with ModuleNotFoundError"),
         ("./no_script.py:step", "there is no such file"),
