@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -104,22 +104,35 @@ def listed(parts: list[str]) -> str:
 
 
 def table_of(
-    columns: Sequence[str], rows: Iterable[Sequence[str]] = (), *, left: Sequence[str] = (), wrap: bool = False
+    columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: Sequence[str] = (), bold: Sequence[str] = ()
 ) -> Table:
     """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
 
-    Where the terminal is too narrow, the first column is folded, or the widest ones if `wrap`.
-    """
-    from rich.table import Table  # only the command line prints tables
+    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column is folded.
 
-    table = Table(box=None, pad_edge=False)
-    for number, name in enumerate(columns):
-        first = number == 0
-        justify: Literal["left", "right"] = "left" if first or name in left else "right"
-        table.add_column(name, justify=justify, no_wrap=not (first or wrap), overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    Args:
+        columns: Their titles.
+        rows: Cells, as rich's markup.
+        left: Titles of columns of text.
+        bold: The first cells of rows to emphasise.
+    """
+    from rich.console import Console  # only the command line prints tables
+    from rich.table import Table  # likewise
+
+    def plain_table(titles: Sequence[str]) -> Table:
+        table = Table(box=None, pad_edge=False)
+        for number, (name, title) in enumerate(zip(columns, titles, strict=True)):
+            first = number == 0
+            justify: Literal["left", "right"] = "left" if first or name in left else "right"
+            table.add_column(title, justify=justify, no_wrap=not first, overflow="fold")
+        for row in rows:
+            table.add_row(*row, style="bold" if row[0] in bold else None)
+        return table
+
+    console, table = Console(), plain_table(columns)
+    unlimited = console.options.update(max_width=1000)
+    fits = console.measure(table, options=unlimited).maximum <= console.width
+    return table if fits else plain_table([name.replace(" ", "\n") for name in columns])
 
 
 def pose_residual(distance: float, angle: float) -> str:

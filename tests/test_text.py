@@ -7,8 +7,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from simbridge.text import degrees, displayed, fixed, listed, millimetres, milliseconds, significant
+from simbridge.text import degrees, displayed, fixed, listed, millimetres, milliseconds, significant, table_of
 
 
 @given(st.floats(min_value=1e-3, max_value=1e7))
@@ -76,3 +77,13 @@ def test_values_are_displayed_in_the_units_that_people_read() -> None:
 
 def test_a_fixed_number_of_decimals_has_no_negative_zero() -> None:
     assert (fixed(-1e-9, 4), fixed(-0.5, 2)) == ("0.0000", "\u22120.50")
+
+
+@pytest.mark.parametrize(("width", "lines"), [(60, 2), (30, 3), (24, 4)])
+def test_a_table_fits_the_terminal_and_no_number_is_cut(monkeypatch, capsys, width, lines):
+    monkeypatch.setenv("COLUMNS", f"{width}")
+    Console().print(table_of(("solver", "RMS mm", "median time us"), [("forward-dynamics", "0.00206", "74295")]))
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    assert max(map(len, printed)) <= width
+    assert sum(bool(line) for line in printed) >= lines
+    assert any({"0.00206", "74295"} <= set(line.split()) for line in printed)

@@ -107,7 +107,7 @@ def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
         ("TCP", f"{preflight.tcp_text(tcp)} (on the controller now)"),
         ("payload", mass),
         ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),
-        ("speed slider", f"{facts.state.slider:.0%}"),
+        ("speed slider", f"{100.0 * facts.state.slider:.0f} %"),
     )
 
 

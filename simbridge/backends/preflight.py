@@ -11,6 +11,7 @@ import pinocchio as pin
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.text import fixed
 from simbridge.ur.errors import (
     ArmNotReady,
     ModelMismatch,
@@ -155,12 +156,11 @@ def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float]) -> bool:
 
 def tcp_text(tcp: Sequence[float] | Array) -> str:
     """A TCP [x y z rx ry rz] in mm and rad, as text."""
-    millimetres = " ".join(f"{value * 1e3:.1f}" for value in tcp[:3])
-    return f"{millimetres} mm, {' '.join(f'{value:.4f}' for value in tcp[3:])} rad"
+    return f"{_position_text(tcp[:3])}, {' '.join(fixed(value, 4) for value in tcp[3:])} rad"
 
 
-def _position_text(position: Sequence[float]) -> str:
-    return f"{' '.join(f'{value * 1e3:.1f}' for value in position)} mm"
+def _position_text(position: Sequence[float] | Array) -> str:
+    return f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
 
 
 def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:

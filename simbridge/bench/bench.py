@@ -55,5 +55,5 @@ def bench(what: Part | Literal["all"], *, as_json: bool = False) -> int:
         print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=2))
     else:
         columns = ("figure", "median", "compared to", "its value")
-        console.print(table_of(columns, rows, left=("compared to",), wrap=True))
+        console.print(table_of(columns, rows, left=("compared to",)))
     return 0

@@ -20,6 +20,7 @@ from simbridge.report.compare_page import compare_page
 from simbridge.text import millimetres, table_of
 
 PAGE = "compare.html"
+_NARROW = 72  # columns of a terminal
 
 
 def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
@@ -50,22 +51,29 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
     console.print(f"[bold]{escape(comparison.runs[0].summary['scenario'])}, {len(comparison.runs)} runs[/bold]\n")
     for warning in comparison.warnings:
         console.print(f"Note: {warning}", soft_wrap=True, markup=False)
-    console.print(_errors(comparison))
+    names = [escape(run.name) for run in comparison.runs]
+    # Long names beside that many columns would be folded to a few letters.
+    if console.width < _NARROW:
+        for number, name in enumerate(names, start=1):
+            console.print(f"{number}  {name}", soft_wrap=True)
+        names = [f"{number}" for number, _ in enumerate(names, start=1)]
+    console.print(_errors(comparison, names))
     console.print("\nParts of the error, RMS in mm, and separation from the first run's tool, mm:")
-    console.print(_parts(comparison))
+    console.print(_parts(comparison, names))
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 
-def _errors(comparison: Comparison) -> Table:
-    rows = [(escape(run.name), run.summary["backend"], *run_cells(run.summary)) for run in comparison.runs]
+def _errors(comparison: Comparison, names: Sequence[str]) -> Table:
+    runs = zip(names, comparison.runs, strict=True)
+    rows = [(name, run.summary["backend"], *run_cells(run.summary)) for name, run in runs]
     return table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",))
 
 
-def _parts(comparison: Comparison) -> Table:
-    table = table_of(("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max"))
-    for run, separation in zip(comparison.runs, comparison.separation, strict=True):
+def _parts(comparison: Comparison, names: Sequence[str]) -> Table:
+    rows = []
+    for name, run, separation in zip(names, comparison.runs, comparison.separation, strict=True):
         parts = (millimetres(run.summary[part.key]["position_m"]["rms"]) for part in ERROR_PARTS)
         distances = None if separation is None else statistics(separation[1].distance)
         cells = ("–", "–") if distances is None else (millimetres(distances["rms"]), millimetres(distances["max"]))
-        table.add_row(escape(run.name), *parts, *cells)
-    return table
+        rows.append((name, *parts, *cells))
+    return table_of(("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max"), rows)

@@ -87,12 +87,12 @@ def _show(result: Mapping[str, Any], find_marker: bool) -> None:
 def _show_repeats(result: Mapping[str, Any], find_marker: bool) -> None:
     console = Console(highlight=False)
     console.print(f"[bold]External measurement of {counted(len(result['runs']), 'run')}[/bold]\n")
-    table = table_of(("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s"))
+    rows = []
     for run in result["runs"]:
         external, own = (run["tracking_error"][name]["position_m"] for name in ("witness", "self_reported"))
         numbers = (external["rms"], external["max"], own["rms"])
-        table.add_row(run["run"], *(millimetres(number) for number in numbers), _clock_offset(run))
-    console.print(table)
+        rows.append((run["run"], *(millimetres(number) for number in numbers), _clock_offset(run)))
+    console.print(table_of(("run", "RMS mm", "max mm", "self-reported RMS mm", "clock ahead s"), rows))
     show_iso(console, result["iso_9283_style"])
     console.print("\nEstimated and removed: the clock of each run, and for all runs together:")
     _show_frame(console, result, find_marker)
@@ -115,17 +115,18 @@ def _show_frame(console: Console, result: Mapping[str, Any], find_marker: bool) 
 
 
 def _errors(result: Mapping[str, Any]) -> Table:
-    table = table_of(("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg"))
-
-    def add(title: str, error: Mapping[str, Any], style: str | None = None) -> None:
-        position, rotation = error["position_m"], error.get("rotation_rad") or {"rms": None, "max": None}
-        lengths = (millimetres(position[name]) for name in ("rms", "p95", "max"))
-        table.add_row(title, *lengths, degrees(rotation["rms"]), degrees(rotation["max"]), style=style)
-
-    rows = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
-    for key, title in rows.items():
+    rows = []
+    titles = {"tracking_error": "tracking", "delay_compensated": "delay removed", "contour_error": "contour"}
+    for key, title in titles.items():
         if result[key] is not None:
-            add(f"{title}, self-reported", result[key]["self_reported"])
-            add(f"{title}, external", result[key]["witness"], "bold")
-    add("external minus self-reported", result["witness_minus_self"])
-    return table
+            rows.append(_row(f"{title}, self-reported", result[key]["self_reported"]))
+            rows.append(_row(f"{title}, external", result[key]["witness"]))
+    rows.append(_row("external minus self-reported", result["witness_minus_self"]))
+    columns = ("error", "RMS mm", "p95 mm", "max mm", "RMS deg", "max deg")
+    return table_of(columns, rows, bold=[f"{title}, external" for title in titles.values()])
+
+
+def _row(title: str, error: Mapping[str, Any]) -> tuple[str, ...]:
+    position, rotation = error["position_m"], error.get("rotation_rad") or {"rms": None, "max": None}
+    lengths = (millimetres(position[name]) for name in ("rms", "p95", "max"))
+    return (title, *lengths, degrees(rotation["rms"]), degrees(rotation["max"]))

@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
-from simbridge.text import degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
+from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
 
 def show_run(summary: Summary, directory: Path) -> None:
@@ -64,7 +64,9 @@ def _print_time(console: Console, summary: Summary) -> None:
         return
     scaling = summary["speed_scaling"]
     if scaling["min"] < 1.0:
-        console.print(f"The controller's speed scaling: mean {scaling['mean']:.0%}, min {scaling['min']:.0%}.")
+        console.print(
+            f"The controller's speed scaling: mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %."
+        )
     times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
     mean, deviation, p999, longest = times
     console.print(
@@ -77,20 +79,20 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     """The error budget; a narrow terminal shows fewer columns instead of truncated numbers."""
     positions, rotations = (("rms", "max"), ("rms",)) if narrow else (("rms", "p95", "max"), ("rms", "max"))
     titles = {"rms": "RMS", "p95": "p95", "max": "max"}
-    table = table_of(("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations)))
+    columns = ("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations))
     errors: Mapping[str, Any] = summary
     lines: list[tuple[str, str]] = [(part.name, part.key) for part in (*ERROR_PARTS, TRACKING_ERROR)]
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
-    for name, key in lines:
-        if errors[key] is None:
-            continue
-        table.add_row(
+    rows = [
+        (
             name,
             *(millimetres(errors[key]["position_m"][k]) for k in positions),
             *(degrees(errors[key]["rotation_rad"][k]) for k in rotations),
-            style="bold" if key == TRACKING_ERROR.key else None,
         )
-    return table
+        for name, key in lines
+        if errors[key] is not None
+    ]
+    return table_of(columns, rows, bold=(TRACKING_ERROR.name,))
 
 
 def _metrics_table(summary: Summary) -> Table:
@@ -192,19 +194,15 @@ def show_iso(console: Console, iso: Mapping[str, Any]) -> None:
 
 
 def _stops(figures: Sequence[Mapping[str, Any]], positions: Sequence[Sequence[float]]) -> Table:
-    table = table_of(("stop", "x, y, z mm", "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles"))
+    rows = []
     for number in sorted({figure["stop"] for figure in figures}):
         here = {figure["symbol"]: figure for figure in figures if figure["stop"] == number}
-        table.add_row(
-            f"{number}",
-            ", ".join(fixed(1e3 * value, 0) for value in positions[number - 1]),
-            millimetres(here["AP"]["value"]),
-            millimetres(here["RP"]["value"]),
-            milliseconds(here["stabilisation time"]["value"]),
-            millimetres(here["OV"]["value"]),
-            str(here["AP"]["cycles"]),
-        )
-    return table
+        position = ", ".join(fixed(1e3 * value, 0) for value in positions[number - 1])
+        accuracy, repeatability = (millimetres(here[symbol]["value"]) for symbol in ("AP", "RP"))
+        time, overshoot = milliseconds(here["stabilisation time"]["value"]), millimetres(here["OV"]["value"])
+        rows.append((f"{number}", position, accuracy, repeatability, time, overshoot, str(here["AP"]["cycles"])))
+    place = f"x,{NO_BREAK}y,{NO_BREAK}z mm"
+    return table_of(("stop", place, "AP mm", "RP mm", "stabilisation ms", "OV mm", "cycles"), rows)
 
 
 def _path_figures(figures: Sequence[Mapping[str, Any]]) -> Table:

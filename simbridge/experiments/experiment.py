@@ -241,7 +241,7 @@ def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
 def _show(console: Console, outcome: Outcome, directory: Path) -> None:
     for table in outcome.tables:
         console.print(f"[bold]{table.title}[/bold]", soft_wrap=True)
-        console.print(table_of(table.columns, table.rows, wrap=True))
+        console.print(table_of(table.columns, table.rows))
         console.print()
     if outcome.comparisons:
         rows = [
@@ -249,7 +249,7 @@ def _show(console: Console, outcome: Outcome, directory: Path) -> None:
             for e, measured in outcome.comparisons
         ]
         columns = ("figure", "measured", "expected", "holds")
-        console.print(table_of(columns, rows, left=columns[2:], wrap=True))
+        console.print(table_of(columns, rows, left=columns[2:]))
         console.print(f"Expected: {outcome.comparisons[0][0].source}.\n", soft_wrap=True)
     for note in filter(None, outcome.notes):
         console.print(note)

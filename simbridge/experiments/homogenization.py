@@ -157,7 +157,7 @@ def run(parameters: HomogenizationParameters) -> Outcome:
     if paper_arm and enough:
         notes[0] += f"; the paper prints {PAPER_ALPHA}, which no frame convention we tried reproduces."
     elif paper_arm:
-        notes.append(f"Known are the figures over {SAMPLES} joint positions: fewer are not compared with them.")
+        notes.append(f"Figures are known for {SAMPLES} joint positions; fewer are not compared with them.")
     return Outcome(
         figures=found,
         expected=EXPECTED if paper_arm and enough else (),

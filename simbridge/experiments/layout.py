@@ -21,7 +21,7 @@ from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import restart_postures, task_jacobians, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import pose_residual, significant
+from simbridge.text import fixed, pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
 from simbridge.trajectory.trace import TOOL_DOWN
@@ -213,4 +213,4 @@ def _no_layout(robot: Robot, home: Array, what: str, needed: slice) -> TargetOut
 
 
 def _coordinates(target: Array) -> str:
-    return ", ".join(f"{value:.3f}" for value in target[:3])
+    return ", ".join(fixed(value, 3) for value in target[:3])

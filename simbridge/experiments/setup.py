@@ -186,7 +186,7 @@ def _with_home(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
         )
     home = choose_home(robot)
     home.setflags(write=False)
-    flag = " ".join(f"{value:.3f}" for value in home)
+    flag = " ".join(f"{value:.3f}" for value in home.round(3) + 0.0)
     return replace(robot, home=home, file_home=robot.home), (
         f"The home of {robot.name} is singular, and no --home was given: the experiment begins at --home {flag}.",
     )

@@ -19,7 +19,7 @@ from simbridge.planning.limiter import CLOCK_SLOPE, tool_speeds
 from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import pose_residual
+from simbridge.text import fixed, pose_residual
 from simbridge.trajectory.trajectory import Trajectory
 
 # Values planned to a limit may exceed it by rounding.
@@ -94,7 +94,7 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
     else:
         message = (
             f"The plan was refused: targets are out of reach; {first} (the first target is "
-            f"{', '.join(f'{v:.3f}' for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
+            f"{', '.join(fixed(v, 3) for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
             "(--robot)."
         )
     raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)

@@ -30,7 +30,7 @@ class ConnectionLost(ControllerError, ConnectionError):
 
     Attributes:
         port: The silent port, or None when it is not known which.
-        reason: What was seen, as half a sentence ("nothing listens there").
+        reason: What was seen, as half a sentence ("no connection (Connection refused)").
     """
 
     def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
@@ -295,8 +295,8 @@ class SpeedScaled(ControllerError):
         self.scaling = scaling
         super().__init__(
             host,
-            f"The controller at {host} scales the speed to {scaling:.0%} and --on-scaling is stop, so the arm was "
-            f"stopped. Move the speed slider to 100 %, or run with --on-scaling follow.",
+            f"The controller at {host} scales the speed to {100.0 * scaling:.0f} % and --on-scaling is stop, so the "
+            f"arm was stopped. Move the speed slider to 100 %, or run with --on-scaling follow.",
         )
 
 

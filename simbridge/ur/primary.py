@@ -174,7 +174,7 @@ def _listen(reader: DescriptionReader, host: str, port: int, timeout: float) -> 
     except TimeoutError:
         return f"within {timeout:g} s it sent no {' and no '.join(reader.missing)}"
     except ConnectionRefusedError:
-        return "nothing listens there"
+        return "no connection (Connection refused)"
     except (OSError, UnicodeError) as error:
         return getattr(error, "strerror", None) or str(error)
     return "it described its arm"

@@ -35,7 +35,7 @@ def test_the_operator_sees_arm_tool_mounting_slider_and_plan():
     assert shown["PolyScope"] == "5.12.6"
     assert "10.0 150.0 mm" in shown["TCP"] and "1.5 kg" in shown["payload"]
     assert "look at the arm" in shown["mounting"]
-    assert shown["speed slider"] == "100%"
+    assert shown["speed slider"] == "100 %"
     assert shown["plan"] == "square, 16.0 s"
 
 

@@ -84,6 +84,16 @@ def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, 
     assert not (tmp_path / "out").exists()
 
 
+def test_on_a_narrow_terminal_runs_are_numbered_instead_of_folding_their_names(
+    cli, line_run, slower, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "60")
+    lines = cli("compare", line_run, slower, "--out", tmp_path / "out").out.splitlines()
+    assert f"2  {slower.name}" in lines
+    assert sum(line.startswith("2  ") for line in lines) == 3  # its name, and its row in each table
+    assert max(len(line) for line in lines if not line.startswith(("Page:", "Note:"))) <= 60
+
+
 def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):
     assert cli("run", line, "--speed-scale", "0.5", "--out", tmp_path / "half", "--json").status == 0
     found = compare_runs([line_run, tmp_path / "half"])
