@@ -57,6 +57,11 @@ class IterativeSolver(StatefulSolver):
     max_start_iterations: ClassVar[int] = 300
     """Largest number of iterations of a try of `solve`."""
 
+    @property
+    def description(self) -> str:
+        """The solver as the notice about compiling names it."""
+        return f"{self.name} solver"
+
     def __init__(self, robot: Robot, settings: Any = None, **changes: Any) -> None:
         super().__init__(robot)
         given: IterativeParameters = resolved(self.Parameters, settings, without_clamps(changes))
@@ -73,7 +78,7 @@ class IterativeSolver(StatefulSolver):
             self.rotation_weight(),
         )
         self._kernels = descent.kernels(
-            robot.placements, robot.prismatic, self.task, self.name, step.function, step.drifts
+            robot.placements, robot.prismatic, self.task, self.description, step.function, step.drifts
         )
         self._arguments: tuple[Any, ...] = (step.settings, np.array(robot.placements), rules)
 

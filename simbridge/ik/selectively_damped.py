@@ -23,6 +23,10 @@ class SelectivelyDamped(IterativeSolver):
     Parameters = SelectivelyDampedParameters
     settings: SelectivelyDampedParameters
 
+    @property
+    def description(self) -> str:
+        return f"{super().description} (it also finds the start for other solvers)"
+
     def compiled_step(self) -> CompiledStep:
         return CompiledStep(selectively_damped_step, (self.settings.largest_angle,))
 

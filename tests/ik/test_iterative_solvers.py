@@ -329,3 +329,9 @@ def test_a_solver_is_made_again_from_its_recorded_parameters(name):
     poses = square(side=0.1).poses[:20]
     assert again.parameters == solver.parameters
     assert np.array_equal(again.track(poses, UR10.home), solver.track(poses, UR10.home))
+
+
+def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
+    chosen, start = (made(name).description for name in ("damped-least-squares", "selectively-damped"))
+    assert chosen == "damped-least-squares solver"
+    assert start == "selectively-damped solver (it also finds the start for other solvers)"

@@ -59,7 +59,7 @@ def kernels(
     Args:
         placements, prismatic: The chain: see `source.structure_of`.
         task: See `simbridge.ik.task`.
-        solver: Its name, for the notice about compiling.
+        solver: What the notice about compiling calls it.
         step: See `step.py`.
         drifts: Whether the step has a motion within the null space.
     """
@@ -74,7 +74,7 @@ def _kernels(structure: Structure, task: str, solver: str, step: Callable[..., N
         "null_space_step": null_space_step if drifts else no_null_space_step,
     }
     text = source.module_text(track, solve, given=given)
-    purpose = f"{solver} solver for this kinematic structure"
+    purpose = f"{solver} for this kinematic structure"
     return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
 
 
