@@ -26,8 +26,9 @@ from simbridge.errors import ScenarioError, SimbridgeError
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
-simbridge replays a Cartesian trajectory through an inverse-kinematics solver, sends the joint setpoints to an arm, and
-measures the tracking error. Begin with: simbridge run square_tracking"""
+simbridge replays a trajectory through a solver and measures the tracking error.
+
+Begin with: simbridge run square_tracking"""
 
 
 def main(words: list[str] | None = None) -> int:

@@ -64,7 +64,7 @@ class Check(Plan):
 
 @dataclass
 class Inspect:
-    """Show a trajectory's rate, gaps, speeds, extents and reachable share; nothing is planned."""
+    """Show a trajectory's rate, gaps, speeds, extents and reach; nothing is planned."""
 
     file: Annotated[Positional[str], arg(metavar="FILE")]
     """A file of samples (TUM, CSV, ROS bag), a scenario's name, or a script."""
@@ -102,7 +102,7 @@ class Export:
 
 @dataclass
 class Report:
-    """Write a run's report.html and replay.html (the arm in 3D) again from its log; exit status as of `run`."""
+    """Write report.html and replay.html (3D) again from the log; exits as `run` does."""
 
     run: RunDirectory
     """The run directory."""
@@ -122,12 +122,12 @@ class Compare:
 
 @dataclass
 class Evaluate:
-    """Compare a run with an external measurement (laser tracker, motion capture); writes its evaluation.json."""
+    """Compare a run with an external measurement, such as a laser tracker's."""
 
     run: RunDirectory
     """The run directory; of one made by --repeat, all runs are measured together, as in ISO 9283."""
     attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
-    """The recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
+    """Its recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
     topic: Annotated[str | None, given("NAME", "the only one")] = None
     """Topic of a ROS bag; /tf:child for a frame of tf."""
     find_marker: Annotated[bool, arg(name="marker")] = False
@@ -137,7 +137,7 @@ class Evaluate:
 
 @dataclass
 class Doctor:
-    """Check whether a run would work here, and how to fix what would not; nothing moves (docs/hardware.md)."""
+    """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
     backend: Annotated[str | None, given("|".join(BACKENDS), "the one at the host, else pybullet")] = None
     """The backend to check for."""
@@ -154,7 +154,7 @@ class Doctor:
 
 @dataclass
 class Emulate:
-    """Run an emulated UR controller for tests (docs/emulator.md); Ctrl-C or SIGTERM ends it, with exit status 0."""
+    """Run an emulated UR controller for tests; exits with 0 at Ctrl-C and SIGTERM."""
 
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""
@@ -174,7 +174,7 @@ class Emulate:
 
 @dataclass
 class Experiment:
-    """The paper's experiments and a comparison of solvers, for any arm and any solvers (docs/paper.md)."""
+    """The paper's experiments, and all solvers compared, for any arm (docs/paper.md)."""
 
     parameters: OmitArgPrefixes[OmitSubcommandPrefixes[ExperimentParameters]]
 

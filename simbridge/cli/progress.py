@@ -26,6 +26,9 @@ ASCII_BARS = "_.-:=+*#"
 HISTORY = 16
 """Number of recent errors that are shown as bars."""
 
+_NARROW = 72
+"""Columns of a terminal that are too few for the whole line."""
+
 REFRESH = 0.1
 """Shortest time between two updates, s."""
 
@@ -45,16 +48,18 @@ class ProgressLine:
     def __init__(self, prepared: Prepared, console: Console, repeats: int = 1) -> None:
         self._robot, self._plan = prepared.robot, prepared.plan
         self._bars = BARS if console.encoding.startswith("utf") else ASCII_BARS
+        narrow = console.width < _NARROW
+        self._width = HISTORY // 2 if narrow else HISTORY
         columns = (
             TextColumn("{task.description}"),
-            BarColumn(bar_width=12),
+            *([] if narrow else [BarColumn(bar_width=12)]),
             TextColumn("{task.completed:.1f} of {task.total:.1f} s"),
             TextColumn("{task.fields[history]} error {task.fields[error]} mm"),
             TimeElapsedColumn(),
         )
         self.bar = Progress(*columns, console=console, transient=True, auto_refresh=False)
         total = max(self._plan.duration, self._plan.period)
-        self._task = self.bar.add_task("Approaching", total=total, error="0", history=" " * HISTORY)
+        self._task = self.bar.add_task("Approaching", total=total, error="0", history=" " * self._width)
         self._errors: deque[float] = deque(maxlen=HISTORY)
         self._shown = 0.0
         self._run, self._repeats, self._at = 1, repeats, 0.0
@@ -70,7 +75,7 @@ class ProgressLine:
             self._run += 1
             self._shown = 0.0
             self._errors.clear()
-            self.bar.reset(self._task, description=self._tracking, error="0", history=" " * HISTORY)
+            self.bar.reset(self._task, description=self._tracking, error="0", history=" " * self._width)
         self._at = state.plan_time
         if now - self._shown < REFRESH and state.plan_time < self._plan.duration:
             return
@@ -82,7 +87,7 @@ class ProgressLine:
             self._task,
             completed=state.plan_time,
             error=millimetres(self._errors[-1]),
-            history=sparkline(list(self._errors), HISTORY, self._bars),
+            history=sparkline(list(self._errors), self._width, self._bars),
             description=self._tracking,
             refresh=True,
         )

@@ -102,7 +102,7 @@ class FromHome(ExperimentParameters):
 
 @dataclass(frozen=True)
 class HomogenizationParameters(ExperimentParameters):
-    """A: how uniformly the virtual twin's tool accelerates, over random joint positions."""
+    """A: how uniformly the virtual twin's tool accelerates, over random postures."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: none)")] = ()
     """Solvers or functions (module:function) whose response to a small error is shown, too (at most 1000 samples)."""
@@ -149,7 +149,7 @@ class InterpolationParameters(FromHome):
 
 @dataclass(frozen=True)
 class TrackingParameters(FromHome):
-    """D: a square at constant speed, for each gain; and a sweep of kp on noisy, slow targets."""
+    """D: a square at constant speed, for each gain; a sweep of kp on noisy targets."""
 
     kp: Annotated[tuple[float, ...], arg(metavar="KP [KP ...]")] = (5.0, 10.0, 20.0, 50.0)
     """Stiffnesses to track the square with."""
@@ -175,7 +175,7 @@ class TrackingParameters(FromHome):
 
 @dataclass(frozen=True)
 class SolversParameters(FromHome):
-    """All solvers, with their default settings, on one trajectory and on random reachable poses."""
+    """All solvers with their defaults, on a trajectory and on random reachable poses."""
 
     solver: Annotated[_Solvers, arg(help_behavior_hint="(default: all that support the arm)")] = ()
     """Solvers to compare: names, or custom functions as module:function."""

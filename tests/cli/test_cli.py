@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,10 @@ from evo.core import metrics
 from evo.tools import file_interface
 
 import simbridge
+from simbridge.cli.flags import COMMANDS
 from simbridge.errors import InvalidParameter
+from simbridge.experiments import EXPERIMENTS
+from simbridge.ik.settings import SOLVERS
 from simbridge.recording.log import Sample
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
@@ -577,3 +581,22 @@ def test_a_solver_of_another_arm_is_refused_rather_than_taken_for_this_one(line,
 def test_a_custom_solver_runs_its_own_arm(line, line_run, without_pages, tmp_path):
     solver = simbridge.ForwardDynamics(load_robot("ur10"))
     assert_same_samples(simbridge.run(line, solver=solver, out=tmp_path / "out").directory, line_run)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        *((name,) for name in COMMANDS),
+        *(("experiment", name) for name in EXPERIMENTS),
+        *(("run", "--solver", name) for name in SOLVERS),
+    ],
+    ids=" ".join,
+)
+def test_help_fits_80_columns_and_shows_no_type_or_empty_default(cli, monkeypatch, words):
+    monkeypatch.setenv("COLUMNS", "80")
+    answer = cli(*words, "--help")
+    assert answer.status == 0
+    # tyro does not break the line of usage.
+    assert max(len(line) for line in answer.out.splitlines() if not line.startswith("usage:")) <= 80
+    assert not re.search(r" STR\b|\bNone\b|default: \)", answer.out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pty
 import re
@@ -9,8 +10,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from simbridge.cli.progress import BARS
+from rich.console import Console
+
+from simbridge.cli.progress import BARS, ProgressLine
 from simbridge.emulator.handle import Emulator
+from simbridge.running.run_setup import prepare
 
 CALIBRATION = Path(__file__).parents[1] / "data/ur10e_calibration.toml"
 HOST = "127.0.0.51"
@@ -80,3 +84,12 @@ def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path:
     assert after.startswith("yes\r\n")
     assert shows_the_error(after)
     assert all("Approaching" in part for part in drawn(before))
+
+
+def test_on_a_narrow_terminal_the_line_is_shorter_and_nothing_is_cut(line: Path) -> None:
+    console = Console(width=60, file=io.StringIO(), force_terminal=True, color_system=None)
+    bar = ProgressLine(prepare(line), console, repeats=2).bar
+    with bar:
+        bar.update(bar.task_ids[0], description="Tracking 1/2", error="0.000226", refresh=True)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "Tracking 1/2" in shown and "0.000226 mm 0:00:00" in shown
