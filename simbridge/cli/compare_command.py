@@ -52,7 +52,7 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
     for warning in comparison.warnings:
         console.print(f"Note: {warning}", soft_wrap=True, markup=False)
     names = [escape(run.name) for run in comparison.runs]
-    # Long names beside that many columns would be folded to a few letters.
+    # With that many columns, long names would be folded to a few letters each.
     if console.width < _NARROW:
         for number, name in enumerate(names, start=1):
             console.print(f"{number}  {name}", soft_wrap=True)
