@@ -11,17 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter
+from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import descent
+from simbridge.ik.kernels.step import allocate
 from simbridge.ik.setting_checks import Numbers, numbers
 from simbridge.ik.settings import IterativeParameters, resolved, without_clamps
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.task import task_of
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import restart_postures
-from simbridge.robot.pose import Array
+from simbridge.robot.pose import Array, Counts
 from simbridge.robot.robot import Robot
 
 _TRIES = 20
+# Fields of the record of `step.allocate` that stay as they are.
+_RULES = ("rows", "translation_clamp", "rotation_clamp", "step_clamp", "rotation_weight")
 
 
 class CompiledStep(NamedTuple):
@@ -31,13 +35,11 @@ class CompiledStep(NamedTuple):
         function: The step; a plain function in a file.
         settings: What it is called with: a tuple of numbers and arrays.
         drifts: Whether it has a motion within the null space.
-        strict_rows: Strict rows that the solver adds to those of the task.
     """
 
     function: Callable[..., None]
     settings: tuple[Any, ...]
     drifts: bool = False
-    strict_rows: int = 0
 
 
 class IterativeSolver(StatefulSolver):
@@ -68,19 +70,15 @@ class IterativeSolver(StatefulSolver):
         self.task = task_of(robot, given.task or None)
         self.settings = replace(given, task=self.task)
         step = self.compiled_step()
-        translation, rotation = self.settings.error_clamp
-        rules = (
-            TASK_ROWS[self.task],
-            6 + step.strict_rows,
-            translation,
-            rotation,
-            self.settings.step_clamp,
-            self.rotation_weight(),
-        )
-        self._kernels = descent.kernels(
+        self._work: Any = allocate(robot.n)
+        rules = (TASK_ROWS[self.task], *self.settings.error_clamp, self.settings.step_clamp, self.rotation_weight())
+        self._work["placements"] = robot.placements
+        for name, value in zip(_RULES, rules, strict=True):
+            self._work[name] = value
+        self._track_compiled = descent.compiled_loop(
             robot.placements, robot.prismatic, self.task, self.description, step.function, step.drifts
         )
-        self._arguments: tuple[Any, ...] = (step.settings, np.array(robot.placements), rules)
+        self._step_settings = step.settings
 
     @abstractmethod
     def compiled_step(self) -> CompiledStep:
@@ -115,32 +113,51 @@ class IterativeSolver(StatefulSolver):
         return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self.settings).items()}
 
     def _advance(self, poses: Array, memory: Array, out: Array) -> None:
-        self._kernels.track(*self._arguments, self.iterations, poses, memory, out)
+        self._loop(self._step_settings, self.iterations, poses, memory, out)
+
+    def _loop(
+        self,
+        settings: tuple[Any, ...],
+        iterations: int,
+        poses: Array,
+        q: Array,
+        out: Array,
+        tolerance: tuple[float, float] = (-1.0, -1.0),
+    ) -> tuple[Array, Counts]:
+        """The compiled loop: see `descent.track`. Returns residuals (T, 2) and iterations (T,)."""
+        residuals, used = np.empty((len(poses), 2)), np.empty(len(poses), np.int64)
+        self._track_compiled(settings, self._work.copy(), iterations, tolerance, poses, q, out, residuals, used)
+        return residuals, used
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """First from the start, then from twenty fixed postures, each for at most `max_start_iterations`."""
-        q, residuals, used, tries, inside = self._search(goal[None], start, START_TOLERANCE)
-        close = bool(np.all(residuals[0] <= START_TOLERANCE))
-        distance, angle = map(float, residuals[0])
-        return Solution(q[0], close and bool(inside[0]), distance, angle, int(used[0]), int(tries[0]) - 1)
+        return self._search(goal, start, START_TOLERANCE)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-        q, residuals, _, _, _ = self._search(poses, start, TOLERANCE)
-        return q, residuals, np.all(residuals <= TOLERANCE, axis=1)
+        joints, residuals = np.empty((len(poses), self.robot.n)), np.empty((len(poses), 2))
+        for t, goal in enumerate(poses):
+            found = self._search(goal, start, TOLERANCE)
+            joints[t], residuals[t] = found.q, (found.distance, found.angle)
+            start = found.q if found.converged else start
+        return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _search(self, poses: Array, start: Array, tolerance: tuple[float, float]) -> tuple[Array, ...]:
-        """Joint positions (T, n), residuals (T, 2), iterations and tries (T,), and whether within limits (T,)."""
-        total, robot = len(poses), self.robot
-        found: tuple[Any, ...] = (
-            np.empty((total, robot.n)),
-            np.empty((total, 2)),
-            np.empty(total, np.int64),
-            np.empty(total, np.int64),
-            np.empty(total, np.bool_),
-        )
-        limits = np.array([robot.position_min, robot.position_max])
-        starts, slides = restart_postures(robot, _TRIES), np.array(robot.prismatic)
-        self._kernels.solve(
-            *self._arguments, self.max_start_iterations, poses, slides, limits, start, starts, tolerance, *found
-        )
-        return found
+    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+        """The best try: one that attains the goal (7,) within the joint limits, then one that attains it, then that of
+        the least residual."""
+        robot, out, iterations, best, found = self.robot, np.empty((1, self.robot.n)), 0, np.inf, None
+        for attempt, begin in enumerate((start, *restart_postures(robot, _TRIES))):  # noqa: B007
+            q = np.array(begin)
+            left, used = self._loop(self._step_settings, self.max_start_iterations, goal[None], q, out, tolerance)
+            distance, angle = left[0].tolist()
+            iterations += int(used[0])
+            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
+            miss = max(distance / tolerance[0], angle / tolerance[1])
+            converged = inside and miss <= 1.0
+            # A posture that attains the target outside the limits is better than one that does not attain it.
+            rank = miss if inside or miss > 1.0 else 1.0 + 1e-9
+            if found is None or rank < best:
+                best, found = rank, Solution(q, converged, distance, angle, 0, 0)
+            if converged:
+                break
+        assert found is not None
+        return replace(found, iterations=iterations, restarts=attempt)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose
-from simbridge.ik.kernels.step import Buffers
+from simbridge.ik.kernels.step import Work
 from simbridge.ik.settings import PseudoinverseParameters
-from simbridge.robot.pose import Array
 
 
 class Pseudoinverse(IterativeSolver):
@@ -34,17 +33,7 @@ class Pseudoinverse(IterativeSolver):
         return self._lag_of(1.0 - self.settings.alpha, period)
 
 
-def pseudoinverse_step(
-    settings: tuple[float, float],
-    jacobian: Array,
-    error: Array,
-    rows: int,
-    q: Array,
-    buffers: Buffers,
-    dq: Array,
-    drift: Array,
-    held: Array,
-) -> None:
+def pseudoinverse_step(settings: tuple[float, float], work: Work) -> None:
     """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
 
     Args:
@@ -53,17 +42,17 @@ def pseudoinverse_step(
             direction may move 1 / cutoff times as far as the best one.
     """
     alpha, cutoff = settings
-    n = jacobian.shape[0]
-    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
+    n, dq = work.n, work.dq
+    count = decompose(work.jacobian, n, work.rows, work.joints, work.singular, work.tool)
     for j in range(n):
         dq[j] = 0.0
     for i in range(count):
-        sigma = buffers.singular[i]
-        if sigma <= cutoff * buffers.singular[0]:
+        sigma = work.singular[i]
+        if sigma <= cutoff * work.singular[0]:
             return
         along = 0.0
-        for k in range(rows):
-            along += buffers.tool[i, k] * error[k]
+        for k in range(work.rows):
+            along += work.tool[i, k] * work.error[k]
         scale = alpha * along / sigma
         for j in range(n):
-            dq[j] += scale * buffers.joints[i, j]
+            dq[j] += scale * work.joints[i, j]

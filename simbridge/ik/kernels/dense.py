@@ -223,37 +223,37 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
     return count
 
 
-def to_task(jacobian: Array, dq: Array, rows: int, out: Array) -> None:
+def to_task(jacobian: Array, dq: Array, n: int, rows: int, out: Array) -> None:
     """J dq (rows,), over the first `rows` components of the task: the motion of the tool."""
     for k in range(rows):
         out[k] = 0.0
-    for j in range(jacobian.shape[0]):
+    for j in range(n):
         for k in range(rows):
             out[k] += jacobian[j, k] * dq[j]
 
 
-def to_joints(jacobian: Array, force: Array, rows: int, out: Array) -> None:
+def to_joints(jacobian: Array, force: Array, n: int, rows: int, out: Array) -> None:
     """J^T force (n,): the joint torques of a force at the tool."""
-    for j in range(jacobian.shape[0]):
+    for j in range(n):
         s = 0.0
         for k in range(rows):
             s += jacobian[j, k] * force[k]
         out[j] = s
 
 
-def task_gram(jacobian: Array, rows: int, out: Array) -> None:
+def task_gram(jacobian: Array, n: int, rows: int, out: Array) -> None:
     """The lower triangle of J J^T (rows, rows)."""
     for a in range(rows):
         for b in range(a + 1):
             s = 0.0
-            for j in range(jacobian.shape[0]):
+            for j in range(n):
                 s += jacobian[j, a] * jacobian[j, b]
             out[a, b] = s
 
 
-def joint_gram(jacobian: Array, rows: int, out: Array) -> None:
+def joint_gram(jacobian: Array, n: int, rows: int, out: Array) -> None:
     """The lower triangle of J^T J (n, n)."""
-    for i in range(jacobian.shape[0]):
+    for i in range(n):
         for j in range(i + 1):
             s = 0.0
             for k in range(rows):

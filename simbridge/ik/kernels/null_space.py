@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from simbridge.ik.kernels.dense import copy
-from simbridge.ik.kernels.step import Buffers, Rules, State, linearize, take_step
+from simbridge.ik.kernels.step import Work, linearize, take_step
 from simbridge.robot.pose import Array
 
 # The cost (half a squared error, m and rad) of a micrometre: what a drift may cost.
@@ -33,10 +33,10 @@ def clamped_cost(size: float, clamp: float) -> float:
     return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
 
 
-def cost_of(error: Array, rules: Rules) -> float:
-    """The cost of an error (6,), which steps are to reduce."""
-    cost = clamped_cost(norm(error, 0), rules.translation_clamp)
-    return cost + rules.rotation_weight * clamped_cost(norm(error, 3), rules.rotation_clamp)
+def cost_of(work: Work) -> float:
+    """The cost of the residual, which steps are to reduce."""
+    cost = clamped_cost(norm(work.residual, 0), work.translation_clamp)
+    return cost + work.rotation_weight * clamped_cost(norm(work.residual, 3), work.rotation_clamp)
 
 
 def largest(step: Array) -> float:
@@ -59,10 +59,27 @@ def limit_step(step: Array, clamp: float) -> float:
     return scale
 
 
-def linearized_cost(placements: Array, rules: Rules, q: Array, state: State, pull: Array, jacobian: Array) -> float:
-    """Linearize at q (n,): the error goes into `state`; returns its cost."""
-    linearize(placements, q, state.target, rules.translation_clamp, rules.rotation_clamp, state.error, pull, jacobian)
-    return cost_of(state.error, rules)
+def linearized_cost(work: Work) -> float:
+    """Linearize at `work.q`: error and Jacobian there, and the residual; returns its cost."""
+    linearize(
+        work.placements,
+        work.q,
+        work.target,
+        work.translation_clamp,
+        work.rotation_clamp,
+        work.residual,
+        work.error_there,
+        work.jacobian_there,
+    )
+    return cost_of(work)
+
+
+def adopt(work: Work) -> None:
+    """Where the last motion has led becomes where the step begins."""
+    copy(work.error_there, work.error)
+    for j in range(work.q.shape[0]):
+        for k in range(6):
+            work.jacobian[j, k] = work.jacobian_there[j, k]
 
 
 def largest_difference(one: Array, other: Array) -> float:
@@ -73,61 +90,45 @@ def largest_difference(one: Array, other: Array) -> float:
     return found
 
 
-def no_null_space_step(
-    settings: Any,
-    placements: Array,
-    rules: Rules,
-    q: Array,
-    state: State,
-    buffers: Buffers,
-    pull: Array,
-    jacobian: Array,
-    cost: float,
-) -> None:
+def no_null_space_step(settings: Any, work: Work, cost: float) -> None:
     """In the place of `null_space_step`, for solvers without a drift: less to compile."""
 
 
-def null_space_step(
-    settings: Any,
-    placements: Array,
-    rules: Rules,
-    q: Array,
-    state: State,
-    buffers: Buffers,
-    pull: Array,
-    jacobian: Array,
-    cost: float,
-) -> None:
-    """Move q by the drift of the step that led to it, at this cost; `pull` and `jacobian` are those of the result."""
-    n, drift, base = q.shape[0], state.drift, state.base
+def null_space_step(settings: Any, work: Work, cost: float) -> None:
+    """Move `work.q` by the drift of the step that led to it, at this cost, and linearize again."""
+    q, way, base, clamp = work.q, work.way, work.base, work.step_clamp
+    n = q.shape[0]
     size = 0.0
     for i in range(n):
-        size += drift[i] * drift[i]
+        way[i] = work.drift[i]
+        size += way[i] * way[i]
     if size == 0.0:
         return
-    guarded = math.isfinite(rules.step_clamp)
-    left = rules.step_clamp - largest_difference(q, state.before)
+    guarded = math.isfinite(clamp)
+    left = clamp - largest_difference(q, work.before)
     if left <= 0.0:
         return
-    size *= limit_step(drift, left) ** 2
+    size *= limit_step(way, left) ** 2
     copy(q, base)
     scale = 1.0
     while scale >= _MIN_DRIFT:
         for i in range(n):
-            q[i] = base[i] + scale * drift[i]
-        if linearized_cost(placements, rules, q, state, pull, jacobian) <= cost or not guarded:
+            q[i] = base[i] + scale * way[i]
+        if linearized_cost(work) <= cost or not guarded:
             return
-        take_step(settings, jacobian, pull, rules.rows, q, buffers, state.correction, state.onward, state.unused)
-        limit_step(state.correction, rules.step_clamp)
+        # The correction is its motion, and its drift where the solver would move on.
+        adopt(work)
+        take_step(settings, work)
+        limit_step(work.dq, clamp)
         surviving, onward = 0.0, 0.0
         for i in range(n):
-            q[i] += state.correction[i]
-            surviving += (q[i] - base[i]) * drift[i]
-            onward += state.onward[i] * drift[i]
-        corrected = linearized_cost(placements, rules, q, state, pull, jacobian) <= max(cost, _TOLERATED)
+            q[i] += work.dq[i]
+            surviving += (q[i] - base[i]) * way[i]
+            onward += work.drift[i] * way[i]
+        corrected = linearized_cost(work) <= max(cost, _TOLERATED)
         useful = onward >= 0.0 and surviving >= _SURVIVING * scale * size
-        if corrected and useful and largest_difference(q, state.before) <= rules.step_clamp:
+        if corrected and useful and largest_difference(q, work.before) <= clamp:
             return
         scale *= 0.5
     copy(base, q)
-    linearized_cost(placements, rules, q, state, pull, jacobian)
+    linearized_cost(work)

@@ -2,146 +2,98 @@
 
 A solver's step is a plain function, compiled together with the loops:
 
-    def step(settings, jacobian, error, rows, q, buffers, dq, drift, held)
+    def step(settings, work)
 
-- `settings`: a tuple of numbers and arrays, from the solver's `kernel_settings()`;
-- `jacobian` (n, 6): a row per joint, a column per component of the task; SI units;
-- `error` (6,): the clamped error in the order of the columns, m and rad;
-- `rows`: the number of components that the task has; those come first;
-- `q` (n,): joint positions;
-- `buffers`: scratch arrays, which keep nothing between calls;
-- `dq` (n,): result: the motion that is to reduce the error;
-- `drift` (n,): result, may be left zero: a motion within the null space;
-- `held` (n,): result, may be left zero: a motion that is made in any case. Only the step clamp shortens it, and the
-  rest gets what the clamp leaves.
+- `settings`: a tuple of numbers and arrays, from the solver's `compiled_step()`;
+- `work`: a record with the arrays that the step reads, those that it fills, and scratch: see `allocate`.
 
-A step may remove from the Jacobian what its own rows leave no freedom for; the steepest descent, which may replace the
-step, then keeps to these rows as well. Finite input has to give finite output, singular or not; the loops clamp.
+A step may remove from `work.jacobian` what its own rows leave no freedom for; the steepest descent, which may replace
+the step, then keeps to these rows as well. Finite input has to give finite output, singular or not; the loops clamp.
+
+One record instead of its arrays, because each array is seven arguments of every function that it passes through.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.robot.pose import Array, Counts
+from simbridge.robot.pose import Array
+
+Work: TypeAlias = Any
+"""The record, as compiled code sees it: `work.dq[0]`."""
+
+MAX_STRICT = 6
+"""Strict rows that a solver may add to the six of the task."""
 
 
-class Rules(NamedTuple):
-    """What the loops comply with, whatever the solver.
-
-    Attributes:
-        rows: Of the task.
-        strict: Rows that the buffers have to hold: six, and a solver's own strict ones.
-        translation_clamp, rotation_clamp: The largest error that acts, m and rad; infinite for none.
-        step_clamp: The largest motion of a joint in an iteration, rad or m; infinite for none.
-        rotation_weight: Weight of a radian against a metre in the cost.
-    """
-
-    rows: int
-    strict: int
-    translation_clamp: float
-    rotation_clamp: float
-    step_clamp: float
-    rotation_weight: float
-
-
-class Buffers(NamedTuple):
-    """Scratch arrays of a step, for n joints and m strict rows.
-
-    Attributes:
-        matrix: (n + m, n + m): the system to solve.
-        vector: (n + m,): its right-hand side and solution.
-        sides: (3, n + m): the same for three right-hand sides.
-        order: (n + m,): its pivots.
-        motion: (n,): a motion of the joints.
-        task: (6,): a motion of the tool.
-        joints: (m, n): singular vectors in joint space, one per row.
-        singular: (m,): singular values.
-        tool: (m, m): singular vectors in task space, one per row.
-        rows: (n, m): strict rows, transposed.
-        wanted: (2, m): what the strict rows are to attain, in two parts.
-    """
-
-    matrix: Array
-    vector: Array
-    sides: Array
-    order: Counts
-    motion: Array
-    task: Array
-    joints: Array
-    singular: Array
-    tool: Array
-    rows: Array
-    wanted: Array
-
-
-class State(NamedTuple):
-    """Arrays of the loops, for n joints.
-
-    Attributes:
-        target: Position (3) and rotation matrix (9, row by row).
-        error: Target minus tool (6,) in base axes: translation, then the Rodrigues vector. Components that the task
-            does not constrain are zero.
-        pull, other_pull: The clamped error in the task's rows (6,), before and after a step.
-        jacobian, other_jacobian: In the task's rows (n, 6), a row per joint, before and after a step.
-        dq, drift, held: Results of the step (n,).
-        before: Joint positions before the step (n,).
-        base, correction, onward, unused: For `null_space_step` (n,).
-    """
-
-    target: Array
-    error: Array
-    pull: Array
-    other_pull: Array
-    jacobian: Array
-    other_jacobian: Array
-    dq: Array
-    drift: Array
-    held: Array
-    before: Array
-    base: Array
-    correction: Array
-    onward: Array
-    unused: Array
-
-
-def allocate_buffers(n: int, m: int) -> Buffers:
-    """Scratch arrays for n joints and m strict rows."""
-    return Buffers(
-        np.zeros((n + m, n + m)),
-        np.zeros(n + m),
-        np.zeros((3, n + m)),
-        np.zeros(n + m, np.int64),
-        np.zeros(n),
-        np.zeros(6),
-        np.zeros((m, n)),
-        np.zeros(m),
-        np.zeros((m, m)),
-        np.zeros((n, m)),
-        np.zeros((2, m)),
-    )
-
-
-def allocate_state(n: int) -> State:
-    """Arrays of the loops for n joints."""
-    return State(
-        np.zeros(12),
-        np.zeros(6),
-        np.zeros(6),
-        np.zeros(6),
-        np.zeros((n, 6)),
-        np.zeros((n, 6)),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-        np.zeros(n),
-    )
+def allocate(n: int) -> Any:
+    """A record for n joints, all zero, as an array (1,). The shapes are those of its fields."""
+    m = 6 + MAX_STRICT
+    # The shape of an array in a record is part of its type: these two are chosen between.
+    side = max(n, m)
+    shapes: dict[str, tuple[int, ...]] = {
+        # For the step to read.
+        # Joint positions.
+        "q": (n,),
+        # A row per joint, a column per component of the task; SI units.
+        "jacobian": (n, 6),
+        # The clamped error in the order of the columns, m and rad.
+        "error": (6,),
+        # For the step to fill: the motion that is to reduce the error.
+        "dq": (n,),
+        # May be left zero: a motion within the null space.
+        "drift": (n,),
+        # May be left zero: a motion that is made in any case. Only the step clamp shortens it, and the rest gets what
+        # the clamp leaves.
+        "held": (n,),
+        # Scratch of the step, which keeps nothing between calls. The system to solve, its right-hand side and solution,
+        # the same for three right-hand sides, and its pivots.
+        "matrix": (n + m, n + m),
+        "vector": (n + m,),
+        "sides": (3, n + m),
+        "order": (n + m,),
+        # A motion of the joints, and one of the tool.
+        "motion": (n,),
+        "task": (6,),
+        # Singular vectors in joint space and in task space, one a row, and singular values.
+        "joints": (side, side),
+        "tool": (side, side),
+        "singular": (m,),
+        # Strict rows, transposed, and what they are to attain, in two parts.
+        "strict": (n, m),
+        "wanted": (2, m),
+        # Of the loops. The target: position (3) and rotation matrix (9, row by row).
+        "target": (12,),
+        # Target minus tool in base axes: translation, then the Rodrigues vector. Components that the task does not
+        # constrain are zero.
+        "residual": (6,),
+        # Clamped error and Jacobian where the step leads.
+        "error_there": (6,),
+        "jacobian_there": (n, 6),
+        # Joint positions before the step and before the drift, and the drift as the step gave it.
+        "before": (n,),
+        "base": (n,),
+        "way": (n,),
+        # What the loops comply with, whatever the solver. The chain; its last frame is the tool's.
+        "placements": (n + 1, 4, 4),
+        # The number of joints, and of components that the task has; those come first.
+        "n": (),
+        "rows": (),
+        # The largest error that acts, m and rad, and the largest motion of a joint in an iteration, rad or m; infinite
+        # for none.
+        "translation_clamp": (),
+        "rotation_clamp": (),
+        "step_clamp": (),
+        # Weight of a radian against a metre in the cost.
+        "rotation_weight": (),
+    }
+    integers = ("order", "n", "rows")
+    fields = [(name, np.int64 if name in integers else np.float64, shape) for name, shape in shapes.items()]
+    record = np.zeros(1, np.dtype(fields, align=True))
+    record["n"] = n
+    return record
 
 
 def linearize(
@@ -154,20 +106,10 @@ def linearize(
     pull: Array,
     jacobian: Array,
 ) -> None:
-    """Error and Jacobian at q (n,), as in `State`. Stands for the generated function: see `source.linearize`."""
+    """Error, clamped error and Jacobian at q (n,). Stands for the generated function: see `source.linearize`."""
     raise NotImplementedError
 
 
-def take_step(
-    settings: Any,
-    jacobian: Array,
-    error: Array,
-    rows: int,
-    q: Array,
-    buffers: Buffers,
-    dq: Array,
-    drift: Array,
-    held: Array,
-) -> None:
+def take_step(settings: Any, work: Work) -> None:
     """Stands for a solver's step."""
     raise NotImplementedError
