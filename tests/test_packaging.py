@@ -92,12 +92,7 @@ def test_each_python_and_machine_gets_exactly_one_pybullet(metadata: Message) ->
     pybullets = [requirement for requirement in requirements if requirement.name.startswith("pybullet")]
     pythons, machines, platforms = ("3.10", "3.11", "3.12"), ("x86_64", "aarch64", "arm64"), ("linux", "darwin")
     for python, machine, platform in itertools.product(pythons, machines, platforms):
-        environment = {
-            "python_version": python,
-            "platform_machine": machine,
-            "sys_platform": platform,
-            "extra": "",
-        }
+        environment = {"python_version": python, "platform_machine": machine, "sys_platform": platform, "extra": ""}
         chosen = [item.name for item in pybullets if item.marker is None or item.marker.evaluate(environment)]
         with_own_wheel = python != "3.12" and machine == "x86_64" and platform == "linux"
         assert chosen == (["pybullet"] if with_own_wheel else ["pybullet-arm64"]), environment

@@ -161,10 +161,7 @@ def measure_emulator(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_
         ("an empty loop here: longest", f"{idle.max():.2f} ms", "the period", "2 ms"),
     ]
     for title, duration, kind in (("servoJ", seconds, "ur_rtde"), ("hostile load", hostile_seconds, "count")):
-        with (
-            Emulator("ur10e", polyscope="5.12", host=HOST) as controller,
-            _client(kind, HOST, duration) as client,
-        ):
+        with Emulator("ur10e", polyscope="5.12", host=HOST) as controller, _client(kind, HOST, duration) as client:
             before = len(controller.do("timing")["work"])
             if kind == "count":
                 _attack(duration)

@@ -152,11 +152,7 @@ def _displayed(value: Value, unit: str) -> tuple[str, str]:
 
 
 def summarize(
-    run: Evaluation,
-    outcome: str,
-    *,
-    loop: dict[str, Any] | None = None,
-    tolerance: Mapping[str, float] | None = None,
+    run: Evaluation, outcome: str, *, loop: dict[str, Any] | None = None, tolerance: Mapping[str, float] | None = None
 ) -> Summary:
     """Measure a run.
 
@@ -298,13 +294,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         # One run at a time: only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
     except UnusableSamples as error:
-        iso = {
-            "witness": "self-reported",
-            "figures": [],
-            "stops_m": [],
-            "limit_band_m": None,
-            "missing": [str(error)],
-        }
+        iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
         "scenario": settings["scenario"]["name"],

@@ -122,11 +122,7 @@ def run(parameters: TrackingParameters) -> Outcome:
             ),
         ],
         plots={"tracking.png": plot(laps), "gain_sweep.png": plot_sweep(swept, targets, parameters.noise)},
-        notes=[
-            "Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.",
-            *arm.notes,
-            place.note,
-        ],
+        notes=["Predicted: speed times T rho/(1 - rho), rho = (1 - dt^2 kp / 4 m)^N.", *arm.notes, place.note],
     )
 
 

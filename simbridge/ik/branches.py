@@ -251,14 +251,7 @@ def find_branches(
 
 
 def branches(
-    lengths: Array,
-    joints: Array,
-    frames: Array,
-    target: Array,
-    near: Array,
-    slack: float,
-    out: Array,
-    notes: Counts,
+    lengths: Array, joints: Array, frames: Array, target: Array, near: Array, slack: float, out: Array, notes: Counts
 ) -> int:
     """All solutions, nearest first.
 
@@ -277,14 +270,7 @@ def branches(
 
 
 def follow(
-    lengths: Array,
-    joints: Array,
-    frames: Array,
-    targets: Array,
-    q: Array,
-    path: Array,
-    attained: Flags,
-    met: Counts,
+    lengths: Array, joints: Array, frames: Array, targets: Array, q: Array, path: Array, attained: Flags, met: Counts
 ) -> None:
     """For each target (T, 7) the solution nearest to the one before; where there is none, the nearest of those that
     point to it, or else the one before.

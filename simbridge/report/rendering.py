@@ -63,10 +63,5 @@ def _environment() -> Environment:
         "plain": plain,
         "zip": zip,
     }
-    environment.filters |= {
-        "mm": millimetres,
-        "deg": degrees,
-        "ms": milliseconds,
-        "significant": significant,
-    }
+    environment.filters |= {"mm": millimetres, "deg": degrees, "ms": milliseconds, "significant": significant}
     return environment

@@ -181,10 +181,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "path": (lambda path: True, "a path"),
     "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
-    "mounting": (
-        _is_mounting,
-        f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)",
-    ),
+    "mounting": (_is_mounting, f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)"),
     "floor": (
         lambda floor: floor == "none" if isinstance(floor, str) else math.isfinite(floor),
         "a height in m, or none",

@@ -92,7 +92,4 @@ def transition(period: float, lookahead: float, gain: float) -> tuple[tuple[floa
     cosh = cmath.cosh(root * period).real
     # sinh(root t) / root, whose limit for equal roots is t.
     sinh = (cmath.sinh(root * period) / root).real if abs(root) > 1e-9 else period
-    return (
-        (decay * (cosh + half * sinh), decay * sinh),
-        (-decay * gain * sinh, decay * (cosh - half * sinh)),
-    )
+    return ((decay * (cosh + half * sinh), decay * sinh), (-decay * gain * sinh, decay * (cosh - half * sinh)))

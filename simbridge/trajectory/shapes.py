@@ -84,11 +84,7 @@ def square(
 
 
 def corners(
-    side: float = 0.4,
-    centre: ArrayLike = CENTRE,
-    dwell: float = 4.0,
-    laps: int = 1,
-    orientation: ArrayLike = TOOL_DOWN,
+    side: float = 0.4, centre: ArrayLike = CENTRE, dwell: float = 4.0, laps: int = 1, orientation: ArrayLike = TOOL_DOWN
 ) -> Trajectory:
     """The corners of the square alone, one every `dwell` seconds: sparse targets for a zero-order hold (experiment C).
 

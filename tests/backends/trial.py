@@ -201,11 +201,7 @@ class ProcessTrial(Trial):
     """
 
     def __init__(
-        self,
-        controller: Emulator,
-        directory: Path,
-        *arguments: str | Path,
-        program: Callable[[str], int] | None = None,
+        self, controller: Emulator, directory: Path, *arguments: str | Path, program: Callable[[str], int] | None = None
     ) -> None:
         self._program = program
         super().__init__(controller, directory, *arguments)

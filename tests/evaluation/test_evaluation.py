@@ -48,10 +48,7 @@ def same_as_evo(summary: dict[str, Any], reference: Any, attained: Any) -> None:
     """Every statistic of APE and RPE in a summary equals that of evo for the same poses, to 1e-9."""
     delta = summary["relative_pose_error"]["delta_samples"]
     relations = evo_metrics.PoseRelation
-    for name, relation in (
-        ("position_m", relations.translation_part),
-        ("rotation_rad", relations.rotation_angle_rad),
-    ):
+    for name, relation in (("position_m", relations.translation_part), ("rotation_rad", relations.rotation_angle_rad)):
         for kind, metric in (
             ("absolute_pose_error", evo_metrics.APE(relation)),
             ("relative_pose_error", evo_metrics.RPE(relation, delta, evo_metrics.Unit.frames, all_pairs=True)),

@@ -100,9 +100,7 @@ def test_noise_of_an_external_recording_widens_the_band_and_its_mean_is_the_pose
     assert accuracy is not None and accuracy < 3e-4
 
 
-def test_an_arm_that_still_moves_at_the_end_of_a_rest_has_no_figures_there(
-    resting: Evaluation,
-) -> None:
+def test_an_arm_that_still_moves_at_the_end_of_a_rest_has_no_figures_there(resting: Evaluation) -> None:
     t = resting.log.stamp
     crawling = resting.reference[:, :3] + UP * (0.02 * np.maximum(1.0 - t, 0.0))[:, None]
     found = iso_figures([resting] * 2, [crawling, resting.reference[:, :3]])

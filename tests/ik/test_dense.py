@@ -111,10 +111,7 @@ def test_a_singular_system_with_a_solution_is_solved(seed, n, rank):
     root = rng.integers(-2, 3, size=(n, min(rank, n))).astype(float)
     a = root @ root.T
     wanted = rng.normal(size=n)
-    for solve in (
-        lambda m, b: solve_positive_definite(m, b, n),
-        rank_revealed,
-    ):
+    for solve in (lambda m, b: solve_positive_definite(m, b, n), rank_revealed):
         x = a @ wanted
         solve(a.copy(), x)
         assert np.abs(a @ x - a @ wanted).max() <= 1e-9 * max(1.0, np.abs(a).max())

@@ -288,9 +288,7 @@ def test_the_page_loads_nothing(busy: Any) -> None:
     policy = [a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     (script,) = re.findall(r"<script>(.*?)</script>", page.source, re.S)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    assert policy == [
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:",
-    ]
+    assert policy == [f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:"]
     drawn = page.source.split("<script>")[0]
     assert all(reference.startswith("#") for reference in re.findall(r"url\(([^)]*)\)", drawn))
 

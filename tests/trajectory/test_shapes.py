@@ -51,12 +51,7 @@ def test_the_square_is_run_at_constant_speed() -> None:
     np.testing.assert_allclose(steps / np.diff(trajectory.times), 0.2, rtol=1e-10)
 
 
-@given(
-    side=st.floats(0.01, 2.0),
-    speed=st.floats(0.01, 1.0),
-    rate=st.floats(100.0, 1000.0),
-    laps=st.integers(1, 2),
-)
+@given(side=st.floats(0.01, 2.0), speed=st.floats(0.01, 1.0), rate=st.floats(100.0, 1000.0), laps=st.integers(1, 2))
 def test_any_square_keeps_its_rate_its_path_and_its_speed(side: float, speed: float, rate: float, laps: int) -> None:
     trajectory = square(side, (0.0, 0.0, 0.0), speed, rate, laps)
     t, points = trajectory.times, trajectory.poses[:, :3]
@@ -115,8 +110,7 @@ def test_a_step_turns_about_the_axes_of_the_base_and_not_the_position() -> None:
 
 @pytest.mark.parametrize("value", [0.0, -0.1, math.nan, math.inf])
 @pytest.mark.parametrize(
-    ("shape", "name"),
-    [(square, "side"), (square, "speed"), (square, "rate"), (corners, "side"), (corners, "dwell")],
+    ("shape", "name"), [(square, "side"), (square, "speed"), (square, "rate"), (corners, "side"), (corners, "dwell")]
 )
 def test_a_parameter_that_is_not_positive_is_refused_by_name(shape, name: str, value: float) -> None:
     with pytest.raises(InvalidParameter, match=f"The {name} is .* positive") as caught:

@@ -40,8 +40,7 @@ ROBOT_MODE = packed(0, struct.pack(">Q7?2B3d", 1_500_000, *[True] * 7, 7, 0, 1.0
 CARTESIAN = packed(4, struct.pack(">12d", *TCP_POSE, *TCP_OFFSET))
 KINEMATICS = packed(5, struct.pack(">6I24dI", *CHECKSUM, *THETA, *A, *D, *ALPHA, 3))
 CONFIGURATION = packed(
-    6,
-    struct.pack(">24d", *sum(RANGES, ()), *sum(RATES, ())) + struct.pack(">29d4i", *[0.5] * 29, 4, 1, 2, 9),
+    6, struct.pack(">24d", *sum(RANGES, ()), *sum(RATES, ())) + struct.pack(">29d4i", *[0.5] * 29, 4, 1, 2, 9)
 )
 VERSION = packed(20, struct.pack(">QbB", 7, -2, 3) + b"\x09URControl" + struct.pack(">2B2i", 5, 12, 6, 42) + b"May 14")
 

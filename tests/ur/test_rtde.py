@@ -148,12 +148,7 @@ def test_text_messages_between_the_states_are_skipped():
 
 @pytest.mark.parametrize("kind", "VvOS")
 def test_packages_that_come_before_an_answer_are_skipped(kind):
-    answers = {
-        "V": b"\x01",
-        "v": struct.pack(">4I", 5, 12, 6, 0),
-        "O": b"\x01DOUBLE,VECTOR6D,UINT32",
-        "S": b"\x01",
-    }
+    answers = {"V": b"\x01", "v": struct.pack(">4I", 5, 12, 6, 0), "O": b"\x01DOUBLE,VECTOR6D,UINT32", "S": b"\x01"}
     before = frame(ord("U"), b"\x09" + bytes(40)) + frame(ord("M"), b"x")
     with reading(answers={kind: before + frame(ord(kind), answers[kind])}, stream=data(7.0)) as reader:
         assert [s["timestamp"] for s in all_of(reader, 1)] == [7.0]

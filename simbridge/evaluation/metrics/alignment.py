@@ -89,12 +89,7 @@ def rigid_transform(points: ArrayLike, onto: ArrayLike) -> Array:
 
 
 def align(
-    times: ArrayLike,
-    poses: ArrayLike,
-    recorded_times: ArrayLike,
-    recorded: ArrayLike,
-    *,
-    find_marker: bool = False,
+    times: ArrayLike, poses: ArrayLike, recorded_times: ArrayLike, recorded: ArrayLike, *, find_marker: bool = False
 ) -> Alignment:
     """Fit an external recording to a run.
 

@@ -84,10 +84,7 @@ def path_figures(commanded: ArrayLike, attained: ArrayLike) -> tuple[Figure, Fig
     x, points = x[:, through], points[through]
     accuracy = float(np.linalg.norm(x.mean(axis=0) - points, axis=1).max())
     spread = [value for value in _repeatability(x) if value is not None]
-    return (
-        figure("AT", accuracy, "m", len(x), 10),
-        figure("RT", max(spread) if spread else None, "m", len(x), 10),
-    )
+    return (figure("AT", accuracy, "m", len(x), 10), figure("RT", max(spread) if spread else None, "m", len(x), 10))
 
 
 def plane_crossings(
@@ -186,8 +183,7 @@ def stabilisation_figures(
         outside = distance > band
         if outside[-1]:
             raise UnusableSamples(
-                "cycles",
-                f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose, outside the limit band.",
+                "cycles", f"cycle {number + 1} ends {distance[-1] * 1e3:.3g} mm from its pose, outside the limit band."
             )
         entry = int(np.argmin(outside))
         left = np.flatnonzero(outside[entry:])

@@ -238,10 +238,7 @@ def delays_compensated(
 
 def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatistics:
     """Statistics of position and rotation errors, each without its own delay."""
-    return {
-        "position_m": statistics(rest["position"].error),
-        "rotation_rad": statistics(rest["rotation"].error),
-    }
+    return {"position_m": statistics(rest["position"].error), "rotation_rad": statistics(rest["rotation"].error)}
 
 
 def part_delays(summary: Mapping[str, Any], part: PosePart) -> Delays:

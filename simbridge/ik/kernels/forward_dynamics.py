@@ -92,13 +92,7 @@ def adapted(ballast: float, ratio: float, least: float) -> float:
 
 
 def track(
-    placements: Array,
-    limits: Array,
-    poses: Array,
-    memory: Array,
-    settings: Array,
-    iterations: int,
-    out: Array,
+    placements: Array, limits: Array, poses: Array, memory: Array, settings: Array, iterations: int, out: Array
 ) -> None:
     """Algorithm 1 of the paper for a sequence of targets (T, 7); out (T, n).
 
@@ -155,13 +149,7 @@ def track(
 
 
 def accumulate(
-    placements: Array,
-    limits: Array,
-    poses: Array,
-    memory: Array,
-    settings: Array,
-    iterations: int,
-    out: Array,
+    placements: Array, limits: Array, poses: Array, memory: Array, settings: Array, iterations: int, out: Array
 ) -> None:
     """The released controller's integration for a sequence of targets (T, 7); out (T, n).
 

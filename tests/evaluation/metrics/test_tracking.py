@@ -11,12 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.tracking import (
-    error_budget,
-    part_delays,
-    rotation_delay_differs,
-    tracking_summary,
-)
+from simbridge.evaluation.metrics.tracking import error_budget, part_delays, rotation_delay_differs, tracking_summary
 from simbridge.robot import pose
 
 Array = NDArray[Any]
