@@ -20,7 +20,7 @@ from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSo
 from simbridge.ik.task import task_of
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import restart_postures
-from simbridge.robot.pose import Array, Counts
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 _TRIES = 20
@@ -123,11 +123,11 @@ class IterativeSolver(StatefulSolver):
         q: Array,
         out: Array,
         tolerance: tuple[float, float] = (-1.0, -1.0),
-    ) -> tuple[Array, Counts]:
-        """The compiled loop: see `descent.track`. Returns residuals (T, 2) and iterations (T,)."""
-        residuals, used = np.empty((len(poses), 2)), np.empty(len(poses), np.int64)
-        self._track_compiled(settings, self._work.copy(), iterations, tolerance, poses, q, out, residuals, used)
-        return residuals, used
+    ) -> list[float]:
+        """The compiled loop: see `descent.track`. Returns distance, angle and iterations at the last pose."""
+        last = np.zeros(3)
+        self._track_compiled(settings, self._work.copy(), iterations, tolerance, poses, q, out, last)
+        return last.tolist()
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """First from the start, then from twenty fixed postures, each for at most `max_start_iterations`."""
@@ -147,9 +147,10 @@ class IterativeSolver(StatefulSolver):
         robot, out, iterations, best, found = self.robot, np.empty((1, self.robot.n)), 0, np.inf, None
         for attempt, begin in enumerate((start, *restart_postures(robot, _TRIES))):  # noqa: B007
             q = np.array(begin)
-            left, used = self._loop(self._step_settings, self.max_start_iterations, goal[None], q, out, tolerance)
-            distance, angle = left[0].tolist()
-            iterations += int(used[0])
+            distance, angle, used = self._loop(
+                self._step_settings, self.max_start_iterations, goal[None], q, out, tolerance
+            )
+            iterations += int(used)
             inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
             miss = max(distance / tolerance[0], angle / tolerance[1])
             converged = inside and miss <= 1.0

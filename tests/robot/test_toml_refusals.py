@@ -225,7 +225,7 @@ def test_a_missing_file_a_directory_and_a_binary_file_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("home", "reason"),
     [
-        ([0.0] * 5, "home: 6 joint positions are needed, but there are 5"),
+        ([0.0] * 5, "used: 6 joint positions are needed, but there are 5"),
         ([0.0, 0.0, 4.0, 0.0, 0.0, 0.0], r"home\[2\]: 4.0 is outside of the range of elbow_joint, -3.141592654 to 3.1"),
         ([0.0, 0.0, float("nan"), 0.0, 0.0, 0.0], "nan is outside of the range of elbow_joint"),
     ],

@@ -30,7 +30,7 @@ from simbridge.ik.kernels.null_space import (
 )
 from simbridge.ik.kernels.source import Generated, Structure
 from simbridge.ik.kernels.step import Work, take_step
-from simbridge.robot.pose import Array, Counts, Flags
+from simbridge.robot.pose import Array, Flags
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.
 _SHORT, _SHORTEST = 2.0**-4, 2.0**-12
@@ -110,8 +110,7 @@ def track(
     poses: Array,
     q: Array,
     out: Array,
-    residuals: Array,
-    used: Counts,
+    last: Array,
 ) -> None:
     """Iterate towards each pose (T, 7) in turn, from where the one before has led.
 
@@ -125,8 +124,7 @@ def track(
             are.
         q: Joint positions (n,) to begin with, which become the last ones.
         out: Result: joint positions (T, n).
-        residuals: Result: remaining translation (m) and rotation (rad) (T, 2).
-        used: Result: iterations (T,).
+        last: Result (3,): remaining translation (m) and rotation (rad), and iterations, at the last pose.
     """
     work = arrays[0]
     before, dq, held, clamp = work.before, work.dq, work.held, work.step_clamp
@@ -159,7 +157,7 @@ def track(
                 null_space_step(settings, work, found)
             distance, angle = norm(work.residual, 0), norm(work.residual, 3)
             if done == iterations or (distance <= tolerance[0] and angle <= tolerance[1]):
-                residuals[t, 0], residuals[t, 1], used[t] = distance, angle, done
+                last[0], last[1], last[2] = distance, angle, done
                 break
             done += 1
             trial, scale = _STEP, 1.0
