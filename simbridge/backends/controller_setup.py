@@ -113,7 +113,7 @@ def _check_calibration(given: DhTable, facts: ControllerFacts) -> None:
 def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float | None) -> Options:
     """The options with the controller's address and period, and a tool speed limit (m/s) if they give none."""
     speed = tool_speed if options.max_tool_speed is None else options.max_tool_speed
-    return replace(options, host=facts.host, period=facts.period, max_tool_speed=speed)
+    return replace(options, host=facts.host, period=facts.state.period, max_tool_speed=speed)
 
 
 def controller_settings(robot: Robot, options: Options) -> ControllerSettings:

@@ -77,11 +77,11 @@ def check_cell_matches(facts: ControllerFacts, cell: Cell | None) -> None:
             f"the file named by --cell, or leave --yes out and confirm yourself."
         )
     assert cell is not None
-    if facts.serial_number != cell.serial_number:
+    if facts.dashboard.serial_number != cell.serial_number:
         raise ModelMismatch(
             facts.host,
             "serial number",
-            facts.serial_number or "unknown",
+            facts.dashboard.serial_number or "unknown",
             str(cell.serial_number),
             "--yes needs a controller that reports the cell file's serial number; leave it out and confirm yourself.",
         )
@@ -102,8 +102,8 @@ def arm_facts(facts: ControllerFacts, robot: Robot, cell: Cell | None) -> Facts:
     model = successors(facts.model) or robot.title
     mass = "not reported by this software" if payload is None else f"{payload:g} kg (on the controller now)"
     return (
-        ("arm", f"{model}, serial number {facts.serial_number or 'unknown'}, at {facts.host}"),
-        ("PolyScope", ".".join(map(str, facts.version))),
+        ("arm", f"{model}, serial number {facts.dashboard.serial_number or 'unknown'}, at {facts.host}"),
+        ("PolyScope", ".".join(map(str, facts.state.version))),
         ("TCP", f"{preflight.tcp_text(tcp)} (on the controller now)"),
         ("payload", mass),
         ("mounting", f"{mounting_text(cell)}; it cannot be read, so look at the arm"),

@@ -50,13 +50,13 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
     if facts.model is not None and not is_model(facts.model, expected):
         remedy = f"Use --robot {facts.model.lower().replace(' ', '')} if that is the intended arm."
         raise ModelMismatch(facts.host, "model", facts.model, expected, remedy)
-    if facts.series != robot.series:
+    if facts.state.series != robot.series:
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
-        raise ModelMismatch(facts.host, "series", facts.series, robot.series or "a UR series", remedy)
+        raise ModelMismatch(facts.host, "series", facts.state.series, robot.series or "a UR series", remedy)
     wanted = None if cell is None else cell.serial_number
-    if wanted is not None and facts.serial_number != wanted and not ursim:
+    if wanted is not None and facts.dashboard.serial_number != wanted and not ursim:
         remedy = "This is not the arm of the cell file; check host and serial_number there."
-        raise ModelMismatch(facts.host, "serial number", facts.serial_number or "unknown", wanted, remedy)
+        raise ModelMismatch(facts.host, "serial number", facts.dashboard.serial_number or "unknown", wanted, remedy)
 
 
 def check_period(facts: ControllerFacts, period: float | None) -> float:
@@ -65,10 +65,10 @@ def check_period(facts: ControllerFacts, period: float | None) -> float:
     Raises:
         ModelMismatch: Another period was requested.
     """
-    if period is not None and abs(period - facts.period) > 1e-9:
+    if period is not None and abs(period - facts.state.period) > 1e-9:
         remedy = "The period of a run on hardware is the controller's; leave --period out."
-        raise ModelMismatch(facts.host, "control period", f"{facts.period:g} s", f"{period:g} s", remedy)
-    return facts.period
+        raise ModelMismatch(facts.host, "control period", f"{facts.state.period:g} s", f"{period:g} s", remedy)
+    return facts.state.period
 
 
 def check_remote_control(facts: ControllerFacts) -> None:

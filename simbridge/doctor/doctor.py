@@ -138,7 +138,7 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
     cell = Cell(
         host=facts.host,
         robot=model if model in robot_files() else None,
-        serial_number=facts.serial_number,
+        serial_number=facts.dashboard.serial_number,
         tcp=cast(Six, tuple(facts.arm.tcp_offset.tolist())),
         payload=state.payload,
         payload_cog=state.payload_cog,

@@ -8,19 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from simbridge.emulator import motion
 from simbridge.emulator.builtins import ControllerFunctions, Wait, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.motion import (
-    CircleMove,
-    Hold,
-    JointMove,
-    JointSpeed,
-    JointStop,
-    Motion,
-    ToolMove,
-    ToolSpeed,
-    ToolStop,
-)
 
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
@@ -46,21 +36,21 @@ class MotionFunctions(ControllerFunctions):
 
     _mover: Any = None
 
-    def _until_done(self, motion: Motion) -> Wait:
+    def _until_done(self, move: motion.Motion) -> Wait:
         controller = self._controller
-        controller.motion = motion
+        controller.motion = move
         try:
-            while not motion.done and controller.motion is motion:
+            while not move.done and controller.motion is move:
                 yield
         finally:
             # The move of a killed thread ends with it.
-            if controller.motion is motion:
-                controller.motion = Hold()
+            if controller.motion is move:
+                controller.motion = motion.Hold()
 
     def _brake(self) -> Wait:
         """Brake first if the joints are too fast to stop within a tick: a move starts at rest."""
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
-            yield from self._until_done(JointStop(BRAKING))
+            yield from self._until_done(motion.JointStop(BRAKING))
 
     @_moving
     def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
@@ -68,7 +58,7 @@ class MotionFunctions(ControllerFunctions):
         limits = self._controller.robot.max_velocity
         yield from self._brake()
         goal = self._joints(q)
-        yield from self._until_done(JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
+        yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
     @_moving
     def do_movel(
@@ -77,7 +67,7 @@ class MotionFunctions(ControllerFunctions):
         goal, arm = self._frame("pose", pose), self._controller.arm
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
         yield from self._brake()
-        yield from self._until_done(ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
+        yield from self._until_done(motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
@@ -90,7 +80,7 @@ class MotionFunctions(ControllerFunctions):
         via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
         arm, acceleration, speed = self._controller.arm, positive("a", a), positive("v", v)
         yield from self._brake()
-        yield from self._until_done(CircleMove(arm, self._state.target_q, via, goal, acceleration, speed))
+        yield from self._until_done(motion.CircleMove(arm, self._state.target_q, via, goal, acceleration, speed))
 
     @_moving
     def do_servoj(
@@ -111,18 +101,18 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
-        self._controller.motion = JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
+        self._controller.motion = motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
         yield from self._wait(t)
 
     @_moving
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
         s, speed = self._state, numbers("speedl's xd", xd, 6)
-        motion = self._controller.motion
-        if type(motion) is ToolSpeed:
-            motion.aim(speed, positive("a", a))
+        current = self._controller.motion
+        if type(current) is motion.ToolSpeed:
+            current.aim(speed, positive("a", a))
         else:
             arm, period = self._controller.arm, self._controller.period
-            self._controller.motion = ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
+            self._controller.motion = motion.ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
         yield from self._wait(t)
 
     def _wait(self, duration: float) -> Wait:
@@ -133,12 +123,12 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:
-        yield from self._until_done(JointStop(positive("a", a)))
+        yield from self._until_done(motion.JointStop(positive("a", a)))
 
     @_moving
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
         s, arm, period = self._state, self._controller.arm, self._controller.period
-        yield from self._until_done(ToolStop(arm, s.target_q, s.target_qd, period, positive("a", a)))
+        yield from self._until_done(motion.ToolStop(arm, s.target_q, s.target_qd, period, positive("a", a)))
 
     def do_sync(self, _thread: Any) -> Wait:
         yield

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.iso9283 import (
-    Figure,
-    corner_figures,
-    path_figures,
-    plane_crossings,
-    pose_figures,
-    stabilisation_figures,
-    velocity_figures,
-)
+from simbridge.evaluation.metrics import iso9283
 from simbridge.evaluation.metrics.path_features import MIN_REST, Stop, Visit, corners, jumps, rests, stops
 from simbridge.evaluation.metrics.samples import derivatives, resample_uniform
 from simbridge.robot.pose import Array
@@ -87,7 +79,7 @@ class IsoFigures(TypedDict):
     """
 
     witness: Literal["self-reported", "external"]
-    figures: list[Figure]
+    figures: list[iso9283.Figure]
     stops_m: list[list[float]]
     limit_band_m: float | None
     missing: list[str]
@@ -151,18 +143,18 @@ def _figures(
     }
 
 
-def _path(path: Trajectory, runs: Sequence[Cycle]) -> tuple[Sequence[Figure], list[str]]:
+def _path(path: Trajectory, runs: Sequence[Cycle]) -> tuple[Sequence[iso9283.Figure], list[str]]:
     points, directions, times = _planes(path)
     if len(points) == 0:
         return (), ["No figures of the path: its length is zero."]
     crossed = np.array(
-        [plane_crossings(points, directions, run.attained_at(times), run.stamp, run.positions) for run in runs]
+        [iso9283.plane_crossings(points, directions, run.attained_at(times), run.stamp, run.positions) for run in runs]
     )
     through = int(np.isfinite(crossed).all(axis=(0, 2)).sum())
     planes = f"{through} of {POINTS} planes across the path are crossed by every run at about the expected time"
     if through < MIN_CROSSED * POINTS:
         return (), [f"No AT or RT: only {planes}."]
-    return path_figures(points, crossed), [] if through == POINTS else [f"AT and RT are incomplete: {planes}."]
+    return iso9283.path_figures(points, crossed), [] if through == POINTS else [f"AT and RT are incomplete: {planes}."]
 
 
 def _planes(path: Trajectory) -> tuple[Array, Array, Array]:
@@ -188,7 +180,7 @@ def _velocities(path: Trajectory, times: Array) -> Array:
 
 def _velocity(
     path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
-) -> tuple[Sequence[Figure], list[str]]:
+) -> tuple[Sequence[iso9283.Figure], list[str]]:
     """AV, RV and FV at the most common speed of the motion; speeds are smoothed derivatives."""
     none = ["No AV, RV or FV: the target keeps one velocity for less than a tenth of the motion."]
     if len(path.poses) < 2:
@@ -212,7 +204,7 @@ def _velocity(
         if steady.sum() < MIN_STEADY * moving.mean() * len(run.stamp):
             return (), none
         found.append(np.linalg.norm(velocity[steady], axis=1))
-    return velocity_figures(commanded, found), []
+    return iso9283.velocity_figures(commanded, found), []
 
 
 def _steady(path: Trajectory, times: Array, commanded: float) -> NDArray[np.bool_]:
@@ -234,7 +226,7 @@ def _within(times: Array, resting: Sequence[tuple[float, float]]) -> NDArray[np.
 
 def _corners(
     path: Trajectory, runs: Sequence[Cycle], resting: Sequence[tuple[float, float]]
-) -> tuple[Sequence[Figure], list[str]]:
+) -> tuple[Sequence[iso9283.Figure], list[str]]:
     """CR and CO, each of the corner with the largest value, measured between the middles of its legs."""
     every, ambiguous = corners(path.elapsed, path.poses[:, :3])
     found = [corner for corner in every if not _within(np.array([corner.time]), resting).any()]
@@ -245,7 +237,7 @@ def _corners(
             low, high = np.searchsorted(run.stamp, run.attained_at(np.array([corner.begin, corner.end])))
             cut.append(run.positions[low:high])
         if all(len(positions) for positions in cut):
-            each.append(corner_figures(corner.position, corner.arriving, corner.leaving, cut))
+            each.append(iso9283.corner_figures(corner.position, corner.arriving, corner.leaving, cut))
     left_out = len(found) - len(each)
     reasons = []
     if left_out:
@@ -286,7 +278,7 @@ class _Stay:
         return _Stay(stamp, positions, last.mean(axis=0), scatter, drift)
 
 
-def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[Figure], float | None, list[str]]:
+def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[iso9283.Figure], float | None, list[str]]:
     """AP, RP, stabilisation time and OV of every stop; each visit in each run is a cycle.
 
     Returns:
@@ -298,7 +290,7 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[Fig
         return [], None, []
     settled = [stay.scatter for visits in stays for stay in visits if stay.drift <= LIMIT_BAND + stay.scatter]
     band = max([LIMIT_BAND, *(3.0 * scatter for scatter in settled)])
-    figures: list[Figure] = []
+    figures: list[iso9283.Figure] = []
     unsettled = []
     for number, (stop, visits) in enumerate(zip(stops, stays, strict=True), start=1):
         moving = sum(not _at_rest(stay, band) for stay in visits)
@@ -310,7 +302,10 @@ def stop_figures(stops: Sequence[Stop], runs: Sequence[Cycle]) -> tuple[list[Fig
             continue
         attained = np.array([stay.attained for stay in visits])
         approaches = [(stay.stamp, stay.positions) for stay in visits]
-        found = (*pose_figures(stop.position, attained), *stabilisation_figures(approaches, band, attained))
+        found = (
+            *iso9283.pose_figures(stop.position, attained),
+            *iso9283.stabilisation_figures(approaches, band, attained),
+        )
         figures += [{**figure, "stop": number} for figure in found]
     return figures, band, unsettled
 

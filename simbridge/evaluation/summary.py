@@ -19,17 +19,7 @@ import numpy as np
 
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.joints import (
-    NEAR_END,
-    NEAR_LIMIT,
-    NEAR_SINGULAR,
-    JointEffort,
-    NearLimits,
-    Singularity,
-    joint_effort,
-    near_limits,
-    near_singularity,
-)
+from simbridge.evaluation.metrics import joints
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.pose_errors import (
     PoseErrorSummary,
@@ -94,9 +84,9 @@ class Summary(RunFacts, Tracking, PathSummary, PoseErrorSummary, Judgement):
     speed_scaling: SpeedScaling
     loop: dict[str, Any] | None
     smoothness: Smoothness
-    joint_effort: JointEffort
-    near_singularity: Singularity
-    near_limits: NearLimits
+    joint_effort: joints.JointEffort
+    near_singularity: joints.Singularity
+    near_limits: joints.NearLimits
 
 
 Value = float | Sequence[float | None] | None
@@ -118,17 +108,17 @@ class Metric:
 
 
 _SMOOTH = "closer to 0: smoother"
-_CLOSE = f"at {100.0 * NEAR_LIMIT:g} % of the limit or more"
+_CLOSE = f"at {100.0 * joints.NEAR_LIMIT:g} % of the limit or more"
 METRICS: dict[str, Metric] = {
     "SPARC of the tool": Metric("", lambda s: s["smoothness"]["tool"]["sparc"], _SMOOTH),
     "SPARC of the joints": Metric("", lambda s: s["smoothness"]["joints"]["sparc"], _SMOOTH),
     "LDLJ of the tool": Metric("", lambda s: s["smoothness"]["tool"]["ldlj"], _SMOOTH),
     "Samples near a singularity": Metric(
-        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {NEAR_SINGULAR:g}"
+        "share", lambda s: s["near_singularity"]["share"], f"smallest singular value below {joints.NEAR_SINGULAR:g}"
     ),
     "Smallest singular value": Metric("", lambda s: s["near_singularity"]["smallest_singular_value"], "of all samples"),
     "Samples near a position limit": Metric(
-        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * NEAR_END:g} % of a joint's range"
+        "share", lambda s: s["near_limits"]["position"], f"within {100.0 * joints.NEAR_END:g} % of a joint's range"
     ),
     "Samples near a velocity limit": Metric("share", lambda s: s["near_limits"]["velocity"], _CLOSE),
     "Samples near a torque limit": Metric(
@@ -195,9 +185,9 @@ def summarize(
         "loop": loop,
         "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], log.velocity),
         "joint_effort": _joint_effort(run),
-        "near_singularity": near_singularity(
+        "near_singularity": joints.near_singularity(
             log.position,
-            lambda joints: task_jacobians(*run.chain, joints, run.task),
+            lambda q: task_jacobians(*run.chain, q, run.task),
             motions=movable_directions(*run.chain, run.task),
         ),
         "near_limits": _near_limits(run),
@@ -211,10 +201,10 @@ def _is_within(error: PoseStatistics, tolerance: Mapping[str, float]) -> bool:
     return all(rms[part] <= limit for part, limit in tolerance.items())
 
 
-def _joint_effort(run: Evaluation) -> JointEffort:
+def _joint_effort(run: Evaluation) -> joints.JointEffort:
     # Only the limiter keeps a limit of acceleration; without it the velocity jump is limited.
     limited = run.settings["scenario"]["on_limits"] == "limit"
-    return joint_effort(
+    return joints.joint_effort(
         run.log.stamp,
         run.log.velocity,
         run.torque,
@@ -224,8 +214,8 @@ def _joint_effort(run: Evaluation) -> JointEffort:
     )
 
 
-def _near_limits(run: Evaluation) -> NearLimits:
-    return near_limits(
+def _near_limits(run: Evaluation) -> joints.NearLimits:
+    return joints.near_limits(
         run.log.position,
         run.log.velocity,
         run.torque,

@@ -8,6 +8,7 @@ from typing import Any
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
 from simbridge.evaluation.summary import Summary, shown_metrics
+from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
 from simbridge.report.error_map import error_map
 from simbridge.report.joints import joint_chart, joints, largest_contributor
@@ -15,14 +16,6 @@ from simbridge.report.over_time import contour_chart, errors_over_time, loop_cha
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import Figure, LegendEntry, render
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
-from simbridge.report.verdict import (
-    contour_sentence,
-    delay_sentences,
-    dominant_error,
-    headline,
-    notices,
-    tolerance_check,
-)
 from simbridge.report.views import Path, three_views
 from simbridge.report.worst import worst_sample
 from simbridge.text import NO_BREAK, millimetres
@@ -61,9 +54,9 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "summary": summary,
         "settings": settings,
         "replay": replay,
-        "notices": notices(evaluation, summary),
-        "headline": headline(summary, settings["robot"]["title"]),
-        "tolerance": tolerance_check(summary),
+        "notices": verdict.notices(evaluation, summary),
+        "headline": verdict.headline(summary, settings["robot"]["title"]),
+        "tolerance": verdict.tolerance_check(summary),
         "important_settings": important_settings(settings, summary["samples"]),
         "all_settings": all_settings(shown),
         "command": repeat_command(settings, evaluation.directory.path),
@@ -75,9 +68,9 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
             "tracking_colour": TRACKING,
             "largest": max(summary[part.key]["position_m"]["rms"] for part in (*ERROR_PARTS, TRACKING_ERROR)),
             "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
-            "dominant_error": dominant_error(summary),
-            "delay_sentences": delay_sentences(summary),
-            "contour_sentence": contour_sentence(summary),
+            "dominant_error": verdict.dominant_error(summary),
+            "delay_sentences": verdict.delay_sentences(summary),
+            "contour_sentence": verdict.contour_sentence(summary),
             "metrics": shown_metrics(summary),
         }
         with drawing_style():

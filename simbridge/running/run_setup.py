@@ -219,8 +219,8 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
     return {
         "host": facts.host,
         "model": facts.model or "",
-        "serial_number": facts.serial_number or "",
-        "polyscope": ".".join(map(str, facts.version)),
+        "serial_number": facts.dashboard.serial_number or "",
+        "polyscope": ".".join(map(str, facts.state.version)),
         "ursim": facts.ursim,
         "kinematics_checksum": [int(word) for word in facts.arm.checksum],
     }

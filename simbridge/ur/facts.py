@@ -108,29 +108,9 @@ class ControllerFacts:
     arm: ArmDescription
 
     @property
-    def version(self) -> tuple[int, int, int]:
-        """Of the software: major, minor, bugfix."""
-        return self.state.version
-
-    @property
-    def series(self) -> str:
-        """ "CB3" or "e-Series"."""
-        return self.state.series
-
-    @property
-    def period(self) -> float:
-        """Control period, s."""
-        return self.state.period
-
-    @property
     def model(self) -> str | None:
         """ "UR10", "UR10e", ...; None if unknown."""
-        return model_name(self.arm.robot_type, self.version[0])
-
-    @property
-    def serial_number(self) -> str | None:
-        """Of the arm; None if the version does not report it."""
-        return self.dashboard.serial_number
+        return model_name(self.arm.robot_type, self.state.version[0])
 
     @property
     def ursim(self) -> bool:

@@ -46,9 +46,14 @@ VARIABLES = {
 def test_a_calibrated_e_series_arm_is_described(e_series):
     facts = read_controller(E_SERIES)
     table, checksum = read_calibration(CALIBRATION)
-    assert (facts.host, facts.version, facts.series, facts.period) == (E_SERIES, (5, 12, 6), "e-Series", 0.002)
+    assert (facts.host, facts.state.version, facts.state.series, facts.state.period) == (
+        E_SERIES,
+        (5, 12, 6),
+        "e-Series",
+        0.002,
+    )
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10e", False, True)
-    assert facts.serial_number.isdigit()
+    assert facts.dashboard.serial_number.isdigit()
     assert facts.dashboard.version.startswith("5.12.6.")
     assert (facts.state.robot_mode, facts.state.safety_mode, facts.state.runtime_state) == (7, 1, 1)
     assert (facts.arm.kinematics, facts.arm.checksum) == (table, checksum)
@@ -60,7 +65,7 @@ def test_a_calibrated_e_series_arm_is_described(e_series):
 
 def test_a_cb3_controller_without_power_is_described(cb3):
     facts = read_controller(CB3)
-    assert (facts.version, facts.series, facts.period) == ((3, 15, 8), "CB3", 0.008)
+    assert (facts.state.version, facts.state.series, facts.state.period) == ((3, 15, 8), "CB3", 0.008)
     assert (facts.model, facts.ursim, facts.dashboard.remote_control) == ("UR10", True, None)
     assert facts.state.robot_mode == 3
 

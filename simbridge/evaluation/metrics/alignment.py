@@ -72,22 +72,6 @@ class Alignment(ReadOnlyArrays):
     samples: int
 
 
-def rigid_transform(points: ArrayLike, onto: ArrayLike) -> Array:
-    """The least-squares transform (7,) of points (T, 3) onto others (T, 3).
-
-    If the points are on one line, the rotation about it is arbitrary.
-
-    Raises:
-        UnusableSamples: They differ in number, there are none, or a value is not finite.
-    """
-    x = rows("points", points, 3)
-    y = rows("points to fit", onto, 3, len(x))
-    if len(x) == 0:
-        raise UnusableSamples("points", "there are none.")
-    rotation, translation = _umeyama(x, y)
-    return np.concatenate([translation, _quaternion(rotation)])
-
-
 def align(
     times: ArrayLike, poses: ArrayLike, recorded_times: ArrayLike, recorded: ArrayLike, *, find_marker: bool = False
 ) -> Alignment:
@@ -184,6 +168,8 @@ def find_cycles(
 
 def rigid_fit(recorded: ArrayLike, poses: ArrayLike, *, find_marker: bool = False) -> Alignment:
     """Fit recorded positions (K, 3) to the poses (K, 7) attained at the same instants; the offset is zero.
+
+    If the positions are on one line, the rotation about it is arbitrary.
 
     Raises:
         UnusableSamples: They differ in number, there are none, or a value is not finite.

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from simbridge.errors import UnusableSamples
-from simbridge.evaluation.metrics.alignment import align, rigid_transform
+from simbridge.evaluation.metrics.alignment import align, rigid_fit
 from simbridge.robot import pose
 
 Array = NDArray[Any]
@@ -44,20 +44,25 @@ def turned_apart(one: Array, other: Array) -> float:
     return float(np.linalg.norm(pose.rotation_vectors(pose.multiply(one[3:], pose.conjugate(other[3:])))))
 
 
+def unrotated(points: Array) -> Array:
+    """Poses at these points, in the axes of the base."""
+    return np.hstack([points, np.tile([0.0, 0.0, 0.0, 1.0], (len(points), 1))])
+
+
 @given(seed=st.integers(0, 2**32 - 1), count=st.integers(3, 50))
 def test_a_rigid_transform_is_recovered(seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
     frame = np.hstack([rng.uniform(-5.0, 5.0, 3), pose.normalized(rng.standard_normal(4))])
     points = rng.standard_normal((count, 3))
     moved = frame[:3] + pose.rotate(frame[3:], points)
-    found = rigid_transform(points, moved)
+    found = rigid_fit(points, unrotated(moved)).transform
     np.testing.assert_allclose(found[:3] + pose.rotate(found[3:], points), moved, atol=1e-9)
 
 
 def test_points_in_a_plane_are_not_reflected() -> None:
     points = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [1.0, 2.0, 0.0]])
     frame = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
-    found = rigid_transform(points, pose.rotate(frame[3:], points))
+    found = rigid_fit(points, unrotated(pose.rotate(frame[3:], points))).transform
     assert turned_apart(found, frame) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -142,7 +147,7 @@ def test_too_few_samples_are_refused() -> None:
 def test_unusable_input_is_named_in_the_error() -> None:
     with pytest.raises(UnusableSamples, match="recorded positions"):
         align(T, square(T), T, recorded(T)[:-1])
-    with pytest.raises(UnusableSamples, match="points to fit"):
-        rigid_transform(np.zeros((2, 3)), np.zeros((3, 3)))
+    with pytest.raises(UnusableSamples, match="attained poses"):
+        rigid_fit(np.zeros((2, 3)), unrotated(np.zeros((3, 3))))
     with pytest.raises(UnusableSamples, match="there are none"):
-        rigid_transform(np.zeros((0, 3)), np.zeros((0, 3)))
+        rigid_fit(np.zeros((0, 3)), unrotated(np.zeros((0, 3))))
