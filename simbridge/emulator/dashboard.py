@@ -65,18 +65,16 @@ class Dashboard:
         """The answer to a line, both without their newlines."""
         line = line.strip()
         lower = line.lower()
+        may_act = self._controller.profile.series == "CB3" or self._controller.remote_control
         for name in self._names:
             if lower == name or lower.startswith(name + " "):
                 command = self._commands[name]
                 if not self._controller.profile.at_least(*command.since):
                     break
-                if command.acts and not self._allowed():
+                if command.acts and not may_act:
                     return NOT_ALLOWED
                 return command.answer(line[len(name) :].strip())
         return f"could not understand: '{line}'"
-
-    def _allowed(self) -> bool:
-        return self._controller.profile.series == "CB3" or self._controller.remote_control
 
     def _table(self) -> dict[str, Command]:
         c = self._controller

@@ -146,14 +146,9 @@ class ControllerState:
         return self.safety_mode not in (SafetyMode.NORMAL, SafetyMode.REDUCED)
 
     @property
-    def program_running(self) -> bool:
-        """As UR's status bits count it: also while the program is paused."""
-        return self.runtime_state != RuntimeState.STOPPED
-
-    @property
     def robot_status_bits(self) -> int:
-        """Bit 0 power on, bit 1 program running."""
-        return int(self.powered) | int(self.program_running) << 1
+        """Bit 0 power on, bit 1 program running, also while it is paused."""
+        return int(self.powered) | int(self.runtime_state != RuntimeState.STOPPED) << 1
 
     @property
     def safety_status_bits(self) -> int:

@@ -19,14 +19,8 @@ import numpy as np
 
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics import joints
+from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
-from simbridge.evaluation.metrics.pose_errors import (
-    PoseErrorSummary,
-    PoseStatistics,
-    PositionStatistics,
-    pose_error_summary,
-)
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
@@ -69,7 +63,7 @@ class Judgement(TypedDict):
     passed: bool | None
 
 
-class Summary(RunFacts, Tracking, PathSummary, PoseErrorSummary, Judgement):
+class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Judgement):
     """The content of summary.json, in SI units; see docs/metrics.md. A run without a sample has only the keys of
     `RunFacts` and `Judgement`.
 
@@ -191,12 +185,12 @@ def summarize(
             motions=movable_directions(*run.chain, run.task),
         ),
         "near_limits": _near_limits(run),
-        **pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.budget.tracking),
+        **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.budget.tracking),
         **judgement,
     }
 
 
-def _is_within(error: PoseStatistics, tolerance: Mapping[str, float]) -> bool:
+def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
     rms = {"position_m": error["position_m"]["rms"], "rotation_rad": error["rotation_rad"]["rms"]}
     return all(rms[part] <= limit for part, limit in tolerance.items())
 
@@ -236,8 +230,8 @@ class RepeatedRun(TypedDict):
     outcome: str
     samples: int | None
     duration_s: float | None
-    tracking_error: PoseStatistics | None
-    contour_error: PositionStatistics | None
+    tracking_error: pose_errors.PoseStatistics | None
+    contour_error: pose_errors.PositionStatistics | None
     delay_s: float | None
     loop: dict[str, Any] | None
     passed: bool | None

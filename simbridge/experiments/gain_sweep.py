@@ -177,17 +177,9 @@ def sweep(
     return laps
 
 
-def sweep_on_slow_targets(
-    robot: Robot,
-    names: Sequence[str],
-    true: MovingSquare,
-    targets: Array,
-    gains: Sequence[float] = GAINS,
-    iterations: int = 50,
-) -> list[Lap]:
-    """The forward-dynamics solver with every gain, and each of these solvers that has no such gain once."""
-    fixed = [name for name in names if not has_gain(name)]
-    return sweep(robot, [SWEPT_SOLVER, *fixed], gains, true, targets, iterations)
+def swept_solvers(names: Sequence[str]) -> list[str]:
+    """The solver whose gain is swept on slow targets, and those of these solvers that have no such gain."""
+    return [SWEPT_SOLVER, *(name for name in names if not has_gain(name))]
 
 
 def _from_square(points: Array, corners: Array) -> Array:

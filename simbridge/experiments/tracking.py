@@ -17,7 +17,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from simbridge.experiments import KDL, TrackingParameters
 from simbridge.experiments.experiment import Outcome, Plot, Table, number, solver_colour, within, within_part
-from simbridge.experiments.gain_sweep import SWEPT_SOLVER, Lap, MovingSquare, slow_targets, sweep, sweep_on_slow_targets
+from simbridge.experiments.gain_sweep import GAINS, SWEPT_SOLVER, Lap, MovingSquare, slow_targets, sweep, swept_solvers
 from simbridge.experiments.layout import choose_layout
 from simbridge.experiments.setup import choose_arm, is_paper_arm, unique_solvers
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
@@ -66,7 +66,7 @@ def run(parameters: TrackingParameters) -> Outcome:
     square = MovingSquare.of(place, parameters.speed)
     laps = sweep(arm.robot, names, parameters.kp, square, iterations=iterations)
     targets = slow_targets(arm.robot, square, parameters.target_rate, parameters.noise, parameters.seed)
-    swept = sweep_on_slow_targets(arm.robot, names, square, targets, iterations=iterations)
+    swept = sweep(arm.robot, swept_solvers(names), GAINS, square, targets, iterations)
     known = is_paper_arm(arm.robot) and (iterations, parameters.speed) == (50, 0.2)
     source = f"{parameters.target_rate:g} Hz, held, {1e3 * parameters.noise:g} mm of noise"
     return Outcome(

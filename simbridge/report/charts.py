@@ -17,15 +17,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from simbridge.report.drawing import (
-    Drawing,
-    dots,
-    few_ticks,
-    mark,
-    plain_numbers,
-    prepare_logarithmic,
-    prepare_time_axis,
-)
+from simbridge.report import drawing
 from simbridge.report.palette import LIMIT, LIMITER
 from simbridge.robot.pose import Array
 
@@ -109,26 +101,26 @@ class Chart:
 
     def svg(self, name: str, label: str, width: int) -> Markup:
         """The drawing; see `Drawing.svg` for `name` and `label`."""
-        drawing, first = Drawing(width, self.height), None
+        canvas, first = drawing.Drawing(width, self.height), None
         each = (self.height - BOTTOM) / len(self.panels) - TITLE
         for number, panel in enumerate(self.panels):
             top = TITLE + number * (each + TITLE)
-            axes = drawing.axes(LEFT, self.height - top - each, RIGHT, top, sharex=first)
+            axes = canvas.axes(LEFT, self.height - top - each, RIGHT, top, sharex=first)
             first = first or axes
             self._draw(axes, panel, width - LEFT - RIGHT)
             for _, time, value in (entry for entry in self.marks if entry[0] == number):
-                mark(axes, (time, value), "X")
+                drawing.mark(axes, (time, value), "X")
             axes.tick_params(labelbottom=number == len(self.panels) - 1)
-        prepare_time_axis(axes, *self.span, 10 if width > 600 else 5, self.axis)
-        return drawing.svg(name, label)
+        drawing.prepare_time_axis(axes, *self.span, 10 if width > 600 else 5, self.axis)
+        return canvas.svg(name, label)
 
     def _draw(self, axes: Axes, panel: Panel, width: int) -> None:
         if panel.logarithmic:
-            prepare_logarithmic(axes, *panel.shown)
+            drawing.prepare_logarithmic(axes, *panel.shown)
         else:
             axes.set_ylim(*panel.shown)
-            axes.yaxis.set_major_locator(few_ticks(4))
-            axes.yaxis.set_major_formatter(plain_numbers())
+            axes.yaxis.set_major_locator(drawing.few_ticks(4))
+            axes.yaxis.set_major_formatter(drawing.plain_numbers())
         bars = [(begin, end - begin) for begin, end in self.bands]
         across = axes.get_xaxis_transform()
         axes.broken_barh(bars, (0.0, 1.0), transform=across, facecolors=LIMITER, alpha=0.15, linewidth=0.0)
@@ -177,7 +169,9 @@ class Chart:
 def _draw_line(axes: Axes, line: Line, times: Array, values: Array) -> None:
     """The curve; a sample between two gaps would make no line, and becomes a dot."""
     style = ":" if line.dashed else "-"
-    axes.plot(times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=dots(len(line.times)))
+    axes.plot(
+        times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=drawing.dots(len(line.times))
+    )
     known = np.concatenate([[False], np.isfinite(values), [False]])
     alone = known[1:-1] & ~known[:-2] & ~known[2:]
     if alone.any():

@@ -10,13 +10,7 @@ import numpy as np
 from markupsafe import Markup
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.tracking import (
-    ERROR_PARTS,
-    POSE_PARTS,
-    TRACKING_ERROR,
-    delays_compensated,
-    part_delays,
-)
+from simbridge.evaluation.metrics import tracking
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, intervals
 from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
@@ -77,9 +71,11 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     rest, panels = _without_delay(evaluation, summary), []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
         lines = []
-        for part in (TRACKING_ERROR, *ERROR_PARTS):
+        for part in (tracking.TRACKING_ERROR, *tracking.ERROR_PARTS):
             values = getattr(getattr(budget, part.name), kind) * scale
-            lines.append(Line(part.name, ERRORS[part.name], stamps, values, 2.4 if part is TRACKING_ERROR else 1.4))
+            lines.append(
+                Line(part.name, ERRORS[part.name], stamps, values, 2.4 if part is tracking.TRACKING_ERROR else 1.4)
+            )
         lines += rest[number : number + 1]
         panels.append(Panel(title, lines, shown_range([line.values for line in lines]), unit, logarithmic=True))
     return panels
@@ -87,16 +83,14 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
 
 def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     """The tracking error in mm and degrees with its delays removed; nothing if that changes little."""
-    stamps, tracking = evaluation.log.stamp, evaluation.budget.tracking
-    lags = {part: part_delays(summary, part).total for part in POSE_PARTS}
-    rest = delays_compensated(stamps, evaluation.reference_at, evaluation.attained, lags, before=tracking)
+    stamps, error = evaluation.log.stamp, evaluation.budget.tracking
+    lags = {part: tracking.part_delays(summary, part).total for part in tracking.POSE_PARTS}
+    rest = tracking.delays_compensated(stamps, evaluation.reference_at, evaluation.attained, lags, before=error)
     moved, turned = rest["position"], rest["rotation"]
     shown = moved.kept & turned.kept
     distance, angle = moved.error[shown[moved.kept]], turned.error[shown[turned.kept]]
     worth = 1.0 - WORTH_COMPENSATING
-    if not shown.any() or (
-        _rms(distance) >= worth * _rms(tracking.distance) and _rms(angle) >= worth * _rms(tracking.angle)
-    ):
+    if not shown.any() or (_rms(distance) >= worth * _rms(error.distance) and _rms(angle) >= worth * _rms(error.angle)):
         return []
     scaled = (distance * 1e3, np.degrees(angle))
     return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, dashed=True) for values in scaled]

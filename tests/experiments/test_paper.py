@@ -36,7 +36,7 @@ def slow_sweep(robot, gains, names=(), rate=10.0, noise=0.002):
     """Laps with these gains, and of these solvers, on slow, noisy targets."""
     square = around(robot)
     targets = gain_sweep.slow_targets(robot, square, rate, noise)
-    return gain_sweep.sweep_on_slow_targets(robot, names, square, targets, gains)
+    return gain_sweep.sweep(robot, gain_sweep.swept_solvers(names), gains, square, targets)
 
 
 def steps_of(robot, **more):

@@ -13,7 +13,7 @@ import math
 import re
 from collections import deque
 from collections.abc import Callable, Generator, Mapping
-from types import CodeType, FrameType, GeneratorType, TracebackType
+from types import FrameType, GeneratorType, TracebackType
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
@@ -325,14 +325,10 @@ def _fail(reason: str, line: int) -> None:
 def _innermost(generator: Any) -> FrameType | None:
     """The frame of the program's function that a thread is in."""
     inside = generator.gi_yieldfrom
-    while isinstance(inside, GeneratorType) and _is_script(inside.gi_code):
+    while isinstance(inside, GeneratorType) and inside.gi_code.co_filename == FILE_NAME:
         generator, inside = inside, inside.gi_yieldfrom
     frame: FrameType | None = generator.gi_frame
     return frame
-
-
-def _is_script(code: CodeType) -> bool:
-    return code.co_filename == FILE_NAME
 
 
 def _reason(error: Exception) -> str:

@@ -183,7 +183,7 @@ def corners(times: ArrayLike, points: ArrayLike) -> tuple[list[Corner], int]:
     speeds = lengths / np.diff(t)
     standing = lengths <= STANDING
     # The path turns at sample k between steps k - 1 and k; with a rest on either side it is a stop.
-    cosines = _cosine(directions[:-1], directions[1:])
+    cosines = np.einsum("ij,ij->i", directions[:-1], directions[1:])
     turns = ~standing[:-1] & ~standing[1:] & (cosines < np.cos(STRAIGHT))
     found: list[Corner] = []
     ambiguous = 0
@@ -238,10 +238,6 @@ def _cut(t: Array, x: Array, directions: Array, speeds: Array, k: int) -> Array 
     if min(until, since) < 0.0 or until + since > longest or miss > SLACK * longest:
         return None
     return np.asarray(0.5 * (x[k] + until * arriving + x[k + 1] - since * leaving))
-
-
-def _cosine(one: Array, other: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", one, other))
 
 
 def _consecutive(samples: NDArray[np.intp]) -> list[tuple[int, int]]:
