@@ -131,27 +131,31 @@ class IterativeSolver(StatefulSolver):
 
     def _solve(self, goal: Array, start: Array) -> Solution:
         """First from the start, then from twenty fixed postures, each for at most `max_start_iterations`."""
-        return self._search(goal, start, START_TOLERANCE)
+        return self._search(goal, [start, *restart_postures(self.robot, _TRIES)], START_TOLERANCE)
 
     def _solve_each(self, poses: Array, start: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
         joints, residuals = np.empty((len(poses), self.robot.n)), np.empty((len(poses), 2))
+        others = restart_postures(self.robot, _TRIES)
         for t, goal in enumerate(poses):
-            found = self._search(goal, start, TOLERANCE)
+            found = self._search(goal, [start, *others], TOLERANCE)
             joints[t], residuals[t] = found.q, (found.distance, found.angle)
             start = found.q if found.converged else start
         return joints, residuals, np.all(residuals <= TOLERANCE, axis=1)
 
-    def _search(self, goal: Array, start: Array, tolerance: tuple[float, float]) -> Solution:
+    def _search(self, goal: Array, starts: list[Array], tolerance: tuple[float, float]) -> Solution:
         """The best try: one that attains the goal (7,) within the joint limits, then one that attains it, then that of
-        the least residual."""
+        the least residual.
+
+        Joints beyond their limits are turned to where they are nearest to the first of `starts`.
+        """
         robot, out, iterations, best, found = self.robot, np.empty((1, self.robot.n)), 0, np.inf, None
-        for attempt, begin in enumerate((start, *restart_postures(robot, _TRIES))):  # noqa: B007
+        for attempt, begin in enumerate(starts):  # noqa: B007
             q = np.array(begin)
             distance, angle, used = self._loop(
                 self._step_settings, self.max_start_iterations, goal[None], q, out, tolerance
             )
             iterations += int(used)
-            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, start, q))
+            inside = bool(wrap_into_limits(robot.prismatic, robot.position_min, robot.position_max, starts[0], q))
             miss = max(distance / tolerance[0], angle / tolerance[1])
             converged = inside and miss <= 1.0
             # A posture that attains the target outside the limits is better than one that does not attain it.
