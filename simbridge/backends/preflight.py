@@ -12,15 +12,7 @@ from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed
-from simbridge.ur.errors import (
-    ArmNotReady,
-    ModelMismatch,
-    NotURSim,
-    ProgramRunning,
-    RemoteControlDisabled,
-    SafetyFault,
-    SpeedScaled,
-)
+from simbridge.ur import errors
 from simbridge.ur.facts import FULL_SPEED, ControllerFacts, is_model, safety_stop
 from simbridge.ur.tables import PROGRAM_RUNS
 
@@ -45,18 +37,20 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         ModelMismatch: It has another model, series or serial number.
     """
     if ursim and not facts.ursim:
-        raise NotURSim(facts.host, facts.arm.checksum)
+        raise errors.NotURSim(facts.host, facts.arm.checksum)
     expected = robot.title
     if facts.model is not None and not is_model(facts.model, expected):
         remedy = f"Use --robot {facts.model.lower().replace(' ', '')} if that is the intended arm."
-        raise ModelMismatch(facts.host, "model", facts.model, expected, remedy)
+        raise errors.ModelMismatch(facts.host, "model", facts.model, expected, remedy)
     if facts.state.series != robot.series:
         remedy = "Choose the robot with --robot (see `simbridge robots`)."
-        raise ModelMismatch(facts.host, "series", facts.state.series, robot.series or "a UR series", remedy)
+        raise errors.ModelMismatch(facts.host, "series", facts.state.series, robot.series or "a UR series", remedy)
     wanted = None if cell is None else cell.serial_number
     if wanted is not None and facts.dashboard.serial_number != wanted and not ursim:
         remedy = "This is not the arm of the cell file; check host and serial_number there."
-        raise ModelMismatch(facts.host, "serial number", facts.dashboard.serial_number or "unknown", wanted, remedy)
+        raise errors.ModelMismatch(
+            facts.host, "serial number", facts.dashboard.serial_number or "unknown", wanted, remedy
+        )
 
 
 def check_period(facts: ControllerFacts, period: float | None) -> float:
@@ -67,7 +61,7 @@ def check_period(facts: ControllerFacts, period: float | None) -> float:
     """
     if period is not None and abs(period - facts.state.period) > 1e-9:
         remedy = "The period of a run on hardware is the controller's; leave --period out."
-        raise ModelMismatch(facts.host, "control period", f"{facts.state.period:g} s", f"{period:g} s", remedy)
+        raise errors.ModelMismatch(facts.host, "control period", f"{facts.state.period:g} s", f"{period:g} s", remedy)
     return facts.state.period
 
 
@@ -78,7 +72,7 @@ def check_remote_control(facts: ControllerFacts) -> None:
         RemoteControlDisabled: It does not.
     """
     if facts.dashboard.remote_control is False:
-        raise RemoteControlDisabled(facts.host)
+        raise errors.RemoteControlDisabled(facts.host)
 
 
 def check_idle(facts: ControllerFacts) -> None:
@@ -88,7 +82,7 @@ def check_idle(facts: ControllerFacts) -> None:
         ProgramRunning: One does; it is left alone.
     """
     if facts.state.runtime_state in PROGRAM_RUNS:
-        raise ProgramRunning(facts.host, facts.state.runtime_state, facts.dashboard.program)
+        raise errors.ProgramRunning(facts.host, facts.state.runtime_state, facts.dashboard.program)
 
 
 def check_not_stopped(facts: ControllerFacts) -> None:
@@ -99,7 +93,7 @@ def check_not_stopped(facts: ControllerFacts) -> None:
     """
     state = facts.state
     stop = safety_stop(state.safety_mode)
-    if stop is not None and stop is not SafetyFault:
+    if stop is not None and stop is not errors.SafetyFault:
         raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
 
 
@@ -111,11 +105,11 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
         SpeedScaled: The speed slider is not at 100 %, and the run requires full speed.
     """
     state = facts.state
-    stop = safety_stop(state.safety_mode) or (ArmNotReady if state.robot_mode != 7 else None)
+    stop = safety_stop(state.safety_mode) or (errors.ArmNotReady if state.robot_mode != 7 else None)
     if stop is not None:
         raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
     if not follow_scaling and state.slider < FULL_SPEED:
-        raise SpeedScaled(facts.host, state.slider)
+        raise errors.SpeedScaled(facts.host, state.slider)
 
 
 def check_tool(
@@ -138,13 +132,15 @@ def check_tool(
     remedy = "Set it at the pendant (Installation > {}), or correct the run or its cell file."
     found, mass, cog = facts.arm.tcp_offset, facts.state.payload, facts.state.payload_cog
     if tcp is not None and not same_tcp(found, tcp):
-        raise ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy.format("TCP"))
+        raise errors.ModelMismatch(facts.host, "TCP", tcp_text(found), tcp_text(tcp), remedy.format("TCP"))
     remedy = remedy.format("Payload")
     if payload is not None and mass is not None and abs(mass - payload) > SAME_MASS:
-        raise ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
+        raise errors.ModelMismatch(facts.host, "payload", f"{mass:g} kg", f"{payload:g} kg", remedy)
     # Without a mass, the centre of gravity has no effect.
     if payload and payload_cog is not None and cog is not None and not np.allclose(cog, payload_cog, 0.0, SAME_COG):
-        raise ModelMismatch(facts.host, "centre of gravity", _position_text(cog), _position_text(payload_cog), remedy)
+        raise errors.ModelMismatch(
+            facts.host, "centre of gravity", _position_text(cog), _position_text(payload_cog), remedy
+        )
 
 
 def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float]) -> bool:

@@ -237,9 +237,13 @@ def _with_options(name: str, base: type, words: list[str]) -> type:
 def _with_metavars(settings: type) -> Any:
     """A solver's settings; of one that is empty by default the help shows what that stands for."""
     names: list[Any] = [
-        (own.name, Annotated[kind, given("NAME" if kind is str else "FLOAT ...", own.metadata["unset"])], own.default)
+        (
+            own.name,
+            Annotated[kind, given("NAME" if kind is str else "FLOAT ...", own.metadata["unset"])],
+            field(default=own.default, metadata=own.metadata),
+        )
         for own, kind in typed_fields(settings)
-        if "unset" in own.metadata
+        if own.metadata.get("unset")
     ]
     return make_dataclass(
         settings.__name__, names, bases=(settings,), frozen=True, namespace={"__doc__": settings.__doc__}

@@ -12,25 +12,15 @@ from simbridge.backends.preflight import docker_command
 from simbridge.doctor.findings import FIX_PORTS, Finding, failed, passed, unread, warned
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.ur import tables
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ArmNotReady, ConnectionLost
 from simbridge.ur.facts import FULL_SPEED, Survey, safety_stop
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.rtde import RtdeConnection, RtdeReader
-from simbridge.ur.tables import (
-    DASHBOARD,
-    PORT_NAMES,
-    PRIMARY,
-    PROGRAM_RUNS,
-    RTDE,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-    mode_label,
-)
 
 # Robot modes from which `power on` and `brake release` lead to running.
-_CAN_BE_POWERED_ON = (RobotMode.POWER_OFF, RobotMode.POWER_ON, RobotMode.IDLE)
+_CAN_BE_POWERED_ON = (tables.RobotMode.POWER_OFF, tables.RobotMode.POWER_ON, tables.RobotMode.IDLE)
 # How long states are received.
 SECONDS = 2.0
 _REQUESTS = 25
@@ -44,7 +34,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
     name = f"port {port}"
     error = survey.lost.get(port)
     if error is None:
-        return passed(name, f"{PORT_NAMES[port]} answers")
+        return passed(name, f"{tables.PORT_NAMES[port]} answers")
     reason = error.reason if isinstance(error, ConnectionLost) else str(error)
     if ursim:
         fix = f"Is URSim running, with this port published? It is started with: {docker_command(robot, survey.host)}"
@@ -53,7 +43,7 @@ def check_port(survey: Survey, port: int, robot: Robot, *, ursim: bool) -> Findi
             f"Try: ping {survey.host}. Check the cable, the address (pendant: Settings > System > Network), and "
             f"whether the service is allowed (Settings > Security > Services)."
         )
-    return failed(name, f"{PORT_NAMES[port]}: {reason}", fix)
+    return failed(name, f"{tables.PORT_NAMES[port]}: {reason}", fix)
 
 
 def check_software(survey: Survey) -> Finding:
@@ -63,7 +53,7 @@ def check_software(survey: Survey) -> Finding:
         version = f"PolyScope {survey.unsupported.version}" if survey.unsupported.version else "unknown"
         return failed(name, version, survey.unsupported.reason)
     if survey.state is None:
-        return unread(name, RTDE)
+        return unread(name, tables.RTDE)
     state = survey.state
     version = ".".join(map(str, state.version))
     seen = f"PolyScope {version}, {state.series}, {1.0 / state.period:.0f} Hz"
@@ -77,7 +67,7 @@ def check_kind(survey: Survey, *, ursim: bool) -> Finding:
     """Whether the controller is of the kind chosen with --backend: URSim, or a real arm."""
     name = "arm or URSim"
     if survey.arm is None:
-        return unread(name, PRIMARY)
+        return unread(name, tables.PRIMARY)
     found = is_ursim(survey.arm.checksum)
     if found:
         seen = "URSim (kinematics checksum all ones)"
@@ -90,7 +80,7 @@ def check_remote_control(survey: Survey) -> Finding:
     """Whether the controller accepts programs from outside."""
     name = "remote control"
     if survey.dashboard is None:
-        return unread(name, DASHBOARD)
+        return unread(name, tables.DASHBOARD)
     remote = survey.dashboard.remote_control
     if remote is None:
         if survey.state is not None and survey.state.series == "CB3":
@@ -113,48 +103,48 @@ def check_robot_mode(survey: Survey, *, ursim: bool) -> Finding:
     """Whether the arm has power and its brakes are released."""
     name = "robot mode"
     if survey.state is None:
-        return unread(name, RTDE)
+        return unread(name, tables.RTDE)
     mode = survey.state.robot_mode
-    if mode == RobotMode.RUNNING:
-        return passed(name, mode_label(mode, RobotMode))
+    if mode == tables.RobotMode.RUNNING:
+        return passed(name, tables.mode_label(mode, tables.RobotMode))
     if ursim and mode in _CAN_BE_POWERED_ON:
-        return passed(name, f"{mode_label(mode, RobotMode)}; a run powers URSim on")
-    return failed(name, mode_label(mode, RobotMode), ArmNotReady.remedy)
+        return passed(name, f"{tables.mode_label(mode, tables.RobotMode)}; a run powers URSim on")
+    return failed(name, tables.mode_label(mode, tables.RobotMode), ArmNotReady.remedy)
 
 
 def check_safety_mode(survey: Survey) -> Finding:
     """Whether no stop is active."""
     name = "safety mode"
     if survey.state is None:
-        return unread(name, RTDE)
+        return unread(name, tables.RTDE)
     mode = survey.state.safety_mode
-    seen, stop = mode_label(mode, SafetyMode), safety_stop(mode)
-    if mode == SafetyMode.REDUCED:
+    seen, stop = tables.mode_label(mode, tables.SafetyMode), safety_stop(mode)
+    if mode == tables.SafetyMode.REDUCED:
         return warned(
             name,
             seen,
             "The reduced limits of the safety configuration apply: a fast plan may end in a protective stop. Leave the "
             "trigger plane, or release the input that activates the reduced mode.",
         )
-    return failed(name, seen, "" if stop is None else stop.remedy, unless=mode == SafetyMode.NORMAL)
+    return failed(name, seen, "" if stop is None else stop.remedy, unless=mode == tables.SafetyMode.NORMAL)
 
 
 def check_program(survey: Survey) -> Finding:
     """Whether no program runs; a run never stops one."""
     if survey.state is None:
-        return unread("program", RTDE)
+        return unread("program", tables.RTDE)
     state = survey.state.runtime_state
     loaded = survey.dashboard.program if survey.dashboard is not None else ""
-    seen = mode_label(state, RuntimeState) + (f", {loaded}" if loaded else "")
+    seen = tables.mode_label(state, tables.RuntimeState) + (f", {loaded}" if loaded else "")
     fix = "A run never stops a program on the controller. Stop it at the pendant."
-    return failed("program", seen, fix, unless=state not in PROGRAM_RUNS)
+    return failed("program", seen, fix, unless=state not in tables.PROGRAM_RUNS)
 
 
 def check_registers(taken: tuple[str, ...] | None) -> Finding:
     """Whether the registers that simbridge writes are free: those that are not, None if unknown."""
     name = "registers"
     if taken is None:
-        return unread(name, RTDE)
+        return unread(name, tables.RTDE)
     if not taken:
         return passed(name, "free")
     more = f" and {len(taken) - 2} more" if len(taken) > 2 else ""
@@ -170,7 +160,7 @@ def check_slider(survey: Survey) -> Finding:
     """Whether the speed slider allows the plan's speed."""
     name = "speed slider"
     if survey.state is None:
-        return unread(name, RTDE)
+        return unread(name, tables.RTDE)
     slider = survey.state.slider
     seen = f"{slider * 100.0:.0f} %"
     if slider <= 0.0:

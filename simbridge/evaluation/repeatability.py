@@ -22,21 +22,16 @@ from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
+# Number of planes across the path in which AT and RT are measured, evenly spaced along it.
 POINTS = 100
-"""Number of planes across the path in which AT and RT are measured, evenly spaced along it."""
-
+# Part of the planes that every cycle must cross for AT and RT.
 MIN_CROSSED = 0.9
-"""Part of the planes that every cycle must cross for AT and RT."""
-
+# The speed is measured where the commanded velocity does not change for this time before and after, s.
 STEADY = 0.1
-"""The speed is measured where the commanded velocity does not change for this time before and after, s."""
-
+# Part of the motion that must be at one speed for the velocity figures.
 MIN_STEADY = 0.1
-"""Part of the motion that must be at one speed for the velocity figures."""
-
+# The attained pose is the mean over this time before the target departs, s.
 HELD = 0.1
-"""The attained pose is the mean over this time before the target departs, s."""
-
 LIMIT_BAND = 1e-4
 """Radius in m about the attained pose within which the arm is settled: the pose repeatability that UR specifies for the
 UR10. Three times the scatter at rest if that is more, so that the noise of an external recording is no motion."""

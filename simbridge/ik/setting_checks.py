@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simbridge.errors import InvalidParameter
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
 """One number, or several."""
 
+# Takes a setting's name and value; returns the value as plain data.
+Check = Callable[[str, Any], Any]
 Gain = tuple[float, float, float, float, float, float]
 # More would take minutes.
 MAX_ITERATIONS = 100_000
@@ -69,25 +71,42 @@ def whole(name: str, value: float, most: int = MAX_ITERATIONS) -> int:
     return int(checked)
 
 
-def step_clamp_of(value: float) -> float:
+def step_clamp(name: str, value: float) -> float:
     """Refuses a step clamp that is neither a positive number nor infinite."""
-    checked = number("step_clamp", value)
+    checked = number(name, value)
     if not checked > 0.0:
-        raise InvalidParameter("solver's step_clamp", value, "positive, or infinite for none")
+        raise InvalidParameter(f"solver's {name}", value, "positive, or infinite for none")
     return checked
 
 
-def error_clamps_of(value: Any) -> tuple[float, float]:
+def error_clamp(name: str, value: Any) -> tuple[float, float]:
     """Refuses error clamps (m, rad) that are not two, each positive or infinite."""
-    clamps = numbers("error_clamp", value)
+    clamps = numbers(name, value)
     if len(clamps) != 2:
-        raise InvalidParameter("solver's error_clamp", value, "two numbers: m and rad")
+        raise InvalidParameter(f"solver's {name}", value, "two numbers: m and rad")
     if not all(clamp > 0.0 for clamp in clamps):
-        raise InvalidParameter("solver's error_clamp", value, "positive, or infinite for none")
+        raise InvalidParameter(f"solver's {name}", value, "positive, or infinite for none")
     return clamps[0], clamps[1]
 
 
-def validated(settings: object, **checked: Any) -> None:
-    """Stores checked settings in a frozen dataclass."""
-    for name, value in checked.items():
-        object.__setattr__(settings, name, value)
+def gains(name: str, value: Numbers) -> tuple[float, ...]:
+    """One gain or six: see `expand_gain`."""
+    expand_gain(name, value)
+    return numbers(name, value)
+
+
+def only_if(check: Check, holds: Callable[[Any], bool], needed: str) -> Check:
+    """A check that also refuses what `holds` is not true of; `needed` says what the setting must be."""
+
+    def checked(name: str, value: Any) -> Any:
+        result = check(name, value)
+        if not holds(result):
+            raise InvalidParameter(f"solver's {name}", result, needed)
+        return result
+
+    return checked
+
+
+def one_of(*choices: str) -> Check:
+    """Refuses every other text."""
+    return only_if(lambda _, value: value, choices.__contains__, " or ".join(choices))

@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.errors import UnknownName
 from simbridge.ik.setting_checks import (
-    error_clamps_of,
-    expand_gain,
+    Check,
+    error_clamp,
+    gains,
     number,
     numbers,
+    one_of,
+    only_if,
     positive,
-    step_clamp_of,
-    validated,
+    step_clamp,
     whole,
 )
 
@@ -54,6 +56,11 @@ class SolverParameters:
     solver_class: ClassVar[tuple[str, str]]
     """Module and class of the solver."""
 
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            if check := own.metadata.get("check"):
+                object.__setattr__(self, own.name, check(own.name, getattr(self, own.name)))
+
     def build(self, robot: Robot) -> Solver:
         """The solver with these settings.
 
@@ -67,14 +74,30 @@ class SolverParameters:
         return solver
 
 
-def unset(meaning: str, default: Any) -> Any:
-    """A setting whose default, an empty value, stands for something: the help shows what."""
-    return field(default=default, metadata={"unset": meaning})
+def _not_negative(value: float) -> bool:
+    return math.isfinite(value) and value >= 0.0
 
 
-def unless_preset(default: Any) -> Any:
+def _positive(values: tuple[float, ...]) -> bool:
+    return bool(values) and all(math.isfinite(value) and value > 0.0 for value in values)
+
+
+def _below_one(values: tuple[float, ...]) -> bool:
+    return bool(values) and all(0.0 <= value < 1.0 for value in values)
+
+
+def _one_or_six(values: tuple[float, ...]) -> bool:
+    return len(values) in (1, 6) and _positive(values)
+
+
+def setting(default: Any, check: Check | None = None, unset: str = "") -> Any:
+    """A setting, its check, and what an empty default stands for: the help shows it."""
+    return field(default=default, metadata={"check": check, "unset": unset})
+
+
+def unless_preset(default: Any, check: Check | None = None) -> Any:
     """A setting with a default that a preset may replace; None stands for "not given"."""
-    return field(default=None, metadata={"default": default})
+    return field(default=None, metadata={"default": default, "check": check})
 
 
 @dataclass(frozen=True)
@@ -83,13 +106,13 @@ class ForwardDynamicsParameters(SolverParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.forward_dynamics", "ForwardDynamics")
 
-    dt: float = unless_preset(0.1)
+    dt: float = unless_preset(0.1, number)
     """Virtual time step, s."""
-    iterations: int = unless_preset(50)
+    iterations: int = unless_preset(50, whole)
     """Iterations per control period (N in the paper)."""
-    kp: tuple[float, ...] = unless_preset((50.0,))
+    kp: tuple[float, ...] = unless_preset((50.0,), gains)
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
-    kd: tuple[float, ...] = unless_preset((0.0,))
+    kd: tuple[float, ...] = unless_preset((0.0,), gains)
     """Damping, likewise, N s/m and N m s/rad."""
     tool_mass: float = unless_preset(1.0)
     """Virtual mass at the tool, kg."""
@@ -99,57 +122,39 @@ class ForwardDynamicsParameters(SolverParameters):
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""
     link_inertia: float = unless_preset(1e-6)
     """Virtual inertia of each link, kg m^2."""
-    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5))
+    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), error_clamp)
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
-    step_clamp: float = unless_preset(0.1)
+    step_clamp: float = unless_preset(0.1, step_clamp)
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper")
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
-    task: str = unset("the robot's", "")
+    task: str = setting("", unset="the robot's")
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
-    preset: str = unset("none", "")
+    preset: str = setting("", unset="none")
     """Values for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
 
     def __post_init__(self) -> None:
         if self.preset and self.preset not in PRESETS:
             raise UnknownName("preset", self.preset, PRESETS)
         preset = PRESETS.get(self.preset, {})
-        for own in fields(ForwardDynamicsParameters):
+        for own in fields(self):
             if getattr(self, own.name) is None:
-                validated(self, **{own.name: preset.get(own.name, own.metadata["default"])})
-        for name in ("kp", "kd"):
-            expand_gain(name, getattr(self, name))
-        validated(
-            self,
-            dt=number("dt", self.dt),
-            iterations=whole("iterations", self.iterations),
-            kp=numbers("kp", self.kp),
-            kd=numbers("kd", self.kd),
-            error_clamp=error_clamps_of(self.error_clamp),
-            step_clamp=step_clamp_of(self.step_clamp),
-        )
+                object.__setattr__(self, own.name, preset.get(own.name, own.metadata["default"]))
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
 class IterativeParameters(SolverParameters):
     """Settings that the iterative solvers share."""
 
-    iterations: int = 10
+    iterations: int = setting(10, whole)
     """Iterations per control period."""
-    error_clamp: tuple[float, ...] = (0.2, 0.5)
+    error_clamp: tuple[float, ...] = setting((0.2, 0.5), error_clamp)
     """The error is clamped to this, m and rad; inf inf for no clamp."""
-    step_clamp: float = 0.1
+    step_clamp: float = setting(0.1, step_clamp)
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
-    task: str = unset("the robot's", "")
+    task: str = setting("", unset="the robot's")
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
-
-    def __post_init__(self) -> None:
-        validated(
-            self,
-            iterations=whole("iterations", self.iterations),
-            error_clamp=error_clamps_of(self.error_clamp),
-            step_clamp=step_clamp_of(self.step_clamp),
-        )
 
 
 @dataclass(frozen=True)
@@ -158,25 +163,16 @@ class JacobianTransposeParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.jacobian_transpose", "JacobianTranspose")
 
-    iterations: int = 50
+    iterations: int = setting(50, whole)
     """Iterations per control period."""
-    step_length: Literal["paper", "buss-kim"] = "paper"
+    step_length: Literal["paper", "buss-kim"] = setting("paper", one_of("paper", "buss-kim"))
     """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
-    alpha: float = 0.0
+    alpha: float = setting(0.0, only_if(number, _not_negative, "a positive number, or 0 to compute it"))
     """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
-    dt: float = 0.1
+    dt: float = setting(0.1, positive)
     """For step length paper: virtual time step, s."""
-    kp: tuple[float, ...] = (50.0,)
+    kp: tuple[float, ...] = setting((50.0,), gains)
     """For step length paper: stiffness, one number (N/m; rotation gets a tenth, N m/rad) or six."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        expand_gain("kp", self.kp)
-        validated(self, kp=numbers("kp", self.kp), alpha=number("alpha", self.alpha), dt=positive("dt", self.dt))
-        if self.step_length not in ("paper", "buss-kim"):
-            raise InvalidParameter("solver's step_length", self.step_length, "paper or buss-kim")
-        if not (math.isfinite(self.alpha) and self.alpha >= 0.0):
-            raise InvalidParameter("solver's alpha", self.alpha, "a positive number, or 0 to compute it")
 
 
 @dataclass(frozen=True)
@@ -185,16 +181,10 @@ class PseudoinverseParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.pseudoinverse", "Pseudoinverse")
 
-    alpha: float = 0.5
+    alpha: float = setting(0.5, only_if(number, lambda a: 0.0 < a < 2.0, "above 0 and below 2, where steps diverge"))
     """Step gain, above 0 and below 2: the fraction of the error that an iteration should remove."""
-    cutoff: float = 1e-6
+    cutoff: float = setting(1e-6, positive)
     """Singular values of the Jacobian up to this fraction of the largest count as zero."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validated(self, alpha=number("alpha", self.alpha), cutoff=positive("cutoff", self.cutoff))
-        if not 0.0 < self.alpha < 2.0:
-            raise InvalidParameter("solver's alpha", self.alpha, "above 0 and below 2, where steps diverge")
 
 
 @dataclass(frozen=True)
@@ -203,29 +193,18 @@ class DampedLeastSquaresParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
 
-    damping: float = 0.05
+    damping: float = setting(0.05, positive)
     """lambda, in m per rad (translation) and rad per rad (rotation)."""
-    stiffness: tuple[float, ...] = (0.0,)
+    stiffness: tuple[float, ...] = setting(
+        (0.0,), only_if(numbers, _below_one, "from 0 to below 1, where joints swing")
+    )
     """Joint stiffness beta: one number, or one per joint, below 1; with a step clamp it acts in the null space only."""
-    bias: tuple[float, ...] = unset("the robot's home", ())
+    bias: tuple[float, ...] = setting((), numbers, "the robot's home")
     """Bias angles, rad."""
-    bias_term: Literal["gradient", "printed"] = "gradient"
+    bias_term: Literal["gradient", "printed"] = setting("gradient", one_of("gradient", "printed"))
     """Stiffness term: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
-    step_clamp: float = 0.15
+    step_clamp: float = setting(0.15, step_clamp)
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validated(
-            self,
-            damping=positive("damping", self.damping),
-            stiffness=numbers("stiffness", self.stiffness),
-            bias=numbers("bias", self.bias),
-        )
-        if not self.stiffness or not all(0.0 <= beta < 1.0 for beta in self.stiffness):
-            raise InvalidParameter("solver's stiffness", self.stiffness, "from 0 to below 1, where joints swing")
-        if self.bias_term not in ("gradient", "printed"):
-            raise InvalidParameter("solver's bias_term", self.bias_term, "gradient or printed")
 
 
 @dataclass(frozen=True)
@@ -234,12 +213,8 @@ class SelectivelyDampedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.selectively_damped", "SelectivelyDamped")
 
-    largest_angle: float = 0.785
+    largest_angle: float = setting(0.785, positive)
     """gamma_max, the largest joint motion along one singular vector, rad."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validated(self, largest_angle=positive("largest_angle", self.largest_angle))
 
 
 @dataclass(frozen=True)
@@ -248,14 +223,8 @@ class FeedbackParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
 
-    gain: tuple[float, ...] = (400.0,)
+    gain: tuple[float, ...] = setting((400.0,), only_if(numbers, _one_or_six, "one positive number, or six"))
     """Q, the loop's gain, 1/m^2 (rotation: 1): one number, which is 1 / damping^2, or six, translation first."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validated(self, gain=numbers("gain", self.gain))
-        if len(self.gain) not in (1, 6) or not all(math.isfinite(g) and g > 0.0 for g in self.gain):
-            raise InvalidParameter("solver's gain", self.gain, "one positive number, or six")
 
 
 @dataclass(frozen=True)
@@ -264,28 +233,14 @@ class ConstrainedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.constrained", "Constrained")
 
-    posture: tuple[float, ...] = unset("the robot's home", ())
+    posture: tuple[float, ...] = setting((), numbers, "the robot's home")
     """The natural posture, rad."""
-    weights: tuple[float, ...] = (1.0,)
+    weights: tuple[float, ...] = setting((1.0,), only_if(numbers, _positive, "positive numbers"))
     """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
-    pull: float = 0.05
+    pull: float = setting(0.05, only_if(number, lambda pull: 0.0 <= pull <= 1.0, "from 0 to 1"))
     """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
-    cutoff: float = 1e-6
+    cutoff: float = setting(1e-6, positive)
     """Rows whose singular value is up to this fraction of the largest count as dependent."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        validated(
-            self,
-            posture=numbers("posture", self.posture),
-            weights=numbers("weights", self.weights),
-            pull=number("pull", self.pull),
-            cutoff=positive("cutoff", self.cutoff),
-        )
-        if not self.weights or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
-            raise InvalidParameter("solver's weights", self.weights, "positive numbers")
-        if not 0.0 <= self.pull <= 1.0:
-            raise InvalidParameter("solver's pull", self.pull, "from 0 to 1")
 
 
 @dataclass(frozen=True)

@@ -7,30 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from simbridge.robot.pose import Array
-from simbridge.ur.errors import (
-    ArmNotReady,
-    ArmStopped,
-    ControllerError,
-    EmergencyStop,
-    ProgramStopped,
-    ProtectiveStop,
-    SafeguardStop,
-    SafetyFault,
-    UnsupportedController,
-)
+from simbridge.ur import errors, tables
 from simbridge.ur.primary import ArmDescription, is_ursim
-from simbridge.ur.tables import (
-    DASHBOARD,
-    E_SERIES_TYPES,
-    PRIMARY,
-    PROGRAM_RUNS,
-    REALTIME,
-    ROBOT_TYPES,
-    RTDE,
-    RobotMode,
-    RuntimeState,
-    SafetyMode,
-)
 
 # Later arms with the same kinematics as these. No robot types of their own are known.
 _SUCCESSORS = {"UR5e": "UR7e", "UR10e": "UR12e"}
@@ -129,16 +107,16 @@ class Survey:
     """
 
     host: str
-    lost: Mapping[int, ControllerError]
+    lost: Mapping[int, errors.ControllerError]
     state: StateFacts | None = None
     dashboard: DashboardFacts | None = None
     arm: ArmDescription | None = None
 
     @property
-    def unsupported(self) -> UnsupportedController | None:
+    def unsupported(self) -> errors.UnsupportedController | None:
         """Why this software cannot be driven, or None."""
-        error = self.lost.get(RTDE)
-        if isinstance(error, UnsupportedController):
+        error = self.lost.get(tables.RTDE)
+        if isinstance(error, errors.UnsupportedController):
             return error
         return None if self.state is None else why_unsupported(self.host, self.state.version)
 
@@ -151,7 +129,7 @@ class Survey:
         """
         if self.unsupported is not None:
             raise self.unsupported
-        for port in (RTDE, DASHBOARD, PRIMARY, REALTIME):
+        for port in (tables.RTDE, tables.DASHBOARD, tables.PRIMARY, tables.REALTIME):
             if port in self.lost:
                 raise self.lost[port]
         assert self.state is not None and self.dashboard is not None and self.arm is not None
@@ -164,9 +142,9 @@ def model_name(robot_type: int | None, major: int) -> str | None:
     Returns:
         "UR10", "UR10e", "UR20", ...; None for an unknown type.
     """
-    if robot_type not in ROBOT_TYPES:
+    if robot_type not in tables.ROBOT_TYPES:
         return None
-    return ROBOT_TYPES[robot_type] + ("e" if major >= 5 and robot_type in E_SERIES_TYPES else "")
+    return tables.ROBOT_TYPES[robot_type] + ("e" if major >= 5 and robot_type in tables.E_SERIES_TYPES else "")
 
 
 def successors(model: str | None) -> str:
@@ -180,7 +158,7 @@ def is_model(model: str, title: str) -> bool:
     return title.lower() in (model.lower(), _SUCCESSORS.get(model, model).lower())
 
 
-def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedController | None:
+def why_unsupported(host: str, version: tuple[int, int, int]) -> errors.UnsupportedController | None:
     """The error for a version that simbridge cannot drive, or None."""
     named = ".".join(map(str, version))
     if version[0] >= 10:
@@ -188,58 +166,58 @@ def why_unsupported(host: str, version: tuple[int, int, int]) -> UnsupportedCont
             "PolyScope X has neither the dashboard server nor the script port that ur_rtde needs. An e-Series arm with "
             "PolyScope 5, or a CB3 with PolyScope 3, can be driven."
         )
-        return UnsupportedController(host, named, reason)
+        return errors.UnsupportedController(host, named, reason)
     if version[0] < 3:
-        return UnsupportedController(host, named, "It is older than PolyScope 3; update it.")
+        return errors.UnsupportedController(host, named, "It is older than PolyScope 3; update it.")
     return None
 
 
 # What a state means for an arm that is to move
 
-_SAFETY_STOPS: dict[int, type[ArmStopped]] = {
-    SafetyMode.PROTECTIVE_STOP: ProtectiveStop,
-    SafetyMode.SAFEGUARD_STOP: SafeguardStop,
-    SafetyMode.SYSTEM_EMERGENCY_STOP: EmergencyStop,
-    SafetyMode.ROBOT_EMERGENCY_STOP: EmergencyStop,
+_SAFETY_STOPS: dict[int, type[errors.ArmStopped]] = {
+    tables.SafetyMode.PROTECTIVE_STOP: errors.ProtectiveStop,
+    tables.SafetyMode.SAFEGUARD_STOP: errors.SafeguardStop,
+    tables.SafetyMode.SYSTEM_EMERGENCY_STOP: errors.EmergencyStop,
+    tables.SafetyMode.ROBOT_EMERGENCY_STOP: errors.EmergencyStop,
     # Newer versions report the source: enabling devices, fieldbuses, interfaces of machines.
-    SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP: SafeguardStop,
-    SafetyMode.SYSTEM_THREE_POSITION_ENABLING_STOP: SafeguardStop,
-    SafetyMode.PENDANT_THREE_POSITION_ENABLING_STOP: SafeguardStop,
-    SafetyMode.IMMI_EMERGENCY_STOP: EmergencyStop,
-    SafetyMode.IMMI_SAFEGUARD_STOP: SafeguardStop,
-    SafetyMode.PROFISAFE_AUTOMATIC_MODE_SAFEGUARD_STOP: SafeguardStop,
-    SafetyMode.PROFISAFE_SAFEGUARD_STOP: SafeguardStop,
-    SafetyMode.PROFISAFE_EMERGENCY_STOP: EmergencyStop,
-    SafetyMode.SAFETY_API_SAFEGUARD_STOP: SafeguardStop,
+    tables.SafetyMode.AUTOMATIC_MODE_SAFEGUARD_STOP: errors.SafeguardStop,
+    tables.SafetyMode.SYSTEM_THREE_POSITION_ENABLING_STOP: errors.SafeguardStop,
+    tables.SafetyMode.PENDANT_THREE_POSITION_ENABLING_STOP: errors.SafeguardStop,
+    tables.SafetyMode.IMMI_EMERGENCY_STOP: errors.EmergencyStop,
+    tables.SafetyMode.IMMI_SAFEGUARD_STOP: errors.SafeguardStop,
+    tables.SafetyMode.PROFISAFE_AUTOMATIC_MODE_SAFEGUARD_STOP: errors.SafeguardStop,
+    tables.SafetyMode.PROFISAFE_SAFEGUARD_STOP: errors.SafeguardStop,
+    tables.SafetyMode.PROFISAFE_EMERGENCY_STOP: errors.EmergencyStop,
+    tables.SafetyMode.SAFETY_API_SAFEGUARD_STOP: errors.SafeguardStop,
 }
 
 
-def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[ArmStopped] | None:
+def safety_stop(safety_mode: int, safety_status_bits: int = 0) -> type[errors.ArmStopped] | None:
     """Why the safety system stops the arm; None when it does not (normal, reduced)."""
     if safety_mode in _SAFETY_STOPS:
         return _SAFETY_STOPS[safety_mode]
     if safety_status_bits >> 5 & 0b111:
-        return EmergencyStop
+        return errors.EmergencyStop
     if safety_status_bits >> 2 & 1:
-        return ProtectiveStop
+        return errors.ProtectiveStop
     if safety_status_bits >> 4 & 1:
-        return SafeguardStop
-    return None if safety_mode in (SafetyMode.NORMAL, SafetyMode.REDUCED) else SafetyFault
+        return errors.SafeguardStop
+    return None if safety_mode in (tables.SafetyMode.NORMAL, tables.SafetyMode.REDUCED) else errors.SafetyFault
 
 
-def stop_of(state: Mapping[str, Any]) -> type[ArmStopped] | None:
+def stop_of(state: Mapping[str, Any]) -> type[errors.ArmStopped] | None:
     """What stops an arm whose control script should run, the safety system first; None when it can move."""
     stop = safety_stop(state["safety_mode"], state.get("safety_status_bits", 0))
     if stop is not None:
         return stop
-    if state["robot_mode"] != RobotMode.RUNNING:
-        return ArmNotReady
-    return None if state["runtime_state"] in PROGRAM_RUNS else ProgramStopped
+    if state["robot_mode"] != tables.RobotMode.RUNNING:
+        return errors.ArmNotReady
+    return None if state["runtime_state"] in tables.PROGRAM_RUNS else errors.ProgramStopped
 
 
 def scaling_of(state: Mapping[str, Any]) -> float:
     """The controller's present speed factor, 0..1; 0 while its program is paused."""
-    if state["runtime_state"] != RuntimeState.PLAYING:
+    if state["runtime_state"] != tables.RuntimeState.PLAYING:
         return 0.0
     scaling = float(state["speed_scaling"]) * float(state["target_speed_fraction"])
     return 1.0 if scaling > FULL_SPEED else max(scaling, 0.0)

@@ -25,32 +25,24 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import counted
 
+# Time spans of the chords, s.
 CHORDS = (0.1, 0.5, 2.0)
-"""Time spans of the chords, s."""
-
+# The exact search uses at most this many evenly spaced samples of a recording.
 MAX_COMPARED = 20_000
-"""The exact search uses at most this many evenly spaced samples of a recording."""
-
+# The rough search compares chords at no more instants than this.
 MAX_GRID = 1 << 17
-"""The rough search compares chords at no more instants than this."""
-
+# Tolerance of the offset, s.
 RESOLUTION = 1e-6
-"""Tolerance of the offset, s."""
-
+# Largest remaining distance as a part of the motion (RMS about its mean); beyond it the motions are different.
 MAX_UNEXPLAINED = 0.5
-"""Largest remaining distance as a part of the motion (RMS about its mean); beyond it the motions are different."""
-
+# An offset is determined if an offset that differs by this, s, leaves clearly more error.
 OFFSET_CHECK = 0.2
-"""An offset is determined if an offset that differs by this, s, leaves clearly more error."""
-
+# Fewest samples in common for an alignment.
 MIN_SAMPLES = 20
-"""Fewest samples in common for an alignment."""
-
+# A motion is found in a recording if the squared differences of its chords are at most this part of their squares.
 MAX_MISFIT = 0.1
-"""A motion is found in a recording if the squared differences of its chords are at most this part of their squares."""
-
+# Seconds by which a recording may begin after the first cycle, or end before the last one.
 MARGIN = 0.1
-"""Seconds by which a recording may begin after the first cycle, or end before the last one."""
 
 
 @dataclass(frozen=True)

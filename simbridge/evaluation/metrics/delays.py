@@ -29,50 +29,36 @@ from simbridge.evaluation.metrics.samples import ReadOnlyArrays, correlation, ro
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
+# Poses (K, 7) at any instants (K,) in s.
 Motion = Callable[[Array], Array]
-"""Poses (K, 7) at any instants (K,) in s."""
-
+# One of the two parts of a pose.
 PosePart = Literal["position", "rotation"]
-"""One of the two parts of a pose."""
-
+# The parts of a motion that count.
 Part = Literal["both", "position", "rotation"]
-"""The parts of a motion that count."""
-
+# Weight of a radian in m: about the length of a tool, so that 1 mm and 10 mrad count the same.
 ROTATION_LENGTH = 0.1
-"""Weight of a radian in m: about the length of a tool, so that 1 mm and 10 mrad count the same."""
-
+# Default limit of the search, in s; the search never goes beyond half of the recorded time.
 MAX_DELAY = 2.0
-"""Default limit of the search, in s; the search never goes beyond half of the recorded time."""
-
+# Distance in m (0.1 mm, or 1 mrad at ROTATION_LENGTH) from its first pose that a motion needs to have a delay.
 MIN_MOTION = 1e-4
-"""Distance in m (0.1 mm, or 1 mrad at ROTATION_LENGTH) from its first pose that a motion needs to have a delay."""
-
+# Whether a long motion moves is checked with this many of its poses first.
 FEW = 1000
-"""Whether a long motion moves is checked with this many of its poses first."""
-
+# Least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below.
 MIN_AGREEMENT = 0.5
-"""Least correlation of the motions at the best shift. A slow or weak follower is well above, chance far below."""
-
+# Fewest samples in common from which a delay is computed.
 MIN_SAMPLES = 10
-"""Fewest samples in common from which a delay is computed."""
-
+# Velocities are differences over about this many seconds, so that measurement noise does not hide them.
 VELOCITY_SPAN = 0.02
-"""Velocities are differences over about this many seconds, so that measurement noise does not hide them."""
-
+# Longer recordings are compared at this many evenly spaced samples: more would not change the result.
 MAX_COMPARED = 20_000
-"""Longer recordings are compared at this many evenly spaced samples: more would not change the result."""
-
+# Most velocities that the rough search correlates; a longer recording is resampled at a longer period.
 MAX_CORRELATED = 1 << 18
-"""Most velocities that the rough search correlates; a longer recording is resampled at a longer period."""
-
+# Tolerance of the best shift, s.
 RESOLUTION = 1e-6
-"""Tolerance of the best shift, s."""
-
+# The smaller part of the golden section.
 GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
-"""The smaller part of the golden section."""
-
+# The search ends after this many calls even if the function is too rough for the tolerance.
 MAX_EVALUATIONS = 50
-"""The search ends after this many calls even if the function is too rough for the tolerance."""
 
 
 def sampled(times: ArrayLike, poses: ArrayLike) -> Motion:

@@ -23,17 +23,14 @@ NEAR_SINGULAR = 0.1
 """Smallest singular value, 1/s per m/s or rad/s: below it 0.25 m/s may need 2.5 rad/s, more than the limit of most UR10
 joints. A UR10 is there with its wrist within 15 degrees of straight, or its elbow within 25."""
 
+# Part of a joint's range at either end that counts as near: 14 degrees of a range of two turns either way.
 NEAR_END = 0.02
-"""Part of a joint's range at either end that counts as near: 14 degrees of a range of two turns either way."""
-
+# From this part of a velocity or torque limit on, a value counts as near.
 NEAR_LIMIT = 0.9
-"""From this part of a velocity or torque limit on, a value counts as near."""
-
+# Jacobians of a longer recording are computed at this many evenly spaced samples: shares are exact to 0.001 %.
 MAX_COMPARED = 100_000
-"""Jacobians of a longer recording are computed at this many evenly spaced samples: shares are exact to 0.001 %."""
-
+# Jacobians computed at once.
 BLOCK = 10_000
-"""Jacobians computed at once."""
 
 
 class JointUse(TypedDict):

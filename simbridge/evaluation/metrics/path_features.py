@@ -16,40 +16,32 @@ from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
+# Shortest rest of the target, s.
 MIN_REST = 0.2
-"""Shortest rest of the target, s."""
-
+# A rest may be shorter by this, s: the resolution of stamps since 1970 is a quarter of it.
 ROUNDING = 1e-6
-"""A rest may be shorter by this, s: the resolution of stamps since 1970 is a quarter of it."""
-
+# A linearly interpolated target is at rest below both speeds, m/s and rad/s.
 SLOWEST, SLOWEST_TURN = 1e-4, 1e-3
-"""A linearly interpolated target is at rest below both speeds, m/s and rad/s."""
-
+# A visit of a stop begins this long before the target arrives, s, for an arm that is ahead of it.
 APPROACH = 0.5
-"""A visit of a stop begins this long before the target arrives, s, for an arm that is ahead of it."""
-
 SAME, SAME_TURN, SAME_SIDE = 1e-5, 1e-4, float(np.cos(np.deg2rad(5.0)))
 """Two stops are visits of one if they are closer than this, m and rad, and the cosine between their approaches is at
 least this."""
 
+# A corner turns by more than this, rad: 30 degrees plus a margin for rounding.
 SHARP = float(np.deg2rad(30.0)) + 1e-9
-"""A corner turns by more than this, rad: 30 degrees plus a margin for rounding."""
-
+# A leg is straight as long as its direction stays within this, rad.
 STRAIGHT = float(np.deg2rad(1.0))
-"""A leg is straight as long as its direction stays within this, rad."""
-
 COARSE, MIN_LEG = float(np.deg2rad(50.0)), 0.09
 """Turns at consecutive samples of less than this, rad, may be a coarsely sampled arc: an octagon's are 45 degrees.
 Turns with less time in between, s, may be noise."""
 
+# The way past a cut corner may be longer than the speed allows by this part; that of an arc is so by 0.035 or more.
 SLACK = 0.02
-"""The way past a cut corner may be longer than the speed allows by this part; that of an arc is so by 0.035 or more."""
-
+# Legs with a squared sine below this do not intersect.
 PARALLEL = 1e-10
-"""Legs with a squared sine below this do not intersect."""
-
+# Between samples closer than this, m, the path has no direction.
 STANDING = 1e-7
-"""Between samples closer than this, m, the path has no direction."""
 
 
 @dataclass(frozen=True)

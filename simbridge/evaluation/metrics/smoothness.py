@@ -17,20 +17,16 @@ from simbridge.errors import InvalidParameter
 from simbridge.evaluation.metrics.samples import column, resample_uniform, rows, stamps
 from simbridge.robot.pose import Array
 
+# Cut-off frequency of SPARC, Hz.
 CUTOFF = 10.0
-"""Cut-off frequency of SPARC, Hz."""
-
+# The tail of the spectrum below this part of its maximum does not count.
 MIN_AMPLITUDE = 0.05
-"""The tail of the spectrum below this part of its maximum does not count."""
-
+# The spectrum has 2^4 times the points that the samples need, so that the length of its curve is resolved.
 PADDING = 4
-"""The spectrum has 2^4 times the points that the samples need, so that the length of its curve is resolved."""
-
+# Most points of one transform, which bounds the memory: an hour at 500 Hz takes 2^25 points in all.
 BLOCK = 1 << 21
-"""Most points of one transform, which bounds the memory: an hour at 500 Hz takes 2^25 points in all."""
-
+# m/s or rad/s: a motion that never exceeds it is at rest, and the smoothness of its noise means nothing.
 MIN_SPEED = 1e-3
-"""m/s or rad/s: a motion that never exceeds it is at rest, and the smoothness of its noise means nothing."""
 
 
 class ToolSmoothness(TypedDict):
