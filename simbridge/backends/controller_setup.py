@@ -123,8 +123,8 @@ def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
         at = (robot.tcp.translation if robot.payload_cog is None else robot.payload_cog).tolist()
         cog = tuple(float(v) for v in at)
     return ControllerSettings(
-        lookahead=options.servo_lookahead,
-        gain=options.servo_gain,
+        lookahead=options.plant_model.lookahead,
+        gain=options.plant_model.gain,
         follow_scaling=options.on_scaling == "follow",
         tcp=tuple(options.tcp) or None,
         payload=options.payload,

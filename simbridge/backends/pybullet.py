@@ -1,16 +1,18 @@
 """PyBullet as a backend: rigid-body dynamics under gravity, with torque-controlled joints.
 
-The simulated controller is a computed-torque servo. It interpolates setpoints over the control period, and computes
-from the arm's nominal model the torques for gravity, velocity and a critically damped feedback towards the setpoint.
-Torques saturate at the robot's limits. Whatever the nominal model lacks (an unmodelled payload) remains as error.
+The simulated controller makes joint targets of the commands by UR's servo law (`simbridge.servo`), and its joints
+follow the targets half a millisecond later, as those of real e-Series arms do. With the ideal servo instead, a computed
+torque with a critically damped feedback follows the commands themselves.
 
-Physics runs at 1 kHz in simulated time, without friction, elasticity or contact: the plan check has ruled out contact,
-and UR publishes data on neither of the other two. The servo is a generic stiff one, not a model of UR's.
+Torques come from the arm's nominal model and saturate at the robot's limits. Whatever the nominal model lacks (an
+unmodelled payload) remains as error. Physics runs at 1 kHz in simulated time, without friction, elasticity or contact:
+the plan check has ruled out contact, and UR publishes data on neither of the other two.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import sys
 import tempfile
@@ -30,11 +32,13 @@ from simbridge.planning.options import Options
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.servoj import LOOKAHEAD, ServojModel
+from simbridge.servo.law import LOOKAHEAD
+from simbridge.servo.plant import Plant, PlantReference
 
 PHYSICS_STEP = 0.001  # s
-# Bandwidth of the servo: fast compared with the motion, slow compared with the physics step.
-SERVO_FREQUENCY = 12.0  # Hz
+# Bandwidth of the feedback: of the ideal servo, and of joints that follow the servo law's targets.
+IDEAL_BANDWIDTH = 12.0  # Hz
+JOINT_BANDWIDTH = 80.0  # Hz
 
 
 def import_pybullet() -> Any:
@@ -78,7 +82,7 @@ class PyBulletBackend(Backend):
         realtime: Pace simulated time by the wall clock.
         gui: Open PyBullet's window.
         collision_scene: Obstacles for approaches.
-        servo: Lookahead (s) and gain (1/s^2) of a servoj model in front of the stiff servo; None for no such model.
+        plant: The servo law and the joints behind it; None for the ideal servo.
     """
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
@@ -96,7 +100,7 @@ class PyBulletBackend(Backend):
             realtime=options.realtime,
             gui=options.gui,
             collision_scene=options.collision_scene,
-            servo=None if options.servo == "stiff" else (options.servo_lookahead, options.servo_gain),
+            plant=options.plant_model if options.servo == "servoj" else None,
         )
 
     def __init__(
@@ -108,7 +112,7 @@ class PyBulletBackend(Backend):
         realtime: bool = False,
         gui: bool = False,
         collision_scene: CollisionScene = BARE_FLOOR,
-        servo: tuple[float, float] | None = None,
+        plant: Plant | None = None,
     ) -> None:
         self.robot = robot
         self.period = robot.period if period is None else period
@@ -120,11 +124,13 @@ class PyBulletBackend(Backend):
             raise NoDisplay("PyBullet's window (--gui)")
         self._real = _loaded(robot, unmodelled_payload)
         self._realtime, self._gui, self._collision_scene = realtime, gui, collision_scene
-        self._stiffness = (2.0 * np.pi * SERVO_FREQUENCY) ** 2
-        self._damping = 2.0 * 2.0 * np.pi * SERVO_FREQUENCY
         self._model, self._data = robot.model, robot.model.createData()
-        self._servoj = None if servo is None else ServojModel(robot.home, self.period, *servo)
-        self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if servo is None else servo[0])
+        bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
+        self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
+        # A simulated controller whose cycle would not fit the period has the period's.
+        cycle = robot.period if math.isclose(self.period / robot.period % 1.0, 0.0, abs_tol=1e-9) else self.period
+        self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
+        self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
         self._bullet: Any = None
 
     def __enter__(self) -> PyBulletBackend:
@@ -135,8 +141,9 @@ class PyBulletBackend(Backend):
         self._sequence = 0
         self._count = 0
         self._effort = np.zeros(self.robot.n)
-        self._reference = self._sent = self.robot.home.copy()
-        for joint, position in enumerate(self._reference):
+        self._command = self._sent = self.robot.home.copy()
+        self._rest(self._command)
+        for joint, position in enumerate(self._command):
             self._bullet.resetJointState(self._body, joint, position, physicsClientId=self._client)
         self._q, self._qd = self._measured()
         self._guard.reset(self._q)
@@ -175,16 +182,13 @@ class PyBulletBackend(Backend):
         states = self._bullet.getJointStates(self._body, self._joints, physicsClientId=self._client)
         return np.array([s[0] for s in states]), np.array([s[1] for s in states])
 
-    def _advance(self, setpoint: Array) -> None:
-        """One control period: from the last setpoint to this one."""
+    def _advance(self, command: Array) -> None:
+        """One control period: from the last command to this one."""
         b = self._bullet
-        velocity = (setpoint - self._reference) / self.period
         limit = self.robot.max_effort
         largest = np.zeros(self.robot.n)
-        for step in range(self._steps):
-            # Interpolated at the instant of the measurement, so that a steady motion is tracked without lead or lag.
-            wanted = self._reference + (step / self._steps) * (setpoint - self._reference)
-            pull = self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
+        for wanted, velocity, acceleration in zip(*self._wanted(command), strict=True):
+            pull = acceleration + self._stiffness * (wanted - self._q) + self._damping * (velocity - self._qd)
             torque = pin.rnea(self._model, self._data, self._q, self._qd, pull)
             effort = np.minimum(np.maximum(torque, -limit), limit)
             largest = np.where(np.abs(effort) > np.abs(largest), effort, largest)
@@ -195,10 +199,24 @@ class PyBulletBackend(Backend):
             self._q, self._qd = self._measured()
         # The largest of the period's physics steps, so that a saturation between two samples is recorded.
         self._effort = largest
-        self._reference = setpoint.copy()
+        self._command = command.copy()
         self._count += 1
         if self._realtime or self._gui:
             time.sleep(max(0.0, self._epoch + self._count * self.period - time.monotonic()))
+
+    def _wanted(self, command: Array) -> tuple[Array, Array, Array]:
+        """Where the joints should be at the begin of each physics step, with velocity and acceleration, each (S, n)."""
+        if self._law is None:
+            # Interpolated at the instant of the measurement, so that a steady motion is tracked without lead or lag.
+            shares = np.arange(self._steps)[:, np.newaxis] / self._steps
+            way = command - self._command
+            still = np.zeros((self._steps, self.robot.n))
+            return self._command + shares * way, still + way / self.period, still
+        path = np.concatenate([self._path[-2:], self._law.advance(command)])
+        self._path = path
+        velocity = (path[1:] - path[:-1]) / PHYSICS_STEP
+        # What brings the joints, integrated as PyBullet does, from one point of the path to the next.
+        return path[1:-1], velocity[:-1], (velocity[1:] - velocity[:-1]) / PHYSICS_STEP
 
     @property
     def _timestamp(self) -> float:
@@ -216,7 +234,7 @@ class PyBulletBackend(Backend):
             q=self._q,
             qd=self._qd,
             effort=self._effort,
-            controller_target=self._reference,
+            controller_target=self._command if self._law is None else self._law.target,
             setpoint=self._sent,
         )
 
@@ -245,22 +263,27 @@ class PyBulletBackend(Backend):
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         begin = self._count
-        if self._servoj is not None:
-            self._servoj.reset(self._reference)
         self._epoch = time.monotonic() - begin * self.period
         try:
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
-                self._advance(self._sent if self._servoj is None else self._servoj.step(self._sent))
+                self._advance(self._sent)
                 self._sequence = index
                 yield self._state(index * self.period)
         finally:
             self.stop()
 
     def stop(self) -> None:
-        """Hold the last setpoint until the arm is at rest."""
-        self._settle(self._reference)
+        """Hold the last command until the arm is at rest."""
+        self._settle(self._command)
+
+    def _rest(self, q: Array) -> None:
+        """Wanted at rest at q (n,), rad."""
+        self._path = np.stack([q, q])
+        if self._law is not None:
+            self._law.reset(q)
 
     def recover(self) -> None:
+        self._rest(self._q)
         self._settle(self._q.copy())
-        self._guard.reset(self._reference)
+        self._guard.reset(self._command)

@@ -18,7 +18,7 @@ from simbridge.backends.backend import ArmState
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
-from simbridge.servo.servoj import GAIN, LOOKAHEAD
+from simbridge.servo.law import GAIN, LOOKAHEAD
 
 # The RTDE outputs of which a state consists.
 STATE_FIELDS = (

@@ -87,7 +87,7 @@ class MotionFunctions(ControllerFunctions):
         self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float = 0.002, lookahead_time: float = 0.1,
         gain: float = 300.0,
     ) -> Wait:  # fmt: skip
-        self._controller.servo(numbers("servoj's q", q, 6), lookahead_time, gain)
+        self._controller.servo(numbers("servoj's q", q, 6), positive("t", t), lookahead_time, gain)
         yield from self._wait(t)
 
     @_moving

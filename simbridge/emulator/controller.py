@@ -17,6 +17,7 @@ from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.plant import JOINT_LAG
 from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 UNLOCK_DELAY = 5.0  # s after a protective stop until it can be unlocked
@@ -140,9 +141,6 @@ class Controller:
 
     def _move(self) -> None:
         s, dt = self.state, self.period
-        # The joints do in the next tick what they are commanded in this one.
-        s.actual_q, s.actual_qd = s.target_q, s.target_qd
-        s.actual_tcp_pose, s.actual_tcp_speed = s.target_tcp_pose, s.target_tcp_speed
         halted = self._halted()
         rate = STOP_RATE if s.safety_mode != SafetyMode.NORMAL else PAUSE_RATE
         self._rate = min(max(self._rate + (-rate if halted else rate) * dt, 0.0), 1.0)
@@ -192,6 +190,9 @@ class Controller:
         s.target_q, s.target_qd = q, velocity
         s.target_tcp_pose = self.arm.pose(q)
         s.target_tcp_speed = self.arm.jacobian(q) @ velocity
+        # The joints are where their targets were a joint lag ago.
+        s.actual_q, s.actual_qd = q - JOINT_LAG * velocity, velocity
+        s.actual_tcp_pose, s.actual_tcp_speed = self.arm.pose(s.actual_q), s.target_tcp_speed
 
     # The program
 
@@ -326,12 +327,12 @@ class Controller:
         s.target_tcp_speed = self.arm.jacobian(s.target_q) @ s.target_qd
         s.actual_tcp_speed = self.arm.jacobian(s.actual_q) @ s.actual_qd
 
-    def servo(self, setpoint: Array, lookahead: float, gain: float) -> None:
-        """servoj: give the servo law a new setpoint (n,), rad."""
+    def servo(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
+        """servoj: a call with a setpoint (n,), rad, that lasts `duration` s."""
         s = self.state
         if not isinstance(self.motion, Servo):
             self.motion = Servo(s.target_q, s.target_qd, self.period)
-        self.motion.aim(setpoint, lookahead, gain)
+        self.motion.aim(setpoint, duration, lookahead, gain)
 
     # Inputs and their watchdog
 

@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Arm, Unreachable, pose_of
 from simbridge.robot.pose import Array
-from simbridge.servo.servoj import ServojModel
+from simbridge.servo.law import ServojJoints, ServojLaw
 
 
 class Motion(ABC):
@@ -279,23 +279,25 @@ class JointStop(JointSpeed):
 
 
 class Servo(Motion):
-    """servoj: the documented servo law, towards the last setpoint, until another motion follows."""
+    """servoj: the servo law of UR's controllers, until another motion follows."""
 
     has_path = False
 
     def __init__(self, q: Array, qd: Array, period: float) -> None:
-        self.model = ServojModel(q, period)
-        self.moved(q, qd)
+        self._joints = ServojJoints(ServojLaw(period), q)
         self.setpoint = q.copy()
+        self.moved(q, qd)
 
     def moved(self, q: Array, qd: Array) -> None:
-        self.model.reset(q, qd)
+        self._joints.reset(q, qd)
 
-    def aim(self, setpoint: Array, lookahead: float, gain: float) -> None:
-        """Change the setpoint (n,), rad."""
-        if (lookahead, gain) != (self.model.lookahead, self.model.gain):
-            self.model.tune(lookahead, gain)
+    def aim(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
+        """Begin a call with a setpoint (n,), rad, that lasts `duration` s."""
+        law = self._joints.law
+        if (law.gain, law.lookahead) != (gain, lookahead):
+            self._joints.law = ServojLaw(law.cycle, gain, lookahead)
+        self._joints.command(setpoint, duration)
         self.setpoint = setpoint
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return self.model.step(self.setpoint)
+        return self._joints.step()

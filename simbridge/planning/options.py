@@ -10,8 +10,10 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
+import msgspec
 import numpy as np
 import pinocchio as pin
 
@@ -22,12 +24,13 @@ from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
 from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
-from simbridge.servo import servoj
+from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
+from simbridge.servo.plant import Plant, load_plant
 from simbridge.trajectory.files import Anchor, Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
-Servo = Literal["stiff", "servoj"]
+Servo = Literal["servoj", "ideal", "stiff"]
 OnScaling = Literal["follow", "stop"]
 
 _RUN, _POSES = ("run",), ("run", "check", "inspect")
@@ -171,14 +174,27 @@ class Options:
         "the cell's, else the controller's own; nominal in simulation",
     )
     servo: Servo = option(
-        "stiff",
-        "How the simulated controller follows setpoints: stiff, or a model of UR's servoj (not validated on a robot).",
+        "servoj",
+        "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
+        "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
         commands=_RUN,
     )
-    servo_lookahead: float = option(
-        servoj.LOOKAHEAD, "servoj's lookahead: the lag of a steady motion, 0.03 to 0.2 s.", "S", commands=_RUN
+    servo_gain: float | None = option(
+        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_RUN
     )
-    servo_gain: float = option(servoj.GAIN, "servoj's gain: stiffness, 100 to 2000.", "GAIN", commands=_RUN)
+    servo_lookahead: float | None = option(
+        None,
+        "servoj's lookahead, by which a steady motion is trailed, 0.03 to 0.2 s.",
+        "S",
+        unset=f"the plant's, or {LOOKAHEAD:g}",
+        commands=_RUN,
+    )
+    plant: AnyPath | None = option(
+        None,
+        "The simulated arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag.",
+        "PLANT.TOML",
+        commands=_RUN,
+    )
     on_scaling: OnScaling = option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
     )
@@ -218,6 +234,26 @@ class Options:
         if self.kinematics is not None:
             return self.kinematics
         return None if self.cell is None else self.cell.calibration
+
+    @cached_property
+    def plant_model(self) -> Plant:
+        """The arm behind servoj: the plant's file, and the tuning that the options give instead.
+
+        Raises:
+            InputFileError: The file cannot be read.
+            InvalidParameter: servoj does not take this tuning.
+        """
+        plant = Plant() if self.plant is None else load_plant(self.plant)
+        given = {"gain": self.servo_gain, "lookahead": self.servo_lookahead}
+        for name, value in given.items():
+            if value is not None and self.plant is not None and value != getattr(plant, name):
+                warnings.warn(
+                    f"--servo-{name} {value:g} replaces the {name} of {self.plant}, {getattr(plant, name):g}.",
+                    stacklevel=2,
+                )
+        plant = msgspec.structs.replace(plant, **{name: value for name, value in given.items() if value is not None})
+        check_tuning(plant.lookahead, plant.gain)
+        return plant
 
     @property
     def reading(self) -> ReadOptions:
@@ -281,7 +317,7 @@ class Options:
                 raise InvalidParameter(name, value, needed)
         if not 0 <= self.realtime_priority <= 99:
             raise InvalidParameter("real-time priority", self.realtime_priority, "from 1 to 99, or 0 for none")
-        servoj.check_tuning(self.servo_lookahead, self.servo_gain)
+        _ = self.plant_model
         if self.floor is not None and (needed := requirement("floor", self.floor)):
             raise InvalidParameter("floor", self.floor, needed)
 

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeVar, get_args
 import msgspec
 
 from simbridge.errors import InputFileError, suggest
+from simbridge.resources import AnyPath
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -63,8 +64,9 @@ class TomlFile:
         InputFileError: From every method. The line is given where it is known.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.text = path, read_text(path)
+    def __init__(self, path: AnyPath) -> None:
+        self.path = Path(path)
+        self.text = read_text(self.path)
 
     def decode(self, kind: type[T]) -> T:
         """The document as a table of that kind.

@@ -289,9 +289,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
-            "servo": servo,
-            "servo_lookahead": None if servo == "stiff" else options.servo_lookahead,
-            "servo_gain": None if servo == "stiff" else options.servo_gain,
+            **_servo_settings(options, simulated=prepared.controller is None),
             "on_scaling": None if facts is None else options.on_scaling,
         },
         "versions": versions(),
@@ -309,3 +307,15 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     """A table without the values that are None, which TOML does not have."""
     kept = {name: value for name, value in table.items() if value is not None}
     return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
+
+
+def _servo_settings(options: Options, *, simulated: bool) -> dict[str, Any]:
+    """What follows the commands: its keys in settings.toml."""
+    if simulated and options.servo != "servoj":
+        return {"servo": "ideal"}
+    plant = options.plant_model
+    tuning = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain}
+    if not simulated:
+        return tuning
+    file = {"plant_file": plant.source} if plant.source else {}
+    return tuning | {"phase": plant.phase, "joint_lag": plant.joint_lag} | file

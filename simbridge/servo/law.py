@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ class ServojLaw:
         _compiled()(_as_received(commands), _as_received(previous), *self._constants(call, begin), state, *motion)
         return motion
 
-    def _constants(self, call: float, begin: float) -> tuple[float, ...]:
+    def _constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
         return call, begin, self.cycle, self.gain, float(np.float32(self.lookahead))
 
     def commands_for(self, q: Array) -> Array:
@@ -128,16 +129,16 @@ class ServojJoints:
     Args:
         law: Of the controller.
         q: Where the joints are (n,), rad.
-        qd: Their velocities (n,), rad/s; at rest by default.
+        phase: How long after a cycle's begin calls begin, s: less than a cycle.
 
     Attributes:
         law: May be replaced between two cycles.
     """
 
-    def __init__(self, law: ServojLaw, q: Array, qd: Array | None = None) -> None:
-        self.law = law
+    def __init__(self, law: ServojLaw, q: Array, phase: float = 0.0) -> None:
+        self.law, self._phase = law, phase
         self._motion = JointMotion(*(np.zeros((1, len(q))) for _ in JointMotion._fields))
-        self.reset(q, qd)
+        self.reset(q)
 
     @property
     def q(self) -> Array:
@@ -152,22 +153,19 @@ class ServojJoints:
     def reset(self, q: Array, qd: Array | None = None) -> None:
         """Continue from q (n,), rad, and qd (n,), rad/s; q counts as the last command."""
         self._state = np.stack([q, np.zeros(len(q)) if qd is None else qd]).astype(float)
-        self._previous = self._command = _as_received(np.asarray(q, dtype=float))
+        # The last three commands, oldest first: with a phase, two calls and their ramps share a cycle.
+        self._commands = np.stack([_as_received(self._state[0])] * 3)
         self._call, self._elapsed = self.law.cycle, 0.0
 
     def command(self, q: Array, call: float | None = None) -> None:
         """Begin a call with a command (n,), rad, that lasts `call` s: one cycle by default."""
-        self._previous, self._command = self._setpoint(), _as_received(np.asarray(q, dtype=float))
+        self._commands = np.concatenate([self._commands[1:], _as_received(np.asarray(q, dtype=float))[np.newaxis]])
         self._call, self._elapsed = self.law.cycle if call is None else call, 0.0
-
-    def _setpoint(self) -> Array:
-        progress = min(self._elapsed / self._call, 1.0)
-        return self._previous + progress * (self._command - self._previous)
 
     def step(self) -> Array:
         """One cycle; returns the joint targets (n,), rad."""
-        constants = self.law._constants(self._call, -self._elapsed)
-        _integrate(self._command[np.newaxis], self._previous, *constants, self._state, *self._motion)
+        constants = self.law._constants(self._call, self._phase - self._elapsed - self._call)
+        _compiled()(self._commands[1:], self._commands[0], *constants, self._state, *self._motion)
         self._elapsed += self.law.cycle
         return self.q
 
@@ -201,6 +199,7 @@ def _as_received(commands: Array) -> Array:
     return commands.astype(np.float32).astype(float)
 
 
+@lru_cache(maxsize=1)
 def _compiled() -> Callable[..., None]:
     return kernel(module_text(_integrate), "_integrate", "servo law")
 
@@ -218,7 +217,7 @@ def _integrate(
     qd: Array,
     qdd: Array,
 ) -> None:
-    """The law, cycle by cycle: plain loops, which are compiled for whole plans.
+    """The law, cycle by cycle, compiled.
 
     Args:
         commands: (K, n), rad.

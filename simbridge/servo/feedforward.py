@@ -1,0 +1,144 @@
+"""Feedforward: commands that bring the arm where its setpoints are, in spite of servoj's lag.
+
+The servo law is known and linear, so it can be inverted: the commands are computed for the motion that the arm is to
+make. That motion is the setpoints, taken ahead by the lag of the joints, and smoothed around the samples where the arm
+would otherwise accelerate too fast or the commands would lead too far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simbridge.robot.pose import Array
+from simbridge.servo.law import ServojLaw
+
+# Limits of the arm's predicted acceleration, and of the commands' distance from it.
+MAX_ACCELERATION = 40.0  # rad/s^2
+MAX_LEAD = 0.1  # rad
+# Half of the longest window over which a corner is averaged, s.
+_LONGEST = 0.1
+_INSIDE = 1.0 - 1e-3
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A limit that smoothing could not keep.
+
+    Attributes:
+        quantity: What exceeds its limit.
+        sample: Of the motion.
+        joint: Its index.
+        value, limit: rad/s^2 or rad.
+    """
+
+    quantity: str
+    sample: int
+    joint: int
+    value: float
+    limit: float
+
+
+def taken_ahead(setpoints: Array, cycle: float, lag: float) -> Array:
+    """Setpoints (T, n), rad, one a cycle (s), as they will be `lag` s later; the last one holds."""
+    times = np.arange(len(setpoints)) * cycle
+    return np.stack([np.interp(times + lag, times, joint) for joint in setpoints.T], axis=1)
+
+
+def smoothed(law: ServojLaw, q: Array) -> tuple[Array, Excess | None]:
+    """A motion within the limits of acceleration and lead: centred averages around the samples that exceed one.
+
+    Args:
+        law: Of the controller.
+        q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
+
+    Returns:
+        The motion (T, n), rad, equal to q where nothing had to be smoothed; and the worst excess that is left, if any.
+    """
+    longest = round(_LONGEST / law.cycle)
+    needed = np.zeros(len(q), dtype=int)
+    path = q
+    while (beyond := _beyond(law, path)).any():
+        if needed[beyond].max() >= longest:
+            return path, _worst(law, path)
+        needed[beyond] += 1
+        path = _averaged(q, _half_windows(needed))
+    return path, None
+
+
+def _excess(law: ServojLaw, q: Array) -> tuple[tuple[str, Array, float], ...]:
+    velocity = np.diff(q, axis=0, prepend=q[:1]) / law.cycle
+    acceleration = np.abs(np.diff(velocity, axis=0, prepend=0.0 * q[:1])) / law.cycle
+    lead = np.abs(law.commands_for(q) - q)
+    return ("acceleration", acceleration, MAX_ACCELERATION), ("lead of the command", lead, MAX_LEAD)
+
+
+def _beyond(law: ServojLaw, q: Array) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.any(
+        [(values > limit * _INSIDE).any(1) for _, values, limit in _excess(law, q)], axis=0
+    )
+    return found
+
+
+def _worst(law: ServojLaw, q: Array) -> Excess:
+    quantity, values, limit = max(_excess(law, q), key=lambda each: float(each[1].max()) / each[2])
+    sample, joint = np.unravel_index(int(np.argmax(values)), values.shape)
+    return Excess(quantity, int(sample), int(joint), float(values[sample, joint]), limit)
+
+
+def _half_windows(needed: NDArray[np.int_]) -> NDArray[np.int_]:
+    """Half of each sample's window: what is needed, as far around as that window reaches, then one less a sample."""
+    half = np.zeros_like(needed)
+    for sample in np.flatnonzero(needed):
+        reach = needed[sample]
+        near = slice(max(sample - reach, 0), sample + reach + 1)
+        half[near] = np.maximum(half[near], reach)
+    places = np.arange(len(half))
+    forward = np.maximum.accumulate(half + places) - places
+    backward = np.maximum.accumulate((half + places[::-1])[::-1])[::-1] - places[::-1]
+    taper: NDArray[np.int_] = np.maximum(forward, backward)
+    # The window stays within the motion, and centred.
+    return np.minimum(taper, np.minimum(places, places[::-1]))
+
+
+def _averaged(q: Array, half: NDArray[np.int_]) -> Array:
+    total = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
+    places = np.arange(len(q))
+    mean = (total[places + half + 1] - total[places - half]) / (2 * half + 1)[:, np.newaxis]
+    return np.where((half > 0)[:, np.newaxis], q[0] + mean, q)
+
+
+class InverseServoj:
+    """The commands for a wanted motion, one cycle at a time.
+
+    Args:
+        law: Of the controller.
+        q: Where the arm rests (n,), rad.
+    """
+
+    def __init__(self, law: ServojLaw, q: Array) -> None:
+        self.law = law
+        self.reset(q)
+
+    def reset(self, q: Array, qd: Array | None = None) -> None:
+        """Continue from q (n,), rad, and qd (n,), rad/s; at rest by default."""
+        self._q = np.array(q, dtype=float)
+        self._qd = np.zeros_like(self._q) if qd is None else np.array(qd, dtype=float)
+
+    def command(self, wanted: Array) -> Array:
+        """The command (n,), rad, that brings the joint targets to `wanted` (n,), rad, within a cycle."""
+        law = self.law
+        velocity = (wanted - self._q) / law.cycle
+        acceleration = (velocity - self._qd) / law.cycle
+        command: Array = self._q + acceleration / law.gain + float(np.float32(law.lookahead)) * self._qd
+        self._q, self._qd = np.array(wanted, dtype=float), velocity
+        return command
+
+    def braking(self, deceleration: float) -> Array:
+        """The wanted motion (N, n), rad, from here to rest, joints in proportion, at `deceleration` rad/s^2."""
+        largest = float(np.abs(self._qd).max(initial=0.0))
+        count = int(np.ceil(largest / (deceleration * self.law.cycle)))
+        shares = np.arange(count - 1, -1, -1) / max(count, 1)
+        return self._q + self.law.cycle * np.cumsum(shares[:, np.newaxis] * self._qd, axis=0)

@@ -1,0 +1,145 @@
+"""The arm behind servoj, as simulated: the servo law, then joints that follow its targets a fixed time later."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+
+from simbridge.errors import InvalidParameter
+from simbridge.resources import AnyPath
+from simbridge.robot.input_file import TomlFile
+from simbridge.robot.pose import Array
+from simbridge.servo.law import GAIN, LOOKAHEAD, ServojJoints, ServojLaw
+
+# By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).
+JOINT_LAG = 0.0005
+
+
+class Plant(msgspec.Struct, frozen=True):
+    """What is known of an arm under servoj.
+
+    Attributes:
+        gain: Of servoj, 1/s^2.
+        lookahead: Of servoj, s.
+        phase: How long after the begin of a controller's cycle calls begin, s.
+        joint_lag: How much later the joints are where their targets were, s.
+        source: The file of the numbers; "" for the defaults and the command line.
+    """
+
+    gain: float = GAIN
+    lookahead: float = LOOKAHEAD
+    phase: float = 0.0
+    joint_lag: float = JOINT_LAG
+    source: str = ""
+
+    def law(self, cycle: float) -> ServojLaw:
+        """The servo law on a controller with that cycle, s."""
+        return ServojLaw(cycle, self.gain, self.lookahead)
+
+
+class _Servoj(msgspec.Struct, forbid_unknown_fields=True):
+    gain: float
+    lookahead_s: float
+    phase_s: float = 0.0
+
+
+class _JointServo(msgspec.Struct, forbid_unknown_fields=True):
+    lag_s: float = JOINT_LAG
+
+
+class _PlantFile(msgspec.Struct):
+    """The tables that are simulated; the others of the file (payload, friction, source) are for people."""
+
+    servoj: _Servoj
+    joint_servo: _JointServo = msgspec.field(default_factory=_JointServo)
+
+
+def load_plant(path: AnyPath) -> Plant:
+    """The plant of a file that `simbridge identify --out` wrote.
+
+    Raises:
+        InputFileError: The file cannot be read, or a number of it cannot be simulated; names file and field.
+    """
+    file = TomlFile(path)
+    data = file.decode(_PlantFile)
+    try:
+        # The cycle is not known yet; the shortest is the most permissive.
+        ServojLaw(1e-4, data.servoj.gain, data.servoj.lookahead_s)
+    except InvalidParameter as error:
+        file.refuse("servoj", str(error))
+    if not 0.0 <= data.joint_servo.lag_s <= 0.002:
+        file.refuse("joint_servo.lag_s", f"this is {data.joint_servo.lag_s}; it must be from 0 to 0.002 s")
+    if not 0.0 <= data.servoj.phase_s < 0.01:
+        file.refuse("servoj.phase_s", f"this is {data.servoj.phase_s}; it must be from 0 to less than a cycle")
+    return Plant(data.servoj.gain, data.servoj.lookahead_s, data.servoj.phase_s, data.joint_servo.lag_s, str(file.path))
+
+
+class PlantReference:
+    """Where the joints of a simulated arm should be at each of its physics steps.
+
+    Args:
+        plant: The servo law's tuning and the joints' lag.
+        q: Where the arm rests (n,), rad.
+        period: Duration of a command, s: a multiple of the cycle.
+        cycle: The controller's, s: a multiple of the step.
+        step: Physics step, s.
+
+    Raises:
+        InvalidParameter: The joint lag is longer than the cycle.
+    """
+
+    def __init__(self, plant: Plant, q: Array, period: float, cycle: float, step: float) -> None:
+        if not 0.0 <= plant.joint_lag <= cycle:
+            raise InvalidParameter("joint lag", f"{plant.joint_lag} s", f"between 0 and the cycle of {cycle} s")
+        self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
+        self._period, self._cycle, self._cycles = period, cycle, round(period / cycle)
+        instants: Array = (np.arange(1, round(cycle / step) + 1) * step - plant.joint_lag) / cycle
+        self._weights = _hermite(instants)
+        self.reset(q)
+
+    @property
+    def target(self) -> Array:
+        """The controller's joint targets now (n,), rad."""
+        return self._joints.q
+
+    @property
+    def motion(self) -> tuple[Array, Array]:
+        """The same with their velocities (n,), rad/s."""
+        return self._joints.q, self._joints.qd
+
+    def reset(self, q: Array) -> None:
+        """Rest at joint positions q (n,), rad."""
+        self._joints.reset(q)
+        self._nodes = np.stack([q, np.zeros_like(q)] * 3)
+
+    def advance(self, command: Array) -> Array:
+        """One period towards a command (n,), rad: joint positions (S, n), rad, at the end of each physics step."""
+        self._joints.command(command, self._period)
+        return np.concatenate([self._cycle_positions() for _ in range(self._cycles)])
+
+    def _cycle_positions(self) -> Array:
+        before = self._joints.qd
+        q = self._joints.step()
+        qd = self._joints.qd
+        # The law's velocity is the mean of the cycle; this is the one at its end.
+        end = qd + 0.5 * (qd - before)
+        self._nodes = np.concatenate([self._nodes[2:], q[np.newaxis], self._cycle * end[np.newaxis]])
+        return self._weights @ self._nodes
+
+
+def _hermite(instants: Array) -> Array:
+    """Weights (S, 6) of cubic interpolation at instants (S,), in cycles, between three nodes at -1, 0 and 1.
+
+    The columns are position and slope (per cycle) of each node.
+    """
+    weights = np.zeros((len(instants), 6))
+    for row, at in zip(weights, instants, strict=True):
+        first = 0 if at < 0.0 else 2
+        u = at + 1.0 if at < 0.0 else at
+        row[first : first + 4] = (
+            (1.0 + 2.0 * u) * (1.0 - u) ** 2,
+            u * (1.0 - u) ** 2,
+            u * u * (3.0 - 2.0 * u),
+            u * u * (u - 1.0),
+        )
+    return weights

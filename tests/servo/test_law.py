@@ -1,0 +1,194 @@
+"""The servo law against its closed form, a recursion written from the facts alone, and a recording of a real arm."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import os
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.errors import InvalidParameter
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojJoints, ServojLaw
+
+CYCLE = 0.002
+lookaheads = st.floats(*LOOKAHEAD_RANGE)
+gains = st.floats(*GAIN_RANGE)
+# At 2 ms every tuning in UR's range is stable.
+laws = st.builds(lambda gain, lookahead: ServojLaw(CYCLE, gain, lookahead), gains, lookaheads)
+angles = st.floats(-6.0, 6.0)
+
+
+def smooth(cycles: int, joints: int = 2) -> np.ndarray:
+    times = np.arange(cycles) * CYCLE
+    return np.stack([np.sin((1.0 + joint) * times) + joint for joint in range(joints)], axis=1)
+
+
+def recursion(commands, call, phase, gain, lookahead, cycles):
+    """One joint, at rest at the first command: what is known of real arms, in the plainest way."""
+    commands = [float(np.float32(command)) for command in commands]
+    lookahead = float(np.float32(lookahead))
+
+    def ramp(time):
+        number = math.ceil(round((time - phase) / call, 9)) - 1
+        if number < 0:
+            return commands[0]
+        if number >= len(commands):
+            return commands[-1]
+        begin = commands[max(number - 1, 0)]
+        return begin + ((time - phase) / call - number) * (commands[number] - begin)
+
+    q, v, positions = commands[0], 0.0, []
+    # Without a new command the script calls servoj again with the last one.
+    edges = [phase + m * call for m in range(int(cycles * CYCLE / call) + 1)]
+    for k in range(cycles):
+        inside = [edge for edge in edges if k * CYCLE + 1e-7 < edge < (k + 1) * CYCLE - 1e-7]
+        instants = [k * CYCLE, *inside, (k + 1) * CYCLE]
+        for begin, end in pairwise(instants):
+            v += (end - begin) * gain * (ramp(end) - q - lookahead * v)
+            q += (end - begin) * v
+        positions.append(q)
+    return np.array(positions)
+
+
+@given(laws, angles, angles, st.floats(-2.0, 2.0), st.integers(1, 2000))
+def test_a_held_command_is_approached_as_the_matrix_of_the_step_says(law, command, q, qd, cycles):
+    command = float(np.float32(command))
+    motion = law.follow(
+        np.array([[command]]), previous=np.array([command]), q=np.array([q]), qd=np.array([qd]), cycles=cycles
+    )
+    h, g, damping = law.cycle, law.gain, law.gain * float(np.float32(law.lookahead))
+    step = np.array([[1.0 - h * h * g, h * (1.0 - h * damping)], [-h * g, 1.0 - h * damping]])
+    offset, velocity = np.linalg.matrix_power(step, cycles) @ [q - command, qd]
+    assert motion.q[-1, 0] == pytest.approx(command + offset, abs=1e-9)
+    assert motion.qd[-1, 0] == pytest.approx(velocity, abs=1e-8)
+
+
+@given(laws, st.floats(-1.0, 1.0))
+def test_a_steady_motion_is_trailed_by_the_lookahead_less_a_cycle(law, speed):
+    # Ten seconds are many times the slowest decay in UR's range.
+    commands = (speed * CYCLE * np.arange(5000))[:, np.newaxis]
+    trail = commands[-1, 0] - law.follow(commands).q[-1, 0]
+    assert trail == pytest.approx(speed * law.lag, abs=1e-6)
+
+
+@given(
+    laws,
+    st.lists(angles, min_size=1, max_size=12),
+    st.sampled_from([0.002, 0.004, 0.008, 0.01, 0.005, 0.0072]),
+    st.floats(0.0, 0.0019),
+)
+def test_calls_of_any_duration_and_phase_are_integrated_as_on_the_real_arm(law, commands, call, phase):
+    cycles = int((phase + call * len(commands)) / CYCLE) + 5
+    motion = law.follow(np.array(commands)[:, np.newaxis], call=call, begin=phase, cycles=cycles)
+    expected = recursion(commands, call, phase, law.gain, law.lookahead, cycles)
+    # An edge that is less than a millionth of a cycle beside the cycle's counts as on it.
+    np.testing.assert_allclose(motion.q[:, 0], expected, rtol=0.0, atol=1e-6)
+
+
+@given(laws)
+def test_the_commands_for_a_motion_make_that_motion(law):
+    wanted = smooth(500)
+    # Commands are single precision.
+    np.testing.assert_allclose(law.follow(law.commands_for(wanted)).q, wanted, rtol=0.0, atol=5e-7)
+
+
+@given(laws)
+def test_the_inverse_finds_the_commands_of_a_motion(law):
+    commands = smooth(500).astype(np.float32).astype(float)
+    np.testing.assert_allclose(law.commands_for(law.follow(commands).q), commands, rtol=0.0, atol=1e-9)
+
+
+@given(laws, st.integers(1, 299), st.sampled_from([0.002, 0.008]))
+def test_commands_in_two_parts_make_the_same_motion(law, split, call):
+    commands = smooth(300)
+    whole = law.follow(commands, call=call)
+    first = law.follow(commands[:split], call=call)
+    second = law.follow(commands[split:], call=call, previous=commands[split - 1], q=first.q[-1], qd=first.qd[-1])
+    np.testing.assert_allclose(np.concatenate([first.q, second.q]), whole.q, rtol=0.0, atol=1e-12)
+
+
+@given(laws, st.sampled_from([0.002, 0.004, 0.01]), st.sampled_from([0.0, 0.0007, 0.001375]))
+def test_cycle_by_cycle_is_the_same_as_the_whole(law, call, phase):
+    commands = smooth(60)
+    whole = law.follow(commands, call=call, begin=phase)
+    joints = ServojJoints(law, commands[0], phase)
+    single = []
+    for command in commands:
+        joints.command(command, call)
+        single += [joints.step() for _ in range(round(call / CYCLE))]
+    np.testing.assert_allclose(np.array(single), whole.q[: len(single)], rtol=0.0, atol=1e-12)
+
+
+@given(laws)
+def test_the_commands_show_in_position_velocity_and_acceleration(law):
+    commands = smooth(300)
+    seen = law.setpoints_seen(law.follow(commands))
+    np.testing.assert_allclose(seen, commands.astype(np.float32), rtol=0.0, atol=1e-9)
+
+
+def test_joints_go_on_from_a_given_motion():
+    joints = ServojJoints(ServojLaw(CYCLE), np.zeros(1))
+    joints.reset(np.array([1.0]), np.array([0.5]))
+    q = joints.step()
+    assert 1.0 < q[0] < 1.001
+    assert joints.qd[0] < 0.5
+
+
+@pytest.mark.parametrize("lookahead", [0.0, 0.029, 0.201, math.nan, math.inf, -0.1])
+def test_a_lookahead_outside_of_urs_range_is_refused_with_the_range(lookahead):
+    with pytest.raises(InvalidParameter, match=r"lookahead.*0\.03 and 0\.2"):
+        ServojLaw(CYCLE, lookahead=lookahead)
+
+
+@pytest.mark.parametrize("gain", [0.0, 99.0, 2001.0, math.nan, math.inf, -300.0])
+def test_a_gain_outside_of_urs_range_is_refused_with_the_range(gain):
+    with pytest.raises(InvalidParameter, match=r"gain.*100 and 2000"):
+        ServojLaw(CYCLE, gain)
+
+
+@given(gains, lookaheads, st.sampled_from([0.002, 0.008]))
+def test_exactly_the_tunings_whose_step_is_stable_are_taken(gain, lookahead, cycle):
+    damping = gain * lookahead
+    step = np.array([[1.0 - cycle**2 * gain, cycle * (1.0 - cycle * damping)], [-cycle * gain, 1.0 - cycle * damping]])
+    radius = np.abs(np.linalg.eigvals(step)).max()
+    if radius < 1.0 - 1e-9:
+        ServojLaw(cycle, gain, lookahead)
+    elif radius > 1.0 + 1e-9:
+        with pytest.raises(InvalidParameter, match="unstable"):
+            ServojLaw(cycle, gain, lookahead)
+
+
+def test_an_unstable_tuning_is_refused_with_the_bound():
+    with pytest.raises(InvalidParameter, match=r"below 0\.121 .*2000.*8 ms"):
+        ServojLaw(0.008, 2000.0, 0.13)
+
+
+def test_a_real_arm_obeys_the_law():
+    """In the recording of a real UR5e under servoj, the setpoints that its targets reveal are the commands sent."""
+    if "SIMBRIDGE_RECORDINGS" not in os.environ:
+        pytest.skip("SIMBRIDGE_RECORDINGS names no folder with recordings of real arms")
+    folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
+
+    def read(name):
+        with gzip.open(folder / name, "rt") as file:
+            names, data = file.readline().split(), np.loadtxt(file)
+        return [data[:, [names.index(f"target_{kind}_{j}") for j in range(6)]] for kind in ("q", "qd", "qdd")]
+
+    commands, _, _ = read("recorded_in_freedrive.csv.gz")
+    q, qd, qdd = read("replay_begin.csv.gz")
+    moving = np.abs(qd).max(axis=1) > 1e-4
+    seen = ServojLaw(CYCLE, 300.0, 0.1).setpoints_seen(JointMotion(q[moving], qd[moving], qdd[moving]))
+    begin, way = commands[:-1], np.diff(commands, axis=0)
+    length = np.maximum((way**2).sum(axis=1), 1e-30)
+    distances = []
+    for setpoint in seen:
+        share = np.clip(((setpoint - begin) * way).sum(axis=1) / length, 0.0, 1.0)
+        distances.append(np.sqrt(((setpoint - begin - share[:, np.newaxis] * way) ** 2).sum(axis=1).min()))
+    assert np.median(distances) < 1e-7
+    assert np.percentile(distances, 99) < 5e-5
