@@ -288,7 +288,9 @@ class LogWriteError(SimbridgeError, OSError):
 # Plans that are refused before anything moves.
 
 CollisionKind = Literal["self", "floor", "keep-out"]
-Quantity = Literal["position", "velocity", "velocity jump", "acceleration", "torque", "tool speed"]
+Quantity = Literal[
+    "position", "velocity", "velocity jump", "acceleration", "torque", "tool speed", "command lead", "rounding"
+]
 
 
 class PlanRefused(SimbridgeError, ValueError):
@@ -327,8 +329,9 @@ class LimitExceeded(PlanRefused):
 
     Attributes:
         quantity: "position" (rad), "velocity" (rad/s), "velocity jump" (from one period to the next, rad/s),
-            "acceleration" (rad/s^2), "torque" (to hold the posture against gravity, N m) or "tool speed" (m/s); value
-            and limit are in these units.
+            "acceleration" (rad/s^2), "torque" (to hold the posture against gravity, N m), "tool speed" (m/s), "command
+            lead" (with feedforward, rad) or "rounding" (of the tool's path by feedforward, m); value and limit are in
+            these units.
     """
 
     def __init__(self, message: str, quantity: Quantity, **facts: Any) -> None:

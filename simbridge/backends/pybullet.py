@@ -32,6 +32,7 @@ from simbridge.planning.options import Options
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import Plant, PlantReference
 
@@ -83,6 +84,7 @@ class PyBulletBackend(Backend):
         gui: Open PyBullet's window.
         collision_scene: Obstacles for approaches.
         plant: The servo law and the joints behind it; None for the ideal servo.
+        feedforward: Whether `stream` is given the motion that the arm is to make, and inverts the servo law.
     """
 
     capabilities = Capabilities(simulated_time=True, effort_unit="N m")
@@ -101,6 +103,7 @@ class PyBulletBackend(Backend):
             gui=options.gui,
             collision_scene=options.collision_scene,
             plant=options.plant_model if options.servo == "servoj" else None,
+            feedforward=options.feedforward == "on",
         )
 
     def __init__(
@@ -113,6 +116,7 @@ class PyBulletBackend(Backend):
         gui: bool = False,
         collision_scene: CollisionScene = BARE_FLOOR,
         plant: Plant | None = None,
+        feedforward: bool = False,
     ) -> None:
         self.robot = robot
         self.period = robot.period if period is None else period
@@ -130,6 +134,8 @@ class PyBulletBackend(Backend):
         # A simulated controller whose cycle would not fit the period has the period's.
         cycle = robot.period if math.isclose(self.period / robot.period % 1.0, 0.0, abs_tol=1e-9) else self.period
         self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
+        self._inverse = InverseServoj((plant or Plant()).law(cycle), robot.home)
+        self._feedforward = feedforward
         self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
         self._bullet: Any = None
 
@@ -142,7 +148,7 @@ class PyBulletBackend(Backend):
         self._count = 0
         self._effort = np.zeros(self.robot.n)
         self._command = self._sent = self.robot.home.copy()
-        self._rest(self._command)
+        self._path = np.stack([self._command] * 2)
         for joint, position in enumerate(self._command):
             self._bullet.resetJointState(self._body, joint, position, physicsClientId=self._client)
         self._q, self._qd = self._measured()
@@ -263,10 +269,13 @@ class PyBulletBackend(Backend):
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         begin = self._count
+        self._inverse.reset(self._command)
         self._epoch = time.monotonic() - begin * self.period
         try:
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
+                if self._feedforward:
+                    self._sent = self._guard.check_command(self._inverse.command(self._sent), self._sent)
                 self._advance(self._sent)
                 self._sequence = index
                 yield self._state(index * self.period)
@@ -274,12 +283,21 @@ class PyBulletBackend(Backend):
             self.stop()
 
     def stop(self) -> None:
-        """Hold the last command until the arm is at rest."""
-        self._settle(self._command)
+        """Brake the arm along its path, and wait until it is at rest."""
+        if self._law is None:
+            self._settle(self._command)
+            return
+        # From where the servo law has brought the targets, with or without feedforward.
+        self._inverse.reset(*self._law.motion)
+        wanted = self._law.target
+        for wanted in self._inverse.braking(BRAKING):
+            self._advance(self._inverse.command(wanted))
+        self._settle(wanted)
 
     def _rest(self, q: Array) -> None:
         """Wanted at rest at q (n,), rad."""
         self._path = np.stack([q, q])
+        self._inverse.reset(q)
         if self._law is not None:
             self._law.reset(q)
 

@@ -38,6 +38,7 @@ class Peaks:
         acceleration: While moving, of each joint (n,), rad/s^2.
         tool_speed: m/s.
         clearance: The smallest that was measured; None for an arm without shapes.
+        command_lead: With feedforward: the largest distance of a command from the arm, rad; None without.
     """
 
     velocity: Array
@@ -45,6 +46,7 @@ class Peaks:
     acceleration: Array
     tool_speed: float
     clearance: Clearance | None
+    command_lead: float | None = None
 
 
 def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
@@ -108,7 +110,7 @@ def check_setpoints(
     collisions: CollisionModel,
     *,
     held: bool = False,
-    limited: bool = False,
+    max_acceleration: float | None = None,
 ) -> Peaks:
     """Refuse joint positions (T, n) that exceed a limit.
 
@@ -121,7 +123,7 @@ def check_setpoints(
         max_tool_speed: m/s.
         collisions: Of the same arm.
         held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
-        limited: Whether the setpoints were limited, so that the acceleration is a limit, too.
+        max_acceleration: rad/s^2; None where it is no limit.
 
     Raises:
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
@@ -132,12 +134,21 @@ def check_setpoints(
     rest = np.zeros((1, robot.n))
     jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
     _check_jumps(robot, jumps, period, held)
-    if limited:
-        _check_acceleration(robot, velocity, period)
+    if max_acceleration is not None:
+        _check_acceleration(robot, velocity, period, max_acceleration)
     _check_gravity(robot, setpoints, period)
     speed = _check_tool_speed(robot, setpoints, period, max_tool_speed, held)
     acceleration = jumps[1:-1].max(axis=0, initial=0.0) / period
     return Peaks(peak_velocity, jumps.max(axis=0), acceleration, speed, collisions.check(setpoints, period))
+
+
+def check_commands(robot: Robot, commands: Array, period: float) -> None:
+    """Refuse commands (T, n), rad, that are not finite or outside of the joint range.
+
+    Raises:
+        LimitExceeded: Names sample, time, joint, value and limit.
+    """
+    _check_positions(robot, commands, period)
 
 
 def _remedies(held: bool, slower: str, *others: str) -> str:
@@ -216,16 +227,16 @@ def _check_jumps(robot: Robot, jumps: Array, period: float, held: bool) -> None:
         _refuse_limit("velocity jump", k, period, value, limit, what, remedy, name)
 
 
-def _check_acceleration(robot: Robot, velocity: Array, period: float) -> None:
+def _check_acceleration(robot: Robot, velocity: Array, period: float, max_acceleration: float) -> None:
     # The last period may be cut short by the end of the trajectory: it belongs to the stop, which counts as a jump.
     velocity = velocity[:-1]
     acceleration = np.abs(np.diff(velocity, axis=0)) / period
     # Stretched time passes at a rate that changes: that adds to what the limiter allows.
     speed = np.maximum(np.abs(velocity[1:]), np.abs(velocity[:-1]))
-    excess = acceleration > (robot.max_acceleration + CLOCK_SLOPE * speed) * _SLACK
+    excess = acceleration > (max_acceleration + CLOCK_SLOPE * speed) * _SLACK
     if excess.any():
         k, i = _first(excess)
-        value, limit, name = float(acceleration[k, i]), robot.max_acceleration, robot.joint_names[i]
+        value, limit, name = float(acceleration[k, i]), max_acceleration, robot.joint_names[i]
         what = f"{name} would accelerate at {value:.1f} rad/s^2, past the limit of {limit:.1f} rad/s^2"
         _refuse_limit("acceleration", k + 1, period, value, limit, what, "Slow it down (--speed-scale).", name)
 

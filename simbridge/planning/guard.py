@@ -16,6 +16,7 @@ import numpy as np
 
 from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
+from simbridge.servo.feedforward import MAX_LEAD
 
 if TYPE_CHECKING:  # loads pinocchio; the servo process, which imports this module, must start quickly
     from simbridge.robot.robot import Robot
@@ -107,6 +108,31 @@ class Guard:
         self._previous = q
         return q
 
+    def check_command(self, command: Array, wanted: Array) -> Array:
+        """Check what is sent to bring the arm to a checked setpoint, with feedforward.
+
+        Args:
+            command: Joint positions (n,), rad. They may step where the arm does not.
+            wanted: The setpoint (n,), rad, as `check` returned it.
+
+        Returns:
+            The command, read-only.
+
+        Raises:
+            GuardViolation: It is not finite, outside of the joint range, or too far from the arm.
+        """
+        try:
+            q = self._numbers(command, "command")
+            self._check_range(q)
+            lead = np.abs(q - wanted)
+            if (lead > MAX_LEAD).any():
+                i = int(np.argmax(lead))
+                raise self._violation("lead", i, lead[i], MAX_LEAD, "the lead of its command", "rad")
+        except GuardViolation:
+            self._violated = True
+            raise
+        return q
+
     def _numbers(self, given: Array, name: str) -> Array:
         try:
             q = np.array(given, dtype=float)
@@ -127,12 +153,15 @@ class Guard:
         q.setflags(write=False)
         return q
 
-    def _check_limits(self, q: Array, measured: Array) -> None:
+    def _check_range(self, q: Array) -> None:
         outside = np.maximum(self._low - q, q - self._high)
         if (outside > 1e-9).any():
             i = int(np.argmax(outside))
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
             raise self._violation("position", i, q[i], bound, "its position", "rad")
+
+    def _check_limits(self, q: Array, measured: Array) -> None:
+        self._check_range(q)
         step = np.abs(q - (measured if self._previous is None else self._previous))
         # Written so that a step from an unknown position (nan) is refused, too.
         if not (step <= self._max_step).all():

@@ -31,6 +31,7 @@ from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
 Servo = Literal["servoj", "ideal", "stiff"]
+Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 
 _RUN, _POSES = ("run",), ("run", "check", "inspect")
@@ -194,6 +195,20 @@ class Options:
         "The simulated arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag.",
         "PLANT.TOML",
         commands=_RUN,
+    )
+    feedforward: Switch = option(
+        "off",
+        "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
+        commands=("run", "check", "inspect"),
+        table="scenario",
+    )
+    corner_tolerance: float | None = option(
+        None,
+        "With feedforward: how far the tool's path may be rounded at corners.",
+        "MM",
+        "0.5",
+        commands=("run", "check", "inspect"),
+        units=(1e-3,),
     )
     on_scaling: OnScaling = option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
 from simbridge.ik.solver import TOLERANCE, Solver
-from simbridge.planning.check import Peaks, check_reach, check_setpoints
+from simbridge.planning.check import Peaks, check_commands, check_reach, check_setpoints
+from simbridge.planning.feedforward import CORNER_TOLERANCE, feedforward
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
@@ -44,6 +46,8 @@ class Plan:
         solution: The solver's joint positions (T, n), rad.
         setpoints: Joint positions to send (T, n), rad.
         limited: Which setpoints the limiter changed (T,).
+        wanted: With feedforward: the joint positions that the arm is to take at each sample (T, n), rad, close to the
+            setpoints. They belong to a servo's tuning, so they are no part of the plan's file.
     """
 
     checksum: str
@@ -55,6 +59,7 @@ class Plan:
     setpoints: Array
     limited: NDArray[np.bool_]
     given: Trajectory | None = None
+    wanted: Array | None = None
 
     def __post_init__(self) -> None:
         for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
@@ -63,6 +68,11 @@ class Plan:
     @property
     def samples(self) -> int:
         return len(self.setpoints)
+
+    @property
+    def sent(self) -> Array:
+        """What a backend is given (T, n), rad: the wanted joints with feedforward, else the setpoints."""
+        return self.setpoints if self.wanted is None else self.wanted
 
     @property
     def duration(self) -> float:
@@ -188,8 +198,32 @@ def make_plan(
     gaps = np.diff((plan.given or plan.trajectory).times)
     held = plan.hold == "zero-order" and own and bool((gaps > period * (1.0 + 1e-9)).any())
     collisions = CollisionModel(robot, options.collision_scene)
-    peaks = check_setpoints(robot, plan.setpoints, period, max_tool_speed, collisions, held=held, limited=limiting)
-    return plan, peaks
+    joints, max_acceleration = plan.setpoints, robot.max_acceleration if limiting else None
+    lead = None
+    if options.feedforward == "on":
+        tolerance = CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
+        ahead = feedforward(robot, plan.setpoints, period, options.plant_model, tolerance)
+        check_commands(robot, ahead.commands, period)
+        plan = replace(_rested(plan, ahead.before, ahead.after), wanted=ahead.wanted)
+        lead = float(np.abs(ahead.commands - ahead.wanted).max())
+        # The arm is checked as the servo law predicts it; the commands may step where it does not.
+        joints, max_acceleration = options.plant_model.law(period).follow(ahead.commands).q, MAX_ACCELERATION
+    peaks = check_setpoints(
+        robot, joints, period, max_tool_speed, collisions, held=held, max_acceleration=max_acceleration
+    )
+    return plan, replace(peaks, command_lead=lead)
+
+
+def _rested(plan: Plan, before: int, after: int) -> Plan:
+    """The plan with its first sample repeated before it, and its last after it."""
+    joints, single = ((before, after), (0, 0)), (before, after)
+    return replace(
+        plan,
+        trajectory_times=np.pad(plan.trajectory_times, single, mode="edge"),
+        solution=np.pad(plan.solution, joints, mode="edge"),
+        setpoints=np.pad(plan.setpoints, joints, mode="edge"),
+        limited=np.pad(plan.limited, single, mode="edge"),
+    )
 
 
 def _solve(

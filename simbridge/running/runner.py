@@ -141,8 +141,8 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     )
     # The log is closed before the arm is released, so it is complete.
     with log:
-        arm.move_to(plan.setpoints[0])
-        with contextlib.closing(arm.stream(plan.setpoints)) as states:
+        arm.move_to(plan.sent[0])
+        with contextlib.closing(arm.stream(plan.sent)) as states:
             for state in states:
                 log.write(samples.of(state))
                 if progress is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from simbridge.backends.backend import ArmState
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import Sample
+from simbridge.robot.pose import Array
 
 
 def log_facts(settings: dict[str, Any]) -> dict[str, str]:
@@ -55,10 +56,8 @@ def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
         stamp=stamp,
         plan_time=float(time),
         target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
-        solution=plan.solution[below]
-        if not part
-        else (1.0 - part) * plan.solution[below] + part * plan.solution[above],
-        setpoint=state.setpoint,
+        solution=_between(plan.solution, below, above, part),
+        setpoint=state.setpoint if plan.wanted is None else _between(plan.setpoints, below, above, part),
         position=state.q,
         velocity=state.qd,
         effort=state.effort,
@@ -70,3 +69,7 @@ def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
         limited=bool(plan.limited[below]),
         host_monotonic=state.host_monotonic,
     )
+
+
+def _between(joints: Array, below: int, above: int, part: float) -> Array:
+    return joints[below] if not part else (1.0 - part) * joints[below] + part * joints[above]

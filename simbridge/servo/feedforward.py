@@ -8,6 +8,7 @@ would otherwise accelerate too fast or the commands would lead too far.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from simbridge.servo.law import ServojLaw
 # Limits of the arm's predicted acceleration, and of the commands' distance from it.
 MAX_ACCELERATION = 40.0  # rad/s^2
 MAX_LEAD = 0.1  # rad
+# Deceleration of a stop: some room to the limit is left for a command that comes a cycle late.
+BRAKING = 30.0  # rad/s^2
 # Half of the longest window over which a corner is averaged, s.
 _LONGEST = 0.1
 _INSIDE = 1.0 - 1e-3
@@ -28,13 +31,13 @@ class Excess:
     """A limit that smoothing could not keep.
 
     Attributes:
-        quantity: What exceeds its limit.
+        quantity: "acceleration" or "command lead".
         sample: Of the motion.
         joint: Its index.
         value, limit: rad/s^2 or rad.
     """
 
-    quantity: str
+    quantity: Literal["acceleration", "command lead"]
     sample: int
     joint: int
     value: float
@@ -68,11 +71,11 @@ def smoothed(law: ServojLaw, q: Array) -> tuple[Array, Excess | None]:
     return path, None
 
 
-def _excess(law: ServojLaw, q: Array) -> tuple[tuple[str, Array, float], ...]:
+def _excess(law: ServojLaw, q: Array) -> tuple[tuple[Literal["acceleration", "command lead"], Array, float], ...]:
     velocity = np.diff(q, axis=0, prepend=q[:1]) / law.cycle
     acceleration = np.abs(np.diff(velocity, axis=0, prepend=0.0 * q[:1])) / law.cycle
     lead = np.abs(law.commands_for(q) - q)
-    return ("acceleration", acceleration, MAX_ACCELERATION), ("lead of the command", lead, MAX_LEAD)
+    return ("acceleration", acceleration, MAX_ACCELERATION), ("command lead", lead, MAX_LEAD)
 
 
 def _beyond(law: ServojLaw, q: Array) -> NDArray[np.bool_]:

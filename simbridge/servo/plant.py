@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 
@@ -93,8 +95,7 @@ class PlantReference:
             raise InvalidParameter("joint lag", f"{plant.joint_lag} s", f"between 0 and the cycle of {cycle} s")
         self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
         self._period, self._cycle, self._cycles = period, cycle, round(period / cycle)
-        instants: Array = (np.arange(1, round(cycle / step) + 1) * step - plant.joint_lag) / cycle
-        self._weights = _hermite(instants)
+        self._weights = _hermite([((i + 1) * step - plant.joint_lag) / cycle for i in range(round(cycle / step))])
         self.reset(q)
 
     @property
@@ -127,8 +128,8 @@ class PlantReference:
         return self._weights @ self._nodes
 
 
-def _hermite(instants: Array) -> Array:
-    """Weights (S, 6) of cubic interpolation at instants (S,), in cycles, between three nodes at -1, 0 and 1.
+def _hermite(instants: Sequence[float]) -> Array:
+    """Weights (S, 6) of cubic interpolation at S instants, in cycles, between three nodes at -1, 0 and 1.
 
     The columns are position and slope (per cycle) of each node.
     """

@@ -307,7 +307,7 @@ def test_acceleration_is_a_limit_of_limited_setpoints_only():
     peaks = check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR)
     assert peaks.acceleration[0] == pytest.approx(0.3 / PERIOD)
     with refuses("acceleration") as caught:
-        check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, limited=True)
+        check_setpoints(ROBOT, setpoints, PERIOD, 10.0, NO_FLOOR, max_acceleration=ROBOT.max_acceleration)
     error = caught.value
     assert (error.sample, error.joint, error.limit) == (1, "shoulder_pan_joint", ROBOT.max_acceleration)
     assert error.value == pytest.approx(0.3 / PERIOD)
