@@ -23,6 +23,8 @@ MAX_LEAD = 0.1  # rad
 BRAKING = 30.0  # rad/s^2
 # Half of the longest window over which a corner is averaged, s.
 _LONGEST = 0.1
+# By how much half a window grows at a time, in samples: the outermost samples count in part.
+_GROWTH = 0.25
 _INSIDE = 1.0 - 1e-3
 
 
@@ -60,13 +62,13 @@ def smoothed(law: ServojLaw, q: Array) -> tuple[Array, Excess | None]:
     Returns:
         The motion (T, n), rad, equal to q where nothing had to be smoothed; and the worst excess that is left, if any.
     """
-    longest = round(_LONGEST / law.cycle)
-    needed = np.zeros(len(q), dtype=int)
+    longest = _LONGEST / law.cycle
+    needed = np.zeros(len(q))
     path = q
     while (beyond := _beyond(law, path)).any():
         if needed[beyond].max() >= longest:
             return path, _worst(law, path)
-        needed[beyond] += 1
+        needed[beyond] += _GROWTH
         path = _averaged(q, _half_windows(needed))
     return path, None
 
@@ -91,26 +93,30 @@ def _worst(law: ServojLaw, q: Array) -> Excess:
     return Excess(quantity, int(sample), int(joint), float(values[sample, joint]), limit)
 
 
-def _half_windows(needed: NDArray[np.int_]) -> NDArray[np.int_]:
-    """Half of each sample's window: what is needed, as far around as that window reaches, then one less a sample."""
+def _half_windows(needed: Array) -> Array:
+    """Half of each sample's window (T,): what is needed, as far around as that reaches, then one less a sample."""
     half = np.zeros_like(needed)
     for sample in np.flatnonzero(needed):
-        reach = needed[sample]
+        reach = int(np.ceil(needed[sample]))
         near = slice(max(sample - reach, 0), sample + reach + 1)
-        half[near] = np.maximum(half[near], reach)
-    places = np.arange(len(half))
+        half[near] = np.maximum(half[near], needed[sample])
+    places = np.arange(len(half), dtype=float)
     forward = np.maximum.accumulate(half + places) - places
     backward = np.maximum.accumulate((half + places[::-1])[::-1])[::-1] - places[::-1]
-    taper: NDArray[np.int_] = np.maximum(forward, backward)
     # The window stays within the motion, and centred.
-    return np.minimum(taper, np.minimum(places, places[::-1]))
+    return np.minimum(np.maximum(forward, backward), np.minimum(places, places[::-1]))
 
 
-def _averaged(q: Array, half: NDArray[np.int_]) -> Array:
+def _averaged(q: Array, half: Array) -> Array:
+    """Means over windows that reach `half` (T,) samples to both sides, of q (T, n) as steps one sample wide."""
+    edges = np.arange(len(q) + 1, dtype=float)
+    places = edges[:-1]
     total = np.concatenate([np.zeros((1, q.shape[1])), np.cumsum(q - q[0], axis=0)])
-    places = np.arange(len(q))
-    mean = (total[places + half + 1] - total[places - half]) / (2 * half + 1)[:, np.newaxis]
-    return np.where((half > 0)[:, np.newaxis], q[0] + mean, q)
+    area = np.stack(
+        [np.interp(places + 1.0 + half, edges, joint) - np.interp(places - half, edges, joint) for joint in total.T],
+        axis=1,
+    )
+    return np.where((half > 0.0)[:, np.newaxis], q[0] + area / (2.0 * half + 1.0)[:, np.newaxis], q)
 
 
 class InverseServoj:

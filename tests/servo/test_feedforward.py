@@ -1,0 +1,89 @@
+"""Feedforward: what is smoothed, what the commands make of the arm, and how it brakes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.servo.feedforward import BRAKING, MAX_ACCELERATION, MAX_LEAD, InverseServoj, smoothed, taken_ahead
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
+
+CYCLE = 0.002
+LAW = ServojLaw(CYCLE)
+laws = st.builds(
+    lambda gain, lookahead: ServojLaw(CYCLE, gain, lookahead), st.floats(*GAIN_RANGE), st.floats(*LOOKAHEAD_RANGE)
+)
+
+
+def corners(speeds, samples=150, rest=60):
+    """Joint positions (T, 1) at piecewise constant speeds, rad/s, with rest at both ends."""
+    steps = np.concatenate([np.zeros(rest), np.repeat(speeds, samples), np.zeros(rest)])
+    return CYCLE * np.cumsum(steps)[:, np.newaxis]
+
+
+def accelerations(q):
+    return np.diff(q, 2, axis=0) / CYCLE**2
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
+def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limits(speeds):
+    q = corners(speeds)
+    wanted, excess = smoothed(LAW, q)
+    assert excess is None
+    assert np.abs(accelerations(wanted)).max() <= MAX_ACCELERATION
+    assert np.abs(LAW.commands_for(wanted) - wanted).max() <= MAX_LEAD
+    # At rest where the setpoints are.
+    assert (wanted[:2] == q[0]).all()
+    assert wanted[-1] == pytest.approx(q[-1], abs=1e-12)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
+def test_only_the_neighbourhood_of_corners_is_smoothed(speeds):
+    q = corners(speeds)
+    wanted, _ = smoothed(LAW, q)
+    away = np.ones(len(q), dtype=bool)
+    for corner in range(60, len(q), 150):
+        away[corner - 45 : corner + 46] = False
+    np.testing.assert_allclose(wanted[away], q[away], rtol=0.0, atol=1e-12)
+
+
+def test_a_smooth_motion_stays_as_it_is():
+    q = 0.2 * np.sin(np.arange(1000) * CYCLE)[:, np.newaxis] ** 4
+    wanted, excess = smoothed(LAW, q)
+    assert excess is None
+    assert (wanted == q).all()
+
+
+def test_a_lead_that_comes_from_speed_cannot_be_smoothed_away():
+    law = ServojLaw(CYCLE, 300.0, 0.2)
+    _, excess = smoothed(law, corners([0.9], samples=600))
+    assert (excess.quantity, excess.joint, excess.limit) == ("command lead", 0, MAX_LEAD)
+    assert excess.value > 0.15
+
+
+@given(st.floats(0.0, 0.002))
+def test_setpoints_are_taken_ahead_by_the_lag(lag):
+    times = np.arange(500) * CYCLE
+    ahead = taken_ahead(np.sin(times)[:, np.newaxis], CYCLE, lag)
+    np.testing.assert_allclose(ahead[:-1, 0], np.sin(times[:-1] + lag), rtol=0.0, atol=1e-6)
+
+
+@given(laws)
+def test_one_by_one_the_commands_are_those_of_the_whole_motion(law):
+    q = np.sin(np.arange(200) * CYCLE)[:, np.newaxis] ** 3
+    inverse = InverseServoj(law, q[0])
+    np.testing.assert_allclose([inverse.command(each) for each in q], law.commands_for(q), rtol=0.0, atol=1e-12)
+
+
+@given(laws, st.lists(st.floats(-3.14, 3.14).filter(bool), min_size=2, max_size=2))
+def test_braking_from_any_speed_stays_below_the_acceleration_limit_and_ends_at_rest(law, speeds):
+    inverse = InverseServoj(law, np.zeros(2))
+    inverse.reset(np.zeros(2), np.array(speeds))
+    wanted = inverse.braking(BRAKING)
+    commands = [inverse.command(each) for each in (*wanted, wanted[-1], wanted[-1])]
+    motion = law.follow(np.array(commands), previous=np.zeros(2), q=np.zeros(2), qd=np.array(speeds))
+    # Commands are single precision, which the gain turns into some 0.001 rad/s^2.
+    assert np.abs(motion.qdd).max() <= BRAKING + 0.01
+    assert np.abs(motion.qd[-1]).max() < 1e-3
