@@ -14,7 +14,7 @@ import pytest
 
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
-from simbridge.servo.servoj import ServojModel
+from simbridge.servo.law import ServojLaw
 from tests.controllers import loopback
 from tests.emulator import ur_rtde_session as session
 
@@ -120,12 +120,13 @@ def test_speedl_moves_the_tool_at_that_speed(seen):
     assert np.allclose(pin.log3(last.rotation @ first.rotation.T) / time, session.SPEED_L[3:], atol=2e-3)
 
 
-def test_servoj_follows_the_documented_model_exactly(seen):
+def test_servoj_follows_the_servo_law_exactly(seen):
     record, window = seen.record, np.flatnonzero(seen.between(seen["servoJ"]["ticks"]))
     servoed = window[np.isfinite(record.setpoint[window]).all(axis=1)]
     assert len(servoed) > session.STREAM_SECONDS / seen.period and (np.diff(servoed) == 1).all()
-    model = ServojModel(record.target_q[servoed[0] - 1], seen.period, session.LOOKAHEAD, session.GAIN)
-    answer = np.array([model.step(setpoint) for setpoint in record.setpoint[servoed]])
+    law = ServojLaw(seen.period, session.GAIN, session.LOOKAHEAD)
+    begin = record.target_q[servoed[0] - 1]
+    answer = law.follow(record.setpoint[servoed], previous=begin, q=begin).q
     assert np.abs(answer - record.target_q[servoed]).max() < 1e-9
 
 

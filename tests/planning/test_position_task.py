@@ -28,7 +28,7 @@ PARTS = {
 def late_run(tmp_path_factory):
     """A planar arm that trails its setpoints by some 0.2 s."""
     out = tmp_path_factory.mktemp("planar") / "late"
-    lag = ["--servo", "servoj", "--servo-lookahead", "0.2"]
+    lag = ["--servo-gain", "500", "--servo-lookahead", "0.2"]
     assert main(["run", "circle", "--robot", "planar3r", *lag, "--out", str(out), "--json"]) == 0
     return out
 
