@@ -36,9 +36,11 @@ class ArmState:
         effort: Joint torques (n,), N m, or motor currents, A: see `Capabilities.effort_unit`. In simulation, the
             largest within the period that ends here.
         controller_target: The controller's own target positions (n,), rad.
-        setpoint: The joint positions that were sent for this instant (n,), rad.
+        command: The joint positions that were sent for this instant (n,), rad.
         speed_scaling: The controller's, 0..1.
         host_sent: The host's monotonic clock when the setpoint was sent, s; nan in simulation.
+        controller_target_velocity: Velocities of the controller's targets (n,), rad/s; None if it does not report them.
+        controller_target_acceleration: Their accelerations (n,), rad/s^2; None if it does not report them.
         robot_mode, safety_mode, runtime_state: Numbers of UR's controllers (7, 1 and 2 in normal operation).
     """
 
@@ -50,12 +52,14 @@ class ArmState:
     qd: Array
     effort: Array
     controller_target: Array
-    setpoint: Array
+    command: Array
     speed_scaling: float = 1.0
     robot_mode: int = 7
     safety_mode: int = 1
     runtime_state: int = 2
     host_sent: float = math.nan
+    controller_target_velocity: Array | None = None
+    controller_target_acceleration: Array | None = None
 
 
 @dataclass(frozen=True)

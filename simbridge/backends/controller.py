@@ -159,7 +159,9 @@ class ControllerBackend(Backend):
             qd=_frozen(state["actual_qd"]),
             effort=_frozen(state["actual_current"]),
             controller_target=_frozen(state["target_q"]),
-            setpoint=q,
+            command=q,
+            controller_target_velocity=_frozen(state["target_qd"]),
+            controller_target_acceleration=_frozen(state["target_qdd"]),
             speed_scaling=state["speed_scaling"] * state["target_speed_fraction"],
             robot_mode=state["robot_mode"],
             safety_mode=state["safety_mode"],
@@ -169,7 +171,7 @@ class ControllerBackend(Backend):
     def move_to(self, q: Array) -> None:
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
-        begin = self.read().q if self._process is None or self._last is None else self._last.setpoint
+        begin = self.read().q if self._process is None or self._last is None else self._last.command
         path = self._approach(begin, goal)
         process = self._connected()
         # The servo lags behind its setpoints: hold the last one until the arm has caught up.

@@ -125,6 +125,7 @@ def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
     return ControllerSettings(
         lookahead=options.plant_model.lookahead,
         gain=options.plant_model.gain,
+        feedforward=options.feedforward == "on",
         follow_scaling=options.on_scaling == "follow",
         tcp=tuple(options.tcp) or None,
         payload=options.payload,

@@ -241,7 +241,9 @@ class PyBulletBackend(Backend):
             qd=self._qd,
             effort=self._effort,
             controller_target=self._command if self._law is None else self._law.target,
-            setpoint=self._sent,
+            command=self._sent,
+            controller_target_velocity=None if self._law is None else self._law.motion.qd,
+            controller_target_acceleration=None if self._law is None else self._law.motion.qdd,
         )
 
     def move_to(self, q: Array) -> None:
@@ -288,7 +290,7 @@ class PyBulletBackend(Backend):
             self._settle(self._command)
             return
         # From where the servo law has brought the targets, with or without feedforward.
-        self._inverse.reset(*self._law.motion)
+        self._inverse.reset(self._law.motion.q, self._law.motion.qd)
         wanted = self._law.target
         for wanted in self._inverse.braking(BRAKING):
             self._advance(self._inverse.command(wanted))

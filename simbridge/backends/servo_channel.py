@@ -28,7 +28,15 @@ STATE_FIELDS = (
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")
-_VECTORS = ("q", "qd", "effort", "controller_target", "setpoint")
+_VECTORS = (
+    "q",
+    "qd",
+    "effort",
+    "controller_target",
+    "controller_target_velocity",
+    "controller_target_acceleration",
+    "command",
+)
 # The file begins with 8-byte words: rows written, counter of live setpoints, time of the last one, number last sent,
 # and from word 8 the setpoint itself.
 _WRITTEN, _COUNTER, _POSTED, _TAKEN, _SETPOINT, _HEAD = 0, 1, 2, 3, 8, 64
@@ -47,6 +55,7 @@ class ControllerSettings:
         payload_cog: Its centre of gravity in tool0, m.
         priority: Real-time priority of the servo process; 0 for the default scheduler.
         yes: Whether the cell file may confirm motion instead of the operator.
+        feedforward: Whether a replay is the motion that the arm is to make, for which the servo law is inverted.
     """
 
     lookahead: float = LOOKAHEAD
@@ -57,6 +66,7 @@ class ControllerSettings:
     payload_cog: tuple[float, ...] | None = None
     priority: int = 0
     yes: bool = False
+    feedforward: bool = False
 
 
 @dataclass(frozen=True)

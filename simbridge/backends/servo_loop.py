@@ -25,6 +25,8 @@ import numpy as np
 from simbridge.backends.servo_channel import StateRing
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
+from simbridge.servo.feedforward import BRAKING, InverseServoj
+from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState, TargetsStopped
 from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
@@ -158,7 +160,7 @@ class Sent(NamedTuple):
     sequence: int
     position: float
     sent: float
-    setpoint: Array
+    command: Array
     scaling: float
 
 
@@ -172,7 +174,7 @@ class ServoLoop:
         link: The connection to the controller.
         guard: Checks every setpoint right before it is sent.
         host: The controller's address, for messages.
-        period: Control period, s.
+        law: Of the controller's servoj; its cycle is the control period.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
         clock: The host's clock.
 
@@ -183,9 +185,11 @@ class ServoLoop:
     """
 
     def __init__(
-        self, link: Link, guard: Guard, host: str, period: float, *, follow_scaling: bool = True, clock: Clock = time
+        self, link: Link, guard: Guard, host: str, law: ServojLaw, *, follow_scaling: bool = True, clock: Clock = time
     ) -> None:
-        self._link, self._guard, self._host, self._period = link, guard, host, period
+        self._link, self._guard, self._host, self._law, self._period = link, guard, host, law, law.cycle
+        self._inverse: InverseServoj | None = None
+        self._feedforward = False
         self._follow, self._clock = follow_scaling, clock
         self._motion: Motion | None = None
         self._record: Record | None = None
@@ -199,7 +203,7 @@ class ServoLoop:
         self._pending: deque[Sent] = deque()
         self._stopped: Package | None = None
         self.missed_deadlines = self.missed_states = 0
-        self._most_ahead = max(1, round(AHEAD / period))
+        self._most_ahead = max(1, round(AHEAD / law.cycle))
         self._await_first_state()
 
     def _await_first_state(self) -> None:
@@ -224,10 +228,17 @@ class ServoLoop:
         """Whether the motion is over and all its states have arrived; its last setpoint is held."""
         return self._motion is None and not self._pending
 
-    def play(self, motion: Motion, record: Record) -> None:
-        """Start a motion. Its first setpoint must be within one step of the held one, or of the arm at rest."""
+    def play(self, motion: Motion, record: Record, *, feedforward: bool = False) -> None:
+        """Start a motion. Its first setpoint must be within one step of the held one, or of the arm at rest.
+
+        Args:
+            motion: The setpoints; with feedforward the motion that the arm is to make, which begins at rest.
+            record: Takes the state at which each setpoint was due.
+            feedforward: Send what makes the arm follow the motion, by the inverse of the servo law.
+        """
         if self._hold is None:
             self._guard.reset(self.measured)
+        self._inverse, self._feedforward = None, feedforward
         self._motion, self._record = motion, record
         self._sequence = 0
         self._pending.clear()
@@ -254,6 +265,30 @@ class ServoLoop:
             self.missed_deadlines += self._motion is not None and self._sequence > 0
             return
         self._send()
+
+    def brake(self) -> None:
+        """Bring a moving arm to rest along its path, within the acceleration limit, and hold it there.
+
+        Raises:
+            ControllerError: The arm has stopped by itself, or no states arrive.
+        """
+        if self._hold is None or self._motion is None:
+            return
+        # Where the commands that were sent after the newest state will have brought the controller's targets.
+        q, qd = np.array(self.state["target_q"]), np.array(self.state["target_qd"])
+        if self._pending:
+            commands = np.array([sent.command for sent in self._pending])
+            motion = self._law.follow(commands, previous=q, q=q, qd=qd)
+            q, qd = motion.q[-1], motion.qd[-1]
+        inverse = InverseServoj(self._law, q)
+        inverse.reset(q, qd)
+        self._motion = None
+        for wanted in inverse.braking(BRAKING):
+            self._wait()
+            self._check_state()
+            self._hold = self._guard.check_command(inverse.command(wanted), wanted)
+            if not self._link.servo(self._hold):
+                raise self._stop()
 
     def _would_crowd(self, ahead: int) -> bool:
         """Whether a setpoint sent now might arrive in the same tick as the last one, so that one of them is lost.
@@ -338,8 +373,8 @@ class ServoLoop:
             float(state["safety_mode"]),
             float(state["runtime_state"]),
         )
-        q, qd, effort = state["actual_q"], state["actual_qd"], state["effort"]
-        self._record(scalars, (np.array(q), np.array(qd), np.array(effort), np.array(state["target_q"]), sent.setpoint))
+        names = ("actual_q", "actual_qd", "effort", "target_q", "target_qd", "target_qdd")
+        self._record(scalars, (*(np.array(state[name]) for name in names), sent.command))
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled against the settings."""
@@ -370,23 +405,29 @@ class ServoLoop:
 
     def _send(self) -> None:
         scaling = scaling_of(self.state)
-        self._rate = min(scaling, self._rate + RAMP * self._period)
+        change = RAMP * self._period
+        # With feedforward the arm follows at once, so it is slowed down as gently as it is sped up.
+        slowest = self._rate - change if self._feedforward else 0.0
+        self._rate = max(min(scaling, self._rate + change), slowest)
         position = 0.0
         if self._motion is None:
             assert self._hold is not None
             setpoint = self._hold
         else:
             setpoint, position = self._motion.next(self._rate)
-        checked = self._guard.check(setpoint, self.measured)
+        checked = command = self._guard.check(setpoint, self.measured)
+        if self._feedforward:
+            self._inverse = self._inverse or InverseServoj(self._law, checked)
+            command = self._guard.check_command(self._inverse.command(checked), checked)
         now = self._clock.monotonic()
         self._sent = now
-        if not self._link.servo(checked):
+        if not self._link.servo(command):
             # The next states show the cause.
             raise self._stop()
         self._hold = checked
         self._last_due = max(self._tick(self.state), self._last_due) + 1
         if self._motion is not None:
-            self._pending.append(Sent(self._last_due, self._sequence, position, now, checked, scaling))
+            self._pending.append(Sent(self._last_due, self._sequence, position, now, command, scaling))
             self._sequence += 1
             if self._motion.finished:
                 self._motion = None

@@ -35,6 +35,7 @@ from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
+from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
 
@@ -173,6 +174,7 @@ class Session:
     def __init__(self, config: ServoConfig, parent: Parent) -> None:
         self._config, self._parent = config, parent
         self._link: RtdeLink | None = None
+        self._loop: ServoLoop | None = None
         self._watched = False
 
     def run(self) -> None:
@@ -186,7 +188,8 @@ class Session:
         link.set_tool()
         forbid_new_files()
         guard = Guard(config.limits, config.period, settings.lookahead)
-        loop = ServoLoop(link, guard, config.host, config.period, follow_scaling=settings.follow_scaling)
+        law = ServojLaw(config.period, settings.gain, settings.lookahead)
+        self._loop = loop = ServoLoop(link, guard, config.host, law, follow_scaling=settings.follow_scaling)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=_minimize_latency(settings.priority))
         playing = False
         while True:
@@ -216,13 +219,16 @@ class Session:
             assert self._link is not None
             self._link.start_watchdog()
             self._watched = True
-        loop.play(Live(ring) if setpoints is None else Replay(setpoints), ring.write)
+        motion = Live(ring) if setpoints is None else Replay(setpoints)
+        loop.play(motion, ring.write, feedforward=setpoints is not None and self._config.settings.feedforward)
 
     def stop(self) -> None:
         """Bring the arm to rest within at most `STOP_TIMEOUT`."""
         if self._link is not None:
             # A controller that no longer answers must not block this process: the alarm's default action ends it.
             signal.alarm(STOP_TIMEOUT)
+            if self._loop is not None:
+                self._loop.brake()
             self._link.stop()
 
 

@@ -134,7 +134,7 @@ def _states(plan: Plan) -> Iterator[list[ArmState]]:
                 qd=qd[i],
                 effort=effort[i],
                 controller_target=target[i],
-                setpoint=setpoints[i],
+                command=setpoints[i],
             )
             for i, number in enumerate(k)
         ]

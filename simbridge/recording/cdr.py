@@ -60,6 +60,11 @@ float64 y
 float64 z
 float64 w
 """
+JOINT_ACCELERATION = """\
+std_msgs/Header header
+string[] name
+float64[] acceleration
+"""
 STATUS = """\
 std_msgs/Header header
 int64 index              # control period counter
@@ -80,6 +85,7 @@ SEPARATOR = "=" * 80 + "\n"
 # Name of each message type -> its definition and those of the types it uses, as MCAP's schema encoding "ros2msg".
 DEFINITIONS = {
     "sensor_msgs/msg/JointState": SEPARATOR.join([JOINT_STATE, HEADER, TIME]),
+    "simbridge_msgs/msg/JointAcceleration": SEPARATOR.join([JOINT_ACCELERATION, HEADER, TIME]),
     "geometry_msgs/msg/PoseStamped": SEPARATOR.join([POSE_STAMPED, HEADER, TIME, POSE, POINT, QUATERNION]),
     "simbridge_msgs/msg/Status": SEPARATOR.join([STATUS, HEADER, TIME]),
 }
@@ -213,11 +219,20 @@ def joint_state(
     frame_id: str, joint_names: Sequence[str], position: str, velocity: str | None = None, effort: str | None = None
 ) -> Layout:
     """sensor_msgs/JointState: groups (sec, nanosec), position (n,), and velocity (n,) and effort (n,) where named."""
-    layout = Layout("sensor_msgs/msg/JointState", frame_id)
+    return _joints("sensor_msgs/msg/JointState", frame_id, joint_names, position, velocity, effort)
+
+
+def joint_acceleration(frame_id: str, joint_names: Sequence[str], acceleration: str) -> Layout:
+    """simbridge_msgs/JointAcceleration: groups (sec, nanosec), acceleration (n,), which a JointState does not have."""
+    return _joints("simbridge_msgs/msg/JointAcceleration", frame_id, joint_names, acceleration)
+
+
+def _joints(message_type: str, frame_id: str, joint_names: Sequence[str], *columns: str | None) -> Layout:
+    layout = Layout(message_type, frame_id)
     layout.length(len(joint_names))
     for name in joint_names:
         layout.string(name)
-    for column in (position, velocity, effort):
+    for column in columns:
         layout.sequence(column, len(joint_names))
     return layout
 

@@ -3,15 +3,17 @@
 The file is MCAP (profile "ros2", messages in CDR, schemas as ros2msg), so Foxglove and PlotJuggler open it directly:
 
     /joint_states       sensor_msgs/JointState      measured position, velocity, effort
-    /setpoint           sensor_msgs/JointState      position: what was actually sent
+    /setpoint           sensor_msgs/JointState      position: where the joints should be
+    /command            sensor_msgs/JointState      position: what was sent; the setpoint, except with feedforward
     /solution           sensor_msgs/JointState      position: the solver's joints
-    /controller_target  sensor_msgs/JointState      position: the controller's own target
+    /controller_target  sensor_msgs/JointState      the controller's own target: position, velocity
+    /controller_target_acceleration  simbridge_msgs/JointAcceleration
     /target             geometry_msgs/PoseStamped   the pose given to the solver
     /status             simbridge_msgs/Status       all other numbers
 
-Every sample writes all six, also where /solution equals /setpoint: a line through only those samples where they differ
-would be misleading, and compression makes the copy nearly free. All six have the sample's stamp in ns, as log time and
-in their header; /status repeats it as a float64, so that it reads back to the last bit.
+Every sample writes all of them, also where /solution equals /setpoint: a line through only those samples where they
+differ would be misleading, and compression makes the copy nearly free. All have the sample's stamp in ns, as log time
+and in their header; /status repeats it as a float64, so that it reads back to the last bit.
 
 Samples go to the file in chunks of at most 0.25 s. A chunk that was written is in the system's hands and survives
 `kill -9` (not a power cut), so a killed run loses less than its last half second. In memory are the open chunk and
@@ -41,7 +43,9 @@ CHUNK_DURATION = 0.25
 # The two metadata records at the start of a log: the caller's own facts, and what a reader needs to know.
 METADATA = "simbridge"
 LAYOUT = "simbridge/layout"
-LAYOUT_VERSION = "1"
+LAYOUT_VERSION = "2"
+# The first layout had no commands, which were the setpoints, and of the controller's target only the positions.
+FIRST_LAYOUT = "1"
 # int32 seconds: the range of a ROS 2 stamp.
 MAX_STAMP = 2.0**31
 # zstd compresses an arm's noisy numbers by 1 % more in chunks of up to 128 KiB than in larger ones.
@@ -60,11 +64,14 @@ class Sample:
         plan_time: Time on the trajectory in s.
         target: The pose (7,) given to the solver, base_link to TCP.
         solution: The solver's joints (n,) in rad.
-        setpoint: The joints (n,) actually sent, in rad.
+        setpoint: Where the joints (n,) should be, in rad.
+        command: The joints (n,) actually sent, in rad: the setpoint, except with feedforward.
         position: Measured joints (n,) in rad.
         velocity: Measured joint velocities (n,) in rad/s.
         effort: Joint torques (n,) in N m, or currents in A where the controller gives only those.
         controller_target: The controller's own target joints (n,) in rad.
+        controller_target_velocity: Their velocities (n,) in rad/s; nan if it does not report them.
+        controller_target_acceleration: Their accelerations (n,) in rad/s^2; nan if it does not report them.
         speed_scaling: The controller's speed scaling, 0 to 1.
         robot_mode: The controller's robot mode.
         safety_mode: The controller's safety mode.
@@ -79,10 +86,13 @@ class Sample:
     target: Array
     solution: Array
     setpoint: Array
+    command: Array
     position: Array
     velocity: Array
     effort: Array
     controller_target: Array
+    controller_target_velocity: Array
+    controller_target_acceleration: Array
     speed_scaling: float
     robot_mode: int
     safety_mode: int
@@ -112,10 +122,13 @@ class LogColumns:
     target: Array
     solution: Array
     setpoint: Array
+    command: Array
     position: Array
     velocity: Array
     effort: Array
     controller_target: Array
+    controller_target_velocity: Array
+    controller_target_acceleration: Array
     speed_scaling: Array
     robot_mode: NDArray[np.int32]
     safety_mode: NDArray[np.int32]
@@ -287,13 +300,21 @@ class LogWriter:
                 raise
 
 
-def layouts(joint_names: Sequence[str], frame_id: str) -> dict[str, cdr.Layout]:
+def layouts(joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VERSION) -> dict[str, cdr.Layout]:
     """The layout of each topic's messages, in the order in which a sample writes them, named as in `Sample`."""
+    first = version == FIRST_LAYOUT
+    target = "controller_target"
     return {
         "/joint_states": cdr.joint_state(frame_id, joint_names, "position", "velocity", "effort"),
         "/setpoint": cdr.joint_state(frame_id, joint_names, "setpoint"),
+        **({} if first else {"/command": cdr.joint_state(frame_id, joint_names, "command")}),
         "/solution": cdr.joint_state(frame_id, joint_names, "solution"),
-        "/controller_target": cdr.joint_state(frame_id, joint_names, "controller_target"),
+        f"/{target}": cdr.joint_state(frame_id, joint_names, target, None if first else f"{target}_velocity"),
+        **(
+            {}
+            if first
+            else {f"/{target}_acceleration": cdr.joint_acceleration(frame_id, joint_names, f"{target}_acceleration")}
+        ),
         "/target": cdr.pose_stamped(frame_id, "target"),
         "/status": cdr.status(frame_id),
     }

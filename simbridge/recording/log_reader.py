@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import LogReadError
 from simbridge.recording import cdr
-from simbridge.recording.log import LAYOUT, LAYOUT_VERSION, METADATA, LogColumns, Sample, layouts
+from simbridge.recording.log import FIRST_LAYOUT, LAYOUT, LAYOUT_VERSION, METADATA, LogColumns, Sample, layouts
 
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048
@@ -45,8 +45,8 @@ def read_log(path: str | Path) -> LogColumns:
     with path.open("rb") as file:
         decoder = _Decoder()
         records = _intact_records(file, decoder.own_chunk)
-        metadata, joint_names, frame_id = _read_header(path, records)
-        decoder.layouts = layouts(joint_names, frame_id)
+        version, metadata, joint_names, frame_id = _read_header(path, records)
+        decoder.layouts = layouts(joint_names, frame_id, version)
         try:
             for record in records:
                 decoder.take(record)
@@ -55,8 +55,14 @@ def read_log(path: str | Path) -> LogColumns:
             raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
     # Column by column, each freeing its pieces: the log is never in memory twice.
     columns = {
-        field.name: np.concatenate([block.pop(field.name) for block in decoder.blocks]) for field in fields(Sample)
+        field.name: np.concatenate([block.pop(field.name) for block in decoder.blocks])
+        for field in fields(Sample)
+        if field.name in decoder.blocks[0]
     }
+    if version == FIRST_LAYOUT:
+        unknown = np.full_like(columns["setpoint"], np.nan)
+        names = ("command", "controller_target_velocity", "controller_target_acceleration")
+        columns |= dict(zip(names, (columns["setpoint"], unknown, unknown), strict=True))
     for column in columns.values():
         column.setflags(write=False)
     return LogColumns(
@@ -196,8 +202,10 @@ def _intact_records(file: IO[bytes], decode: Callable[[bytes], Columns | None]) 
         return
 
 
-def _read_header(path: Path, records: Iterator[McapRecord | Columns]) -> tuple[dict[str, str], tuple[str, ...], str]:
-    """Metadata, joint names and frame from the metadata records at the start of a log."""
+def _read_header(
+    path: Path, records: Iterator[McapRecord | Columns]
+) -> tuple[str, dict[str, str], tuple[str, ...], str]:
+    """Version of the layout, metadata, joint names and frame from the metadata records at the start of a log."""
     header: dict[str, dict[str, str]] = {}
     for record in records:
         if isinstance(record, Metadata):
@@ -207,11 +215,12 @@ def _read_header(path: Path, records: Iterator[McapRecord | Columns]) -> tuple[d
     if METADATA not in header or LAYOUT not in header:
         raise LogReadError(path, "it is another kind of file, or the run was killed as it began.")
     layout = header[LAYOUT]
-    if layout.get("version") != LAYOUT_VERSION:
-        found = layout.get("version")
-        raise LogReadError(path, f"it has layout {found}, and this version of simbridge reads layout {LAYOUT_VERSION}.")
+    version = layout.get("version", "")
+    if version not in (FIRST_LAYOUT, LAYOUT_VERSION):
+        known = f"{FIRST_LAYOUT} and {LAYOUT_VERSION}"
+        raise LogReadError(path, f"it has layout {version}, and this version of simbridge reads layouts {known}.")
     try:
         names = msgspec.json.decode(layout["joint_names"], type=tuple[str, ...])
-        return header[METADATA], names, layout["frame_id"]
+        return version, header[METADATA], names, layout["frame_id"]
     except (KeyError, msgspec.MsgspecError) as error:
         raise LogReadError(path, f"its description of its layout is damaged: {error}.") from error

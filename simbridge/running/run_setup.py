@@ -242,7 +242,6 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
     solver, facts, cell = prepared.solver, prepared.controller, options.cell
     sampling = options.sampling or scenario.sampling
-    servo = options.servo if facts is None else "servoj"
     settings: dict[str, Any] = {
         "scenario": {
             "name": scenario.name,

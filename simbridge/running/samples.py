@@ -57,11 +57,14 @@ def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
         plan_time=float(time),
         target=plan.targets[below] if not part else plan.target(np.array([time]))[0],
         solution=_between(plan.solution, below, above, part),
-        setpoint=state.setpoint if plan.wanted is None else _between(plan.setpoints, below, above, part),
+        setpoint=state.command if plan.wanted is None else _between(plan.setpoints, below, above, part),
+        command=state.command,
         position=state.q,
         velocity=state.qd,
         effort=state.effort,
         controller_target=state.controller_target,
+        controller_target_velocity=_reported(state.controller_target_velocity, state.q),
+        controller_target_acceleration=_reported(state.controller_target_acceleration, state.q),
         speed_scaling=state.speed_scaling,
         robot_mode=state.robot_mode,
         safety_mode=state.safety_mode,
@@ -73,3 +76,7 @@ def _sample(plan: Plan, state: ArmState, stamp: float) -> Sample:
 
 def _between(joints: Array, below: int, above: int, part: float) -> Array:
     return joints[below] if not part else (1.0 - part) * joints[below] + part * joints[above]
+
+
+def _reported(values: Array | None, q: Array) -> Array:
+    return np.full_like(q, np.nan) if values is None else values

@@ -31,6 +31,8 @@ LOOKAHEAD = 0.03  # s, as UR's own driver
 GAIN = 2000.0  # 1/s^2, likewise
 LOOKAHEAD_RANGE = (0.03, 0.2)
 GAIN_RANGE = (100.0, 2000.0)
+# As many cycles take less time uncompiled than loading the compiler does.
+_FEW = 100
 
 
 class JointMotion(NamedTuple):
@@ -150,12 +152,19 @@ class ServojJoints:
         """Their velocities (n,), rad/s."""
         return self._state[1].copy()
 
+    @property
+    def motion(self) -> JointMotion:
+        """Joint targets (n,), rad, their velocities, rad/s, and accelerations, rad/s^2, after the last cycle."""
+        return JointMotion(*(values[0].copy() for values in self._motion))
+
     def reset(self, q: Array, qd: Array | None = None) -> None:
         """Continue from q (n,), rad, and qd (n,), rad/s; q counts as the last command."""
         self._state = np.stack([q, np.zeros(len(q)) if qd is None else qd]).astype(float)
         # The last three commands, oldest first: with a phase, two calls and their ramps share a cycle.
         self._commands = np.stack([_as_received(self._state[0])] * 3)
         self._call, self._elapsed = self.law.cycle, 0.0
+        for values, now in zip(self._motion, (*self._state, 0.0), strict=True):
+            values[0] = now
 
     def command(self, q: Array, call: float | None = None) -> None:
         """Begin a call with a command (n,), rad, that lasts `call` s: one cycle by default."""

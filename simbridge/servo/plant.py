@@ -11,7 +11,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.resources import AnyPath
 from simbridge.robot.input_file import TomlFile
 from simbridge.robot.pose import Array
-from simbridge.servo.law import GAIN, LOOKAHEAD, ServojJoints, ServojLaw
+from simbridge.servo.law import GAIN, LOOKAHEAD, JointMotion, ServojJoints, ServojLaw
 
 # By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).
 JOINT_LAG = 0.0005
@@ -104,9 +104,9 @@ class PlantReference:
         return self._joints.q
 
     @property
-    def motion(self) -> tuple[Array, Array]:
-        """The same with their velocities (n,), rad/s."""
-        return self._joints.q, self._joints.qd
+    def motion(self) -> JointMotion:
+        """The same with their velocities and accelerations, each (n,)."""
+        return self._joints.motion
 
     def reset(self, q: Array) -> None:
         """Rest at joint positions q (n,), rad."""

@@ -130,7 +130,9 @@ class FakeLink:
         delay = self._delay(tick)
         if delay is not None:
             self._last_arrival = max(self._last_arrival, at + delay)
+            still = (0.0,) * len(q)
             state = {**self._fields, "timestamp": tick * self._period, "target_q": q}
+            state |= {"target_qd": still, "target_qdd": still}
             self._travelling.append((self._last_arrival, state))
         self._tick = tick + 1
         self._next_tick_at = at + self._host_period + self._freezes.get(tick + 1, 0.0)

@@ -171,4 +171,4 @@ def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
     timestamps = [state.timestamp for state in states]
     assert (np.diff(timestamps) >= 0.0).all() and timestamps[-1] - timestamps[0] >= 499 * arm.period
     in_force = record.setpoint[~np.isnan(record.setpoint).any(axis=1)]
-    assert (in_force == states[-1].setpoint).all(axis=1).any()
+    assert (in_force == states[-1].command).all(axis=1).any()

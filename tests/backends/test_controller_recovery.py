@@ -50,7 +50,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
         assert never_moved(controller, stopped["tick"])
         arm.move_to(plan[0])
         states = list(arm.stream(plan[:60]))
-    assert np.array_equal(states[-1].setpoint, plan[59])
+    assert np.array_equal(states[-1].command, plan[59])
     record = controller.record()
     after = record.actual_q[record.tick >= stopped["tick"]]
     assert after[0].tolist() == stopped["actual_q"]

@@ -133,7 +133,7 @@ def test_a_torque_beyond_the_limit_saturates():
 
 def test_two_runs_give_the_same_states_bit_for_bit(plan, states):
     again = tracked(plan)
-    for name in ("timestamp", "plan_time", "q", "qd", "effort", "controller_target", "setpoint"):
+    for name in ("timestamp", "plan_time", "q", "qd", "effort", "controller_target", "command"):
         first, second = (np.array([getattr(s, name) for s in run]) for run in (states, again))
         assert np.array_equal(first, second), name
 
@@ -143,7 +143,7 @@ def test_there_is_one_state_per_setpoint_at_its_due_instant(plan, states):
     stamps = np.array([s.timestamp for s in states])
     assert np.allclose(np.diff(stamps), 0.008, atol=1e-12)
     assert np.allclose([s.plan_time for s in states], plan.times, atol=1e-12)
-    assert np.array_equal(np.array([s.setpoint for s in states]), plan.setpoints)
+    assert np.array_equal(np.array([s.command for s in states]), plan.setpoints)
 
 
 def test_a_steady_motion_is_followed_without_lead_or_lag():
@@ -255,7 +255,7 @@ def test_the_targets_follow_the_servo_law(plan):
     targets = np.array([s.controller_target for s in states])
     # The arm comes to rest at the first command in single precision.
     np.testing.assert_allclose(targets, law.follow(plan.setpoints).q, rtol=0.0, atol=2e-7)
-    assert (np.array([s.setpoint for s in states]) == plan.setpoints).all()
+    assert (np.array([s.command for s in states]) == plan.setpoints).all()
 
 
 def test_at_a_period_of_several_cycles_the_commands_are_ramps():

@@ -14,6 +14,7 @@ from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, Live, Repl
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
+from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (
     ArmNotReady,
     EmergencyStop,
@@ -38,7 +39,9 @@ class Bench:
         self.period = period
         self.clock = clock or VirtualClock()
         self.link = FakeLink(self.clock, HOME, period, **controller)
-        self.loop = ServoLoop(self.link, Guard(UR10, period), "arm", period, follow_scaling=follow, clock=self.clock)
+        self.loop = ServoLoop(
+            self.link, Guard(UR10, period), "arm", ServojLaw(period), follow_scaling=follow, clock=self.clock
+        )
         self.states = []
 
     def play(self, motion):
@@ -72,7 +75,7 @@ class Bench:
         names = ["sequence", "position", "sent", "received", "timestamp", "scaling", "robot", "safety", "runtime"]
         if name in names:
             return np.array([scalars[names.index(name)] for scalars, _ in self.states])
-        vectors = ["q", "qd", "effort", "controller_target", "setpoint"]
+        vectors = ["q", "qd", "effort", "controller_target", "target velocity", "target acceleration", "setpoint"]
         return np.array([v[vectors.index(name)] for _, v in self.states])
 
 

@@ -43,7 +43,7 @@ def scalars(number):
 
 
 def vectors(number):
-    return tuple(np.full(N, 10.0 * number + k) for k in range(5))
+    return tuple(np.full(N, 10.0 * number + k) for k in range(7))
 
 
 def put(ring, *numbers):
@@ -58,7 +58,10 @@ def read(ring):
 def is_whole(state):
     """Whether all of a state belongs to one number."""
     number = state.sequence
-    rows = (state.q, state.qd, state.effort, state.controller_target, state.setpoint)
+    rows = (
+        *(state.q, state.qd, state.effort, state.controller_target),
+        *(state.controller_target_velocity, state.controller_target_acceleration, state.command),
+    )
     return (
         all((row == 10.0 * number + k).all() for k, row in enumerate(rows))
         and (state.host_sent, state.host_monotonic, state.timestamp) == (10.0 + number, 11.0 + number, 100.0 + number)

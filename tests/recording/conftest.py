@@ -10,7 +10,17 @@ import pytest
 from simbridge.recording.log import LogWriter, Sample
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
-JOINT_FIELDS = ("solution", "setpoint", "position", "velocity", "effort", "controller_target")
+JOINT_FIELDS = (
+    "solution",
+    "setpoint",
+    "command",
+    "position",
+    "velocity",
+    "effort",
+    "controller_target",
+    "controller_target_velocity",
+    "controller_target_acceleration",
+)
 PERIOD = 0.008
 
 

@@ -20,8 +20,27 @@ from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
-JOINT_FIELDS = ("solution", "setpoint", "position", "velocity", "effort", "controller_target")
-TOPICS = ["/joint_states", "/setpoint", "/solution", "/controller_target", "/target", "/status"]
+JOINT_FIELDS = (
+    "solution",
+    "setpoint",
+    "command",
+    "position",
+    "velocity",
+    "effort",
+    "controller_target",
+    "controller_target_velocity",
+    "controller_target_acceleration",
+)
+TOPICS = [
+    "/joint_states",
+    "/setpoint",
+    "/command",
+    "/solution",
+    "/controller_target",
+    "/controller_target_acceleration",
+    "/target",
+    "/status",
+]
 PERIOD = 0.008
 FLOATS = st.floats(allow_nan=True, allow_infinity=True)
 MODES = st.integers(-(2**31), 2**31 - 1)
@@ -136,10 +155,13 @@ def test_rosbags_reads_the_same_numbers_by_the_definitions_in_the_file(finished)
 
     for name in ("position", "velocity", "effort"):
         assert_equal("/joint_states", name, name)
-    for name in ("setpoint", "solution", "controller_target"):
+    assert_equal("/controller_target", "velocity", "controller_target_velocity")
+    assert_equal("/controller_target_acceleration", "acceleration", "controller_target_acceleration")
+    assert_equal("/controller_target", "position", "controller_target")
+    for name in ("setpoint", "command", "solution"):
         assert_equal(f"/{name}", "position", name)
         assert all(len(message.velocity) == len(message.effort) == 0 for message in read[f"/{name}"])
-    for topic in TOPICS[:4]:
+    for topic in TOPICS[:6]:
         assert all(message.name == list(JOINTS) for message in read[topic])
     for field in fields(Sample):
         if field.name not in (*JOINT_FIELDS, "target"):

@@ -24,7 +24,16 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
-TOPICS = ["/joint_states", "/setpoint", "/solution", "/controller_target", "/target", "/status"]
+TOPICS = [
+    "/joint_states",
+    "/setpoint",
+    "/command",
+    "/solution",
+    "/controller_target",
+    "/controller_target_acceleration",
+    "/target",
+    "/status",
+]
 PERIOD = 0.008
 FOREIGN = b'{"of": "another topic"}'
 

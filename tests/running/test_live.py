@@ -46,7 +46,7 @@ def test_a_slow_target_is_followed_to_a_millimetre(arm):
         state = arm.servo(target(wanted))
     attained = tool(state.q)
     assert np.abs(attained.translation - wanted).max() < 1e-3
-    assert np.abs(pin.log3(attained.rotation.T @ tool(arm.read().setpoint).rotation)).max() < 1e-3
+    assert np.abs(pin.log3(attained.rotation.T @ tool(arm.read().command).rotation)).max() < 1e-3
     assert np.linalg.norm(wanted - PLACE) > 0.04
 
 
@@ -60,7 +60,7 @@ def test_targets_may_be_pinocchio_poses(arm):
 def test_a_jump_of_the_target_is_limited_and_reached(arm):
     far = np.add(PLACE, [0.1, -0.3, 0.2])
     states = [arm.servo(target(far)) for _ in range(200)]
-    setpoints = np.array([state.setpoint for state in states])
+    setpoints = np.array([state.command for state in states])
     velocity = np.diff(setpoints, axis=0) / PERIOD
     assert (np.abs(velocity) <= ROBOT.max_velocity).all()
     assert np.abs(np.diff(velocity, axis=0)).max() <= ROBOT.max_acceleration * PERIOD * 1.001
@@ -72,7 +72,7 @@ def test_a_jump_of_the_target_is_limited_and_reached(arm):
 def test_a_lower_tool_speed_holds_for_every_target():
     with simbridge.connect(robot=ROBOT, max_tool_speed=0.1) as arm:
         begin = tool(arm.read().q).translation
-        points = [begin] + [tool(arm.servo(target(PLACE)).setpoint).translation for _ in range(50)]
+        points = [begin] + [tool(arm.servo(target(PLACE)).command).translation for _ in range(50)]
     assert np.linalg.norm(np.diff(points, axis=0), axis=1).max() <= 0.1 * PERIOD
     assert np.linalg.norm(points[-1] - begin) > 0.02
 
@@ -89,7 +89,7 @@ def test_a_target_that_is_no_pose_is_refused_and_the_next_one_is_followed(arm, n
     with pytest.raises(InvalidParameter, match="target"):
         arm.servo(nonsense)
     state = arm.servo(target(PLACE))
-    assert np.abs(tool(state.setpoint).translation - PLACE).max() < 1e-3
+    assert np.abs(tool(state.command).translation - PLACE).max() < 1e-3
 
 
 class Lapsing(simbridge.ForwardDynamics):
@@ -115,12 +115,12 @@ def test_after_a_violation_nothing_moves_until_recover():
             arm.servo(target(PLACE))
         assert caught.value.rule == "latched"
         rest = arm.read()
-        assert np.isfinite(rest.q).all() and np.isfinite(rest.setpoint).all()
-        assert np.abs(rest.q - before.setpoint).max() < 0.02
+        assert np.isfinite(rest.q).all() and np.isfinite(rest.command).all()
+        assert np.abs(rest.q - before.command).max() < 0.02
         arm.recover()
         assert np.abs(arm.read().q - rest.q).max() < 1e-3
         states = [arm.servo(target(PLACE)) for _ in range(100)]
-        assert np.abs(states[0].setpoint - rest.q).max() < 1e-2
+        assert np.abs(states[0].command - rest.q).max() < 1e-2
         assert np.abs(tool(states[-1].q).translation - PLACE).max() < 1e-3
 
 
