@@ -10,7 +10,7 @@ from mcap.stream_reader import StreamReader
 
 from simbridge.recording.log_reader import OwnChunks, read_log
 
-TOPICS = 6
+TOPICS = 8
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -21,7 +21,7 @@ def test_the_statistics_count_what_was_written(indexed, run_of, write_log, tmp_p
         summary = make_reader(file, validate_crcs=True).get_summary()
     statistics = summary.statistics
     assert (statistics.message_count, statistics.chunk_count) == (100 * TOPICS, 4)
-    assert (statistics.schema_count, statistics.channel_count, statistics.metadata_count) == (3, TOPICS, 2)
+    assert (statistics.schema_count, statistics.channel_count, statistics.metadata_count) == (4, TOPICS, 2)
     first, last = (round(sample.stamp * 1e9) for sample in (samples[0], samples[-1]))
     assert (statistics.message_start_time, statistics.message_end_time) == (first, last)
     assert len(summary.chunk_indexes) == (4 if indexed else 0)

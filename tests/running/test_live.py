@@ -39,13 +39,14 @@ def arm():
         yield arm
 
 
-def test_a_slow_target_is_followed_to_a_millimetre(arm):
+def test_a_slow_target_is_followed_with_the_lag_of_the_servo(arm):
     speed = np.array([0.0, 0.05, 0.02])
     for k in range(1, 101):
         wanted = PLACE + speed * k * PERIOD
         state = arm.servo(target(wanted))
     attained = tool(state.q)
-    assert np.abs(attained.translation - wanted).max() < 1e-3
+    # The lookahead less the cycle of 8 ms, and half a millisecond of the joints.
+    assert np.abs(attained.translation - (wanted - 0.0225 * speed)).max() < 1e-4
     assert np.abs(pin.log3(attained.rotation.T @ tool(arm.read().command).rotation)).max() < 1e-3
     assert np.linalg.norm(wanted - PLACE) > 0.04
 
