@@ -160,8 +160,6 @@ class ControllerBackend(Backend):
             effort=_frozen(state["actual_current"]),
             controller_target=_frozen(state["target_q"]),
             command=q,
-            controller_target_velocity=_frozen(state["target_qd"]),
-            controller_target_acceleration=_frozen(state["target_qdd"]),
             speed_scaling=state["speed_scaling"] * state["target_speed_fraction"],
             robot_mode=state["robot_mode"],
             safety_mode=state["safety_mode"],

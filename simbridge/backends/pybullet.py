@@ -12,7 +12,6 @@ the plan check has ruled out contact, and UR publishes data on neither of the ot
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import sys
 import tempfile
@@ -34,7 +33,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import LOOKAHEAD
-from simbridge.servo.plant import Plant, PlantReference
+from simbridge.servo.plant import Plant, PlantReference, controller_cycle
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the feedback: of the ideal servo, and of joints that follow the servo law's targets.
@@ -131,8 +130,7 @@ class PyBulletBackend(Backend):
         self._model, self._data = robot.model, robot.model.createData()
         bandwidth = 2.0 * np.pi * (IDEAL_BANDWIDTH if plant is None else JOINT_BANDWIDTH)
         self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
-        # A simulated controller whose cycle would not fit the period has the period's.
-        cycle = robot.period if math.isclose(self.period / robot.period % 1.0, 0.0, abs_tol=1e-9) else self.period
+        cycle = controller_cycle(robot.period, self.period)
         self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
         self._inverse = InverseServoj((plant or Plant()).law(cycle), robot.home)
         self._feedforward = feedforward

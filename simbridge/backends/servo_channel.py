@@ -22,9 +22,11 @@ from simbridge.servo.law import GAIN, LOOKAHEAD
 
 # The RTDE outputs of which a state consists.
 STATE_FIELDS = (
-    "timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "speed_scaling", "target_speed_fraction",
-    "robot_mode", "safety_mode", "safety_status_bits", "runtime_state",
+    "timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd", "speed_scaling",
+    "target_speed_fraction", "robot_mode", "safety_mode", "safety_status_bits", "runtime_state",
 )  # fmt: skip
+# Of these a run can do without: it then does not show the servo law.
+OPTIONAL_FIELDS = ("target_qd", "target_qdd")
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")

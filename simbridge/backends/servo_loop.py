@@ -276,6 +276,8 @@ class ServoLoop:
             return
         # Where the commands that were sent after the newest state will have brought the controller's targets.
         q, qd = np.array(self.state["target_q"]), np.array(self.state["target_qd"])
+        if not np.isfinite(qd).all():
+            qd = np.array(self.state["actual_qd"])
         if self._pending:
             commands = np.array([sent.command for sent in self._pending])
             motion = self._law.follow(commands, previous=q, q=q, qd=qd)

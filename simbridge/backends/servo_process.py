@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import json
+import math
 import os
 import resource
 import select
@@ -29,7 +30,7 @@ from typing import Any, TextIO
 import msgspec
 import numpy as np
 
-from simbridge.backends.servo_channel import STATE_FIELDS, ServoConfig, StateRing
+from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
 from simbridge.backends.servo_loop import Live, Replay, ServoLoop
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
@@ -146,6 +147,8 @@ class RtdeLink:
         states = self._reader.wait(timeout)
         for state in states:
             state["effort"] = state["actual_current"]
+            for name in OPTIONAL_FIELDS:
+                state.setdefault(name, [math.nan] * len(state["actual_q"]))
         return states
 
     def servo(self, q: Array) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -70,10 +71,12 @@ def _errors(comparison: Comparison, names: Sequence[str]) -> Table:
 
 
 def _parts(comparison: Comparison, names: Sequence[str]) -> Table:
+    parts = [part for part in ERROR_PARTS if not part.of]
     rows = []
     for name, run, separation in zip(names, comparison.runs, comparison.separation, strict=True):
-        parts = (millimetres(run.summary[part.key]["position_m"]["rms"]) for part in ERROR_PARTS)
+        errors: Mapping[str, Any] = run.summary
+        lengths = (millimetres(errors[part.key]["position_m"]["rms"]) for part in parts)
         distances = None if separation is None else statistics(separation[1].distance)
         cells = ("–", "–") if distances is None else (millimetres(distances["rms"]), millimetres(distances["max"]))
-        rows.append((name, *parts, *cells))
-    return table_of(("run", *(part.name for part in ERROR_PARTS), "separation RMS", "max"), rows)
+        rows.append((name, *lengths, *cells))
+    return table_of(("run", *(part.name for part in parts), "separation RMS", "max"), rows)

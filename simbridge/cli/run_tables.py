@@ -11,7 +11,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.evaluation.metrics.delays import PosePart
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
@@ -32,6 +33,9 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print(f"max {millimetres(position['max'])} mm and {degrees(rotation['max'])} degrees\n", soft_wrap=True)
     console.print(_budget_table(summary, narrow=console.width < 72))
     _print_delays(console, summary)
+    console.print(f"{summary['plant_model'][:1].upper()}{summary['plant_model'][1:]}.", soft_wrap=True, markup=False)
+    if summary["servo_law"] is not None:
+        console.print(servo_law_sentence(summary["servo_law"]), soft_wrap=True, markup=False)
     _print_path(console, summary)
     _print_relative(console, summary)
     console.print()
@@ -81,7 +85,8 @@ def _budget_table(summary: Summary, *, narrow: bool) -> Table:
     titles = {"rms": "RMS", "p95": "p95", "max": "max"}
     columns = ("error", *(f"{titles[k]} mm" for k in positions), *(f"{titles[k]} deg" for k in rotations))
     errors: Mapping[str, Any] = summary
-    lines: list[tuple[str, str]] = [(part.name, part.key) for part in (*ERROR_PARTS, TRACKING_ERROR)]
+    parts = (*known_parts(summary), TRACKING_ERROR)
+    lines: list[tuple[str, str]] = [(f"  {part.name}" if part.of else part.name, part.key) for part in parts]
     lines.append(("delay removed" if narrow else "tracking, delay removed", "delay_compensated"))
     rows = [
         (
@@ -111,10 +116,12 @@ def _print_delays(console: Console, summary: Summary) -> None:
 
 def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
     delays = part_delays(summary, part)
-    named = delays._asdict()
+    named = {name.replace("_", " "): lag for name, lag in delays._asdict().items()}
     if part == "position":
         named["predicted lag"] = summary["predicted_lag_s"]
-    known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None]
+    # Usually nothing is sampled or limited.
+    unused = [name for name in ("sampling", "limiter") if named[name] == 0.0]
+    known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None and name not in unused]
     if known:
         console.print(f"Delay in {part}: {', '.join(known)} ms.")
     if delays.total == 0.0:

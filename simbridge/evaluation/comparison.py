@@ -18,7 +18,7 @@ from simbridge.errors import InvalidParameter, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
 from simbridge.evaluation.metrics.pose_errors import PoseError
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR
+from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.robot import pose
@@ -31,8 +31,8 @@ SAME = 1e-6
 # What is compared of each summary.
 _COMPARED = (
     *(part.key for part in (TRACKING_ERROR, *ERROR_PARTS)),
-    *("contour_error", "delay_compensated", "delay_of", "delay_s", "solver_delay_s", "plant_delay_s"),
-    *("rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"),
+    *("contour_error", "delay_compensated", "delay_of"),
+    *(key for keys in DELAY_KEYS.values() for key in keys),
     *("along_path_lag", "near_singularity", "absolute_pose_error", "relative_pose_error"),
 )
 

@@ -20,6 +20,7 @@ from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
+from simbridge.servo.law import ServojLaw
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class Evaluation:
         placements = np.array(chain["placements"], dtype=float).reshape(-1, 4, 4)
         return placements, np.array(chain["prismatic"], dtype=bool)
 
-    def _tool(self, joints: Array) -> Array:
+    def tool(self, joints: Array) -> Array:
+        """Tool poses (T, 7) at joint positions (T, n), rad."""
         return tool_poses(*self.chain, joints)
 
     @property
@@ -95,17 +97,60 @@ class Evaluation:
     @cached_property
     def solution(self) -> Array:
         """Tool poses at the solver's joint positions."""
-        return self._tool(self.log.solution)
+        return self.tool(self.log.solution)
 
     @cached_property
     def setpoint(self) -> Array:
-        """Tool poses at the joint positions that were sent."""
-        return self._tool(self.log.setpoint)
+        """Tool poses where the joints should be."""
+        return self.tool(self.log.setpoint)
+
+    @cached_property
+    def servo(self) -> ServojLaw | None:
+        """The servo law that the commands were sent to, as configured; None for an ideal servo, and for old runs."""
+        backend = self.settings["backend"]
+        if backend.get("servo") != "servoj" or not self.has_samples:
+            return None
+        return ServojLaw(backend.get("cycle", self.plan.period), backend["servo_gain"], backend["servo_lookahead"])
+
+    @cached_property
+    def predicted_joints(self) -> Array | None:
+        """Joint positions (T, n), rad, that the servo law makes of the commands; None if no servo law is known.
+
+        From the controller's target of the first sample on, nothing measured is used. Where a sample is missing, the
+        command before it holds.
+        """
+        if self.servo is None:
+            return None
+        return self.followed(self.servo)
+
+    def followed(self, law: ServojLaw) -> Array:
+        """What a servo law makes of the commands of this run: see `predicted_joints`."""
+        log, period = self.log, self.plan.period
+        calls = np.rint((log.stamp - log.stamp[0]) / period).astype(int)
+        # The newest command of each call.
+        newest = np.searchsorted(calls, np.arange(calls[-1] + 1), side="right") - 1
+        velocity = log.controller_target_velocity[0]
+        cycles = round(period / law.cycle)
+        motion = law.follow(
+            log.command[newest],
+            call=period,
+            # The first command's call has ended, except for the phase.
+            begin=self.settings["backend"].get("phase", 0.0) - period,
+            q=log.controller_target[0],
+            qd=np.where(np.isfinite(velocity), velocity, 0.0),
+            cycles=max(int(calls[-1]), 0) * cycles,
+        )
+        return np.concatenate([log.controller_target[:1], motion.q[cycles - 1 :: cycles]])[calls]
+
+    @cached_property
+    def predicted(self) -> Array | None:
+        """Tool poses at the joint positions that the servo law makes of the commands; None if no law is known."""
+        return None if self.predicted_joints is None else self.tool(self.predicted_joints)
 
     @cached_property
     def attained(self) -> Array:
         """Tool poses at the measured joint positions."""
-        return self._tool(self.log.position)
+        return self.tool(self.log.position)
 
     @property
     def joint_origins(self) -> Array:
@@ -115,7 +160,7 @@ class Evaluation:
     @cached_property
     def budget(self) -> ErrorBudget:
         """The tracking error of every sample, split by source."""
-        return error_budget(self.reference, self.target, self.solution, self.setpoint, self.attained)
+        return error_budget(self.reference, self.target, self.solution, self.setpoint, self.attained, self.predicted)
 
     @cached_property
     def tracking(self) -> Tracking:
@@ -127,6 +172,7 @@ class Evaluation:
             self.solution,
             self.setpoint,
             self.attained,
+            self.predicted,
             budget=self.budget,
         )
 

@@ -24,8 +24,10 @@ from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.servo.plant import plant_model
 from simbridge.text import displayed
 
 
@@ -36,16 +38,25 @@ class SpeedScaling(TypedDict):
     mean: float
 
 
+class CommandLead(TypedDict):
+    """How far the commands were ahead of the joints that the servo law predicts, rad."""
+
+    max: float
+
+
 class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
     `outcome` is "completed" or why the run ended early; times are in s, `predicted_lag_s` is the solver's.
+    `plant_model` names what follows the commands, in one line.
     """
 
     scenario: str
     robot: str
     solver: str
     backend: str
+    plant_model: str
+    feedforward: bool
     outcome: str
     period_s: float
     samples: int
@@ -68,7 +79,8 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     `RunFacts` and `Judgement`.
 
     Peaks are per joint, in rad/s, N m or A; `saturated_samples` counts samples with a torque at its limit. `loop` is
-    the control loop's timing; simulated time has none.
+    the control loop's timing; simulated time has none. `servo_law` compares the controller's servo law with the
+    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without.
     """
 
     peak_joint_velocity: list[float]
@@ -76,6 +88,8 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     peak_joint_current: list[float] | None
     saturated_samples: int
     speed_scaling: SpeedScaling
+    servo_law: ServoLawCheck | None
+    command_lead_rad: CommandLead | None
     loop: dict[str, Any] | None
     smoothness: Smoothness
     joint_effort: joints.JointEffort
@@ -152,6 +166,8 @@ def summarize(
         "robot": settings["robot"]["name"],
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
+        "plant_model": plant_model(settings["backend"]),
+        "feedforward": settings["scenario"].get("feedforward") == "on",
         "outcome": outcome,
         "period_s": run.plan.period,
         "samples": len(log.stamp),
@@ -176,6 +192,8 @@ def summarize(
         "peak_joint_current": peak_effort if torque is None else None,
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
         "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
+        "servo_law": check_servo_law(run),
+        "command_lead_rad": _command_lead(run),
         "loop": loop,
         "smoothness": smoothness_summary(log.stamp, run.attained[:, :3], log.velocity),
         "joint_effort": _joint_effort(run),
@@ -188,6 +206,13 @@ def summarize(
         **pose_errors.pose_error_summary(run.plan.period, run.reference, run.attained, tracking=run.budget.tracking),
         **judgement,
     }
+
+
+def _command_lead(run: Evaluation) -> CommandLead | None:
+    """Of a run with feedforward; None without, where the joints trail the commands."""
+    if run.predicted_joints is None or run.settings["scenario"].get("feedforward") != "on":
+        return None
+    return {"max": float(np.abs(run.log.command - run.predicted_joints).max())}
 
 
 def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:

@@ -34,7 +34,8 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         figures: ISO 9283-style figures, when the runs are cycles of one motion on one arm.
     """
     scenario, legend = comparison.runs[0].summary["scenario"], _legend(comparison)
-    parts = (TRACKING_ERROR, *ERROR_PARTS)
+    # Those of the plant's part as far as a run has them.
+    parts = [part for part in (TRACKING_ERROR, *ERROR_PARTS) if any(run.summary[part.key] for run in comparison.runs)]
     delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
     runs = [
         {
@@ -63,13 +64,15 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         warnings=comparison.warnings,
         runs=runs,
         parts_of_error=[(part, ERRORS[part.name]) for part in parts],
-        largest=max(run.summary[part.key]["position_m"]["rms"] for run in comparison.runs for part in parts),
+        largest=max(
+            error["position_m"]["rms"] for run in comparison.runs for part in parts if (error := run.summary[part.key])
+        ),
         longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
         tracking_colour=TRACKING,
         legend=legend,
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
         known=[entry for entry, found in zip(legend, comparison.separation, strict=True) if found is not None],
-        delay_columns=[f"{part}, {source}" for part in POSE_PARTS for source in Delays._fields],
+        delay_columns=[f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields],
         iso=figures,
         differences=_differences(comparison),
         **drawn,

@@ -71,7 +71,7 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
     rest, panels = _without_delay(evaluation, summary), []
     for number, (title, unit, kind, scale) in enumerate(ERROR_PANELS):
         lines = []
-        for part in (tracking.TRACKING_ERROR, *tracking.ERROR_PARTS):
+        for part in (tracking.TRACKING_ERROR, *(part for part in tracking.ERROR_PARTS if not part.of)):
             values = getattr(getattr(budget, part.name), kind) * scale
             lines.append(
                 Line(part.name, ERRORS[part.name], stamps, values, 2.4 if part is tracking.TRACKING_ERROR else 1.4)

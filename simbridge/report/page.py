@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, part_delays
+from simbridge.evaluation.metrics.tracking import POSE_PARTS, TRACKING_ERROR, known_parts, part_delays
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
 from simbridge.report.drawing import drawing_style
@@ -46,7 +47,7 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
     settings = evaluation.settings
     title = f"{summary['scenario']} on {settings['robot']['title']}"
     if summary["samples"]:
-        title += f": {millimetres(summary[TRACKING_ERROR.key]['position_m']['rms'])} mm RMS"
+        title += f": {millimetres(summary['tracking_error']['position_m']['rms'])} mm RMS"
     # The shapes of the links are for the replay only.
     shown = {name: value for name, value in settings.items() if name != "shapes"}
     content: dict[str, Any] = {
@@ -62,13 +63,16 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "command": repeat_command(settings, evaluation.directory.path),
     }
     if summary["samples"]:
+        errors: Mapping[str, Any] = summary
+        parts = known_parts(errors)
         content |= {
-            "parts_of_error": [(part, ERRORS[part.name]) for part in ERROR_PARTS],
+            "parts_of_error": [(part, ERRORS[part.name]) for part in parts],
             "whole": TRACKING_ERROR,
             "tracking_colour": TRACKING,
-            "largest": max(summary[part.key]["position_m"]["rms"] for part in (*ERROR_PARTS, TRACKING_ERROR)),
+            "largest": max(errors[part.key]["position_m"]["rms"] for part in (*parts, TRACKING_ERROR)),
             "delays": {part: part_delays(summary, part) for part in POSE_PARTS},
             "dominant_error": verdict.dominant_error(summary),
+            "plant_model": verdict.plant_sentences(summary),
             "delay_sentences": verdict.delay_sentences(summary),
             "contour_sentence": verdict.contour_sentence(summary),
             "metrics": shown_metrics(summary),

@@ -16,7 +16,15 @@ LIMITER = "#e69f00"
 PLANT = "#56b4e9"
 TRACKING = "#1a1a1a"
 
-ERRORS = {"sampling": SAMPLING, "solver": SOLVER, "limiter": LIMITER, "plant": PLANT, "tracking": TRACKING}
+ERRORS = {
+    "sampling": SAMPLING,
+    "solver": SOLVER,
+    "limiter": LIMITER,
+    "plant": PLANT,
+    "servo law": PLANT,
+    "rest": PLANT,
+    "tracking": TRACKING,
+}
 """Of the parts of the error budget, and of the whole, by the names in `simbridge.evaluation.metrics.tracking`."""
 
 RUNS = (SETPOINT, ATTAINED, SOLVER, SAMPLING, LIMITER, PLANT, TRACKING)

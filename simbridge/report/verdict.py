@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import PosePart
-from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Summary
 from simbridge.planning.plan import is_slowed_down
 from simbridge.report.charts import intervals
@@ -40,9 +41,10 @@ class Notice:
 
 def headline(summary: Summary, robot: str) -> str:
     """How well the path was tracked, in a sentence."""
-    if TRACKING_ERROR.key not in summary:
+    if "tracking_error" not in summary:
         return f"The {robot} tracked nothing of {summary['scenario']}: no sample was recorded."
-    position, rotation = (summary[TRACKING_ERROR.key][part] for part in ("position_m", "rotation_rad"))
+    error = summary["tracking_error"]
+    position, rotation = error["position_m"], error["rotation_rad"]
     subject = f"The {robot}" if summary["outcome"] == "completed" else f"Until then, the {robot}"
     return (
         f"{subject} tracked {summary['scenario']} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
@@ -66,7 +68,11 @@ def dominant_error(summary: Summary) -> str:
     """The largest part of the error budget, in position and, where it is another one, in rotation."""
     position, rotation = (
         sorted(
-            ((rms, part) for part in ERROR_PARTS if (rms := summary[part.key][kind]["rms"]) > NOTHING),
+            (
+                (rms, part)
+                for part in known_parts(summary)
+                if not part.of and (rms := summary[part.key][kind]["rms"]) > NOTHING  # type: ignore[index]
+            ),
             key=lambda pair: -pair[0],
         )
         for kind in ("position_m", "rotation_rad")
@@ -98,14 +104,20 @@ def delay_sentences(summary: Summary) -> str:
 def _delay(summary: Summary, part: PosePart, subject: str) -> str:
     """The delay of position or rotation, its causes, and the error that remains without it."""
     delays, causes = part_delays(summary, part), []
+    if delays.sampling:
+        causes.append(f"{_ms(delays.sampling)} from sampling")
     if delays.solver is not None:
-        source = "the solver and the limiter" if summary["limited_samples"] else "the solver"
         lag = summary["predicted_lag_s"] if part == "position" else None
-        predicted = "" if lag is None else f" ({_ms(lag)} predicted for the solver)"
-        causes.append(f"{_ms(delays.solver)} from {source}{predicted}")
-    if delays.plant is not None:
+        predicted = "" if lag is None else f" ({_ms(lag)} predicted)"
+        causes.append(f"{_ms(delays.solver)} from the solver{predicted}")
+    if delays.limiter:
+        causes.append(f"{_ms(delays.limiter)} from the limiter")
+    if delays.servo_law is not None and delays.rest is not None:
+        causes.append(f"{_ms(delays.servo_law)} from the servo law")
+        causes.append(f"{_ms(delays.rest)} from the rest of the plant")
+    elif delays.plant is not None:
         causes.append(f"{_ms(delays.plant)} from the plant")
-    why = f": {' and '.join(causes)}" if causes else ""
+    why = f": {listed(causes)}" if causes else ""
     if delays.total is None:
         return f"The delay of the {part} could not be measured{why.replace(': ', '; of its parts: ')}."
     if delays.total == 0.0:
@@ -116,6 +128,13 @@ def _delay(summary: Summary, part: PosePart, subject: str) -> str:
     left = _mm(rest["position_m"]["rms"]) if part == "position" else _deg(rest["rotation_rad"]["rms"])
     text = f"{subject} {relation} the reference by {_ms(abs(delays.total))}{why}."
     return f"{text} With this delay removed, {left} RMS would remain."
+
+
+def plant_sentences(summary: Summary) -> str:
+    """What followed the commands, and whether a controller's servo law is the configured one."""
+    text = summary["plant_model"]
+    check = summary["servo_law"]
+    return f"{text[:1].upper()}{text[1:]}." + ("" if check is None else f" {servo_law_sentence(check)}")
 
 
 def contour_sentence(summary: Summary) -> str:

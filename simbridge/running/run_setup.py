@@ -33,6 +33,7 @@ from simbridge.robot.cell import cell_values
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import Shape
 from simbridge.robot.robot import Robot
+from simbridge.servo.plant import controller_cycle
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.facts import ControllerFacts
 
@@ -288,7 +289,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
-            **_servo_settings(options, simulated=prepared.controller is None),
+            **_servo_settings(options, robot, plan.period, simulated=prepared.controller is None),
             "on_scaling": None if facts is None else options.on_scaling,
         },
         "versions": versions(),
@@ -308,12 +309,13 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
 
 
-def _servo_settings(options: Options, *, simulated: bool) -> dict[str, Any]:
+def _servo_settings(options: Options, robot: Robot, period: float, *, simulated: bool) -> dict[str, Any]:
     """What follows the commands: its keys in settings.toml."""
     if simulated and options.servo != "servoj":
         return {"servo": "ideal"}
     plant = options.plant_model
-    tuning = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain}
+    cycle = controller_cycle(robot.period, period)
+    tuning = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain, "cycle": cycle}
     if not simulated:
         return tuning
     file = {"plant_file": plant.source} if plant.source else {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -15,6 +16,8 @@ from simbridge.servo.law import GAIN, LOOKAHEAD, JointMotion, ServojJoints, Serv
 
 # By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).
 JOINT_LAG = 0.0005
+# What is known of the law is said wherever it is named; other tunings and CB3 controllers are extrapolations.
+VERIFIED = "the law was verified on a real UR5e at gain 300: docs/validation.md"
 
 
 class Plant(msgspec.Struct, frozen=True):
@@ -74,6 +77,28 @@ def load_plant(path: AnyPath) -> Plant:
     if not 0.0 <= data.servoj.phase_s < 0.01:
         file.refuse("servoj.phase_s", f"this is {data.servoj.phase_s}; it must be from 0 to less than a cycle")
     return Plant(data.servoj.gain, data.servoj.lookahead_s, data.servoj.phase_s, data.joint_servo.lag_s, str(file.path))
+
+
+def plant_model(backend: Mapping[str, Any]) -> str:
+    """What follows the commands, in one line.
+
+    Args:
+        backend: That table of a run's settings.
+    """
+    simulated = backend["simulated_time"]
+    if backend.get("servo") != "servoj":
+        return "simulated arm: an ideal servo, not UR's" if simulated else "servo: the controller's, tuning unknown"
+    tuning = f"servoj, gain {backend['servo_gain']:g}, lookahead {backend['servo_lookahead']:g} s"
+    if not simulated:
+        return f"servo: the controller's {tuning}"
+    source = f" ({backend['plant_file']})" if "plant_file" in backend else ""
+    return f"simulated arm: UR's {tuning}{source}; {VERIFIED}"
+
+
+def controller_cycle(own: float, period: float) -> float:
+    """The cycle of a simulated controller, s: its own, or the control period where that is no multiple of it."""
+    count = period / own
+    return own if round(count) >= 1 and abs(count - round(count)) < 1e-6 else period
 
 
 class PlantReference:

@@ -7,18 +7,27 @@ A sample has one stamp, the instant at which its setpoint is due, and five poses
 Each arrow is one part of the error budget. The parts add up to the tracking error: positions exactly,
 `tracking.translation = sampling.translation + ... + plant.translation`, and rotations by composition,
 `R_tracking = R_sampling R_solver R_limiter R_plant`. The Rodrigues vectors and the angles do not add.
+
+Where the servo law of the controller is known, it predicts from the commands where the arm should be, and the plant's
+part is split in the same way:
+
+    setpoint --servo law--> predicted --rest--> attained
+
+Each part has its delay; delays of the parts add up to the whole as far as the motion determines them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypedDict, cast
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.evaluation.metrics.delays import (
     MAX_DELAY,
+    MIN_SAMPLES,
     Compensated,
     Motion,
     PosePart,
@@ -29,18 +38,22 @@ from simbridge.evaluation.metrics.delays import (
 )
 from simbridge.evaluation.metrics.pose_errors import PoseError, PoseStatistics, statistics
 from simbridge.evaluation.metrics.samples import rows, stamps
+from simbridge.robot.pose import Array
 
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
 
-PartKey = Literal["sampling_error", "solver_error", "limiter_error", "plant_error", "tracking_error"]
+PartKey = Literal[
+    "sampling_error",
+    "solver_error",
+    "limiter_error",
+    "plant_error",
+    "servo_law_error",
+    "rest_error",
+    "tracking_error",
+]
 
 SAME_DELAY = 1e-3
 """Delays in s of position and rotation that differ by less are reported as one."""
-
-_KEYS = {
-    "position": ("delay_s", "solver_delay_s", "plant_delay_s"),
-    "rotation": ("rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"),
-}
 
 
 @dataclass(frozen=True)
@@ -48,21 +61,28 @@ class ErrorPart:
     """A part of the error budget, or the tracking error as a whole.
 
     Attributes:
-        name: Its attribute in `ErrorBudget`.
+        name: As shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of spaces.
         key: Its key in summary.json.
         source: What causes it, as a noun phrase.
         meaning: Which two poses it compares, and what their difference is.
+        of: The name of the part that it is a part of; "" for the tracking error.
     """
 
     name: str
     key: PartKey
     source: str
     meaning: str
+    of: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """Its attribute in `ErrorBudget` and `Delays`."""
+        return self.name.replace(" ", "_")
 
     @property
     def title(self) -> str:
         """Its name at the start of a table row."""
-        return self.name.capitalize()
+        return f"of which {self.name}" if self.of else self.name.capitalize()
 
 
 ERROR_PARTS = (
@@ -90,27 +110,55 @@ ERROR_PARTS = (
         "the plant (the controller and the arm)",
         "Setpoint to attained: the controller and the arm.",
     ),
+    ErrorPart(
+        "servo law",
+        "servo_law_error",
+        "the servo law",
+        "Setpoint to prediction: what servoj makes of the commands that were sent.",
+        of="plant",
+    ),
+    ErrorPart(
+        "rest",
+        "rest_error",
+        "the rest",
+        "Prediction to attained: joint servo, calibration and load; on a controller also the link's delay.",
+        of="plant",
+    ),
 )
-"""The four parts of the tracking error in pipeline order: the one list of their names, keys and meanings."""
+"""The parts of the tracking error in pipeline order: the one list of their names, keys and meanings.
+
+The first four add up to it. The parts of the plant's part are null where no servo law is known."""
 
 TRACKING_ERROR = ErrorPart(
     "tracking", "tracking_error", "all parts", "Reference to attained: the whole error. The parts add up as vectors."
 )
 
 
+def known_parts(summary: Mapping[str, Any]) -> list[ErrorPart]:
+    """The parts of the error that a `Tracking` summary has: those of the plant's part only where the law is known."""
+    return [part for part in ERROR_PARTS if summary.get(part.key) is not None]
+
+
 @dataclass(frozen=True)
 class ErrorBudget:
-    """The tracking error and its four parts, over the same samples. `ERROR_PARTS` says what each of them is."""
+    """The tracking error and its parts, over the same samples. `ERROR_PARTS` says what each of them is."""
 
     sampling: PoseError
     solver: PoseError
     limiter: PoseError
     plant: PoseError
     tracking: PoseError
+    servo_law: PoseError | None = None
+    rest: PoseError | None = None
 
 
 def error_budget(
-    reference: ArrayLike, target: ArrayLike, solution: ArrayLike, setpoint: ArrayLike, attained: ArrayLike
+    reference: ArrayLike,
+    target: ArrayLike,
+    solution: ArrayLike,
+    setpoint: ArrayLike,
+    attained: ArrayLike,
+    predicted: ArrayLike | None = None,
 ) -> ErrorBudget:
     """The error budget of poses (T, 7) that belong to the same T stamps.
 
@@ -118,16 +166,21 @@ def error_budget(
         reference: The continuous path at the stamps.
         target: What the solver was given.
         solution: Tool poses at the solver's joint positions.
-        setpoint: Tool poses at the joint positions that were sent.
+        setpoint: Tool poses where the joints should be.
         attained: Tool poses at the measured joint positions.
+        predicted: Tool poses where the servo law brings the joints, if it is known.
 
     Raises:
-        UnusableSamples: If the five differ in length or a value is not finite.
+        UnusableSamples: If they differ in length or a value is not finite.
     """
     first = rows("reference poses", reference, 7)
     given = {"target": target, "solution": solution, "setpoint": setpoint, "attained": attained}
     poses = [first, *(rows(f"{name} poses", values, 7, len(first)) for name, values in given.items())]
-    return ErrorBudget(*map(PoseError.between, [*poses[:-1], first], [*poses[1:], poses[-1]]))
+    parts = [*map(PoseError.between, [*poses[:-1], first], [*poses[1:], poses[-1]])]
+    if predicted is not None:
+        middle = rows("predicted poses", predicted, 7, len(first))
+        parts += [PoseError.between(poses[-2], middle), PoseError.between(middle, poses[-1])]
+    return ErrorBudget(*parts)
 
 
 class Delays(NamedTuple):
@@ -135,20 +188,33 @@ class Delays(NamedTuple):
 
     Attributes:
         total: Reference to attained.
-        solver: Target to setpoint.
-        plant: Setpoint to attained.
+        sampling, solver, limiter, plant: From one pose of the pipeline to the next.
+        servo_law, rest: The parts of the plant's delay.
     """
 
-    total: float | None
-    solver: float | None
-    plant: float | None
+    total: float | None = None
+    sampling: float | None = None
+    solver: float | None = None
+    limiter: float | None = None
+    plant: float | None = None
+    servo_law: float | None = None
+    rest: float | None = None
+
+
+DELAY_KEYS: dict[PosePart, tuple[str, ...]] = {
+    "position": ("delay_s", *(f"{name}_delay_s" for name in Delays._fields[1:])),
+    "rotation": ("rotation_delay_s", *(f"{name}_rotation_delay_s" for name in Delays._fields[1:])),
+}
+"""The keys of summary.json, in the order of the fields of `Delays`."""
 
 
 class Tracking(TypedDict):
     """The tracking error, its parts and its delays, as summary.json holds them.
 
-    `delay_s` (reference to attained), `solver_delay_s` (target to setpoint) and `plant_delay_s` (setpoint to attained)
-    are delays of what `delay_of` names: "position", or "rotation" where the reference rotates and its position does not
+    `servo_law_error` and `rest_error` are the parts of `plant_error`; None where no servo law is known.
+
+    `delay_s` is the delay from reference to attained, and `sampling_delay_s` and so on are those of the parts. They are
+    delays of what `delay_of` names: "position", or "rotation" where the reference rotates and its position does not
     move. `rotation_delay_s` and the like are those of the rotation in any case. None where the samples do not determine
     one. A delay from reference to attained is 0 where removing it would leave a larger error.
 
@@ -161,13 +227,23 @@ class Tracking(TypedDict):
     solver_error: PoseStatistics
     limiter_error: PoseStatistics
     plant_error: PoseStatistics
+    servo_law_error: PoseStatistics | None
+    rest_error: PoseStatistics | None
     delay_of: PosePart
     delay_s: float | None
+    sampling_delay_s: float | None
     solver_delay_s: float | None
+    limiter_delay_s: float | None
     plant_delay_s: float | None
+    servo_law_delay_s: float | None
+    rest_delay_s: float | None
     rotation_delay_s: float | None
+    sampling_rotation_delay_s: float | None
     solver_rotation_delay_s: float | None
+    limiter_rotation_delay_s: float | None
     plant_rotation_delay_s: float | None
+    servo_law_rotation_delay_s: float | None
+    rest_rotation_delay_s: float | None
     delay_compensated: PoseStatistics | None
 
 
@@ -178,6 +254,7 @@ def tracking_summary(
     solution: ArrayLike,
     setpoint: ArrayLike,
     attained: ArrayLike,
+    predicted: ArrayLike | None = None,
     *,
     max_delay: float = MAX_DELAY,
     budget: ErrorBudget | None = None,
@@ -189,8 +266,9 @@ def tracking_summary(
         reference: The continuous path, a function of the same clock; called only within the range of the times.
         target: Poses (T, 7) that the solver was given, at the stamps.
         solution: Tool poses (T, 7) at the solver's joint positions.
-        setpoint: Tool poses (T, 7) at the joint positions that were sent.
+        setpoint: Tool poses (T, 7) where the joints should be.
         attained: Tool poses (T, 7) at the measured joint positions.
+        predicted: Tool poses (T, 7) where the servo law brings the joints, if it is known.
         max_delay: The longest delay to look for, in either direction, s.
         budget: The error budget of these poses, if it is known already.
 
@@ -198,30 +276,56 @@ def tracking_summary(
         UnusableSamples: If the arrays do not belong together or a value is not finite.
     """
     t = stamps("times", times)
-    budget = budget or error_budget(reference(t), target, solution, setpoint, attained)
-    steps = ((reference, attained), (sampled(t, target), setpoint), (sampled(t, setpoint), attained))
-    found = {part: Delays(*(delay(t, *step, max_delay=max_delay, part=part) for step in steps)) for part in POSE_PARTS}
+    at_stamps = reference(t)
+    budget = budget or error_budget(at_stamps, target, solution, setpoint, attained, predicted)
+    found = _delays(t, reference, (at_stamps, target, solution, setpoint, attained), predicted, max_delay)
     totals = {part: found[part].total for part in POSE_PARTS}
     rest = delays_compensated(t, reference, attained, totals, before=budget.tracking)
     known = [part for part in POSE_PARTS if found[part].total is not None]
     found |= {part: found[part]._replace(total=rest[part].delay) for part in known}
     turns_only = moves(t, reference, "rotation") and not moves(t, reference, "position")
     named, rotation = found["rotation" if turns_only else "position"], found["rotation"]
-    return {
-        "tracking_error": budget.tracking.statistics(),
-        "sampling_error": budget.sampling.statistics(),
-        "solver_error": budget.solver.statistics(),
-        "limiter_error": budget.limiter.statistics(),
-        "plant_error": budget.plant.statistics(),
+    errors: dict[str, PoseError | None] = {
+        part.key: getattr(budget, part.attribute) for part in (TRACKING_ERROR, *ERROR_PARTS)
+    }
+    summary: dict[str, Any] = {
+        **{key: None if error is None else error.statistics() for key, error in errors.items()},
         "delay_of": "rotation" if turns_only else "position",
-        "delay_s": named.total,
-        "solver_delay_s": named.solver,
-        "plant_delay_s": named.plant,
-        "rotation_delay_s": rotation.total,
-        "solver_rotation_delay_s": rotation.solver,
-        "plant_rotation_delay_s": rotation.plant,
+        **dict(zip(DELAY_KEYS["position"], named, strict=True)),
+        **dict(zip(DELAY_KEYS["rotation"], rotation, strict=True)),
         "delay_compensated": compensated_statistics(rest) if known else None,
     }
+    return cast(Tracking, summary)
+
+
+def _delays(
+    t: Array, reference: Motion, poses: Sequence[ArrayLike], predicted: ArrayLike | None, max_delay: float
+) -> dict[PosePart, Delays]:
+    """The delays of the whole and of each part; the poses (T, 7) are those of the pipeline at the stamps."""
+    first, target, solution, setpoint, attained = (np.asarray(each, dtype=float) for each in poses)
+    steps: dict[str, tuple[Array, Array]] = {
+        "total": (first, attained),
+        "sampling": (first, target),
+        "solver": (target, solution),
+        "limiter": (solution, setpoint),
+        "plant": (setpoint, attained),
+    }
+    if predicted is not None:
+        middle = np.asarray(predicted, dtype=float)
+        steps |= {"servo_law": (setpoint, middle), "rest": (middle, attained)}
+
+    def between(desired: Array, follower: Array, part: PosePart) -> float | None:
+        columns = slice(3) if part == "position" else slice(3, None)
+        motion = reference if desired is first else sampled(t, desired)
+        if np.array_equal(desired[:, columns], follower[:, columns]):
+            return 0.0 if len(t) >= MIN_SAMPLES and moves(t, motion, part) else None
+        return delay(t, motion, follower, max_delay=max_delay, part=part)
+
+    found: dict[PosePart, Delays] = {
+        part: Delays(*(between(*steps[name], part) if name in steps else None for name in Delays._fields))
+        for part in POSE_PARTS
+    }
+    return found
 
 
 def delays_compensated(
@@ -244,8 +348,8 @@ def compensated_statistics(rest: Mapping[PosePart, Compensated]) -> PoseStatisti
 def part_delays(summary: Mapping[str, Any], part: PosePart) -> Delays:
     """The delays of position or rotation in a `Tracking` summary; a position that does not move has none."""
     if part == "position" and summary["delay_of"] != part:
-        return Delays(None, None, None)
-    return Delays(*(summary[key] for key in _KEYS[part]))
+        return Delays()
+    return Delays(*(summary.get(key) for key in DELAY_KEYS[part]))
 
 
 def rotation_delay_differs(summary: Mapping[str, Any]) -> bool:
