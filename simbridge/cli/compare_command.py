@@ -16,9 +16,10 @@ from simbridge.errors import writing
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
+from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
-from simbridge.text import millimetres, table_of
+from simbridge.text import degrees, millimetres, milliseconds, table_of
 
 PAGE = "compare.html"
 _NARROW = 72  # columns of a terminal
@@ -59,8 +60,17 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
             console.print(f"{number}  {name}", soft_wrap=True)
         names = [f"{number}" for number, _ in enumerate(names, start=1)]
     console.print(_errors(comparison, names))
-    console.print("\nParts of the error, RMS in mm, and separation from the first run's tool, mm:")
+    console.print("\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
     console.print(_parts(comparison, names))
+    console.print("\nSeparation from the first run's tool, mm:")
+    console.print(_separations(comparison, names))
+    console.print()
+    for run in comparison.runs:
+        facts = (run.summary["robot"], run.summary["solver"], run.summary["plant_model"])
+        console.print(f"{run.name}: {', '.join(facts)}.", markup=False)
+    if any(comparison.prediction):
+        console.print("\nPrediction error, simulated to measured:")
+        console.print(_predictions(comparison, names))
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 
@@ -70,13 +80,39 @@ def _errors(comparison: Comparison, names: Sequence[str]) -> Table:
     return table_of(("run", "backend", *RUN_COLUMNS), rows, left=("backend",))
 
 
+def _predictions(comparison: Comparison, names: Sequence[str]) -> Table:
+    table = table_of(("run", "RMS mm", "max mm", "RMS deg", "max deg", "joints deg", "max deg"))
+    for run, error in zip(names, comparison.prediction, strict=True):
+        if error is None:
+            continue
+        removed = f"  less {milliseconds(error['delay_s'])} ms delay"
+        rows: tuple[tuple[str, Deviations], ...] = ((run, error), (removed, error["delay_removed"]))
+        for name, deviations in rows if error["delay_s"] is not None else rows[:1]:
+            position, rotation, joints = (
+                deviations["position_m"],
+                deviations["rotation_rad"],
+                deviations["joints_rad"],
+            )
+            lengths = (millimetres(position["rms"]), millimetres(position["max"]))
+            angles = (degrees(each[key]) for each in (rotation, joints) for key in ("rms", "max"))
+            table.add_row(name, *lengths, *angles)
+    return table
+
+
 def _parts(comparison: Comparison, names: Sequence[str]) -> Table:
-    parts = [part for part in ERROR_PARTS if not part.of]
+    summaries: list[Mapping[str, Any]] = [run.summary for run in comparison.runs]
+    parts = [part for part in ERROR_PARTS if any(summary[part.key] for summary in summaries)]
     rows = []
-    for name, run, separation in zip(names, comparison.runs, comparison.separation, strict=True):
-        errors: Mapping[str, Any] = run.summary
-        lengths = (millimetres(errors[part.key]["position_m"]["rms"]) for part in parts)
+    for name, summary in zip(names, summaries, strict=True):
+        errors = [summary[part.key] for part in parts]
+        rows.append((name, *("–" if error is None else millimetres(error["position_m"]["rms"]) for error in errors)))
+    return table_of(("run", *(part.name for part in parts)), rows)
+
+
+def _separations(comparison: Comparison, names: Sequence[str]) -> Table:
+    rows = []
+    for name, separation in zip(names, comparison.separation, strict=True):
         distances = None if separation is None else statistics(separation[1].distance)
         cells = ("–", "–") if distances is None else (millimetres(distances["rms"]), millimetres(distances["max"]))
-        rows.append((name, *lengths, *cells))
-    return table_of(("run", *(part.name for part in parts), "separation RMS", "max"), rows)
+        rows.append((name, *cells))
+    return table_of(("run", "separation RMS", "max"), rows)

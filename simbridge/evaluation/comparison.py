@@ -19,6 +19,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
 from simbridge.evaluation.metrics.pose_errors import PoseError
 from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACKING_ERROR
+from simbridge.evaluation.prediction_error import PredictionError, increasing, is_simulated, prediction_error
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
 from simbridge.robot import pose
@@ -28,6 +29,7 @@ from simbridge.text import degrees, millimetres, plain
 SAME = 1e-6
 """Two paths whose positions (m) and orientations (rad) agree to this are one path."""
 
+_FACTS = ("robot", "solver", "backend", "plant_model", "feedforward", "period_s", "samples", "outcome", "servo_law")
 # What is compared of each summary.
 _COMPARED = (
     *(part.key for part in (TRACKING_ERROR, *ERROR_PARTS)),
@@ -55,7 +57,7 @@ class ComparedRun:
     def by_plan_time(self) -> tuple[Array, Array]:
         """Strictly increasing instants (K,) of the trajectory, s, and the poses (K, 7) attained at them."""
         times = self.evaluation.log.plan_time
-        kept = np.concatenate([[True], times[1:] > np.maximum.accumulate(times)[:-1]])
+        kept = increasing(times)
         return times[kept], self.evaluation.attained[kept]
 
 
@@ -90,16 +92,29 @@ class Comparison:
             found.append(delay(t[inside], sampled(times, poses), attained[inside]) if inside.sum() > 1 else None)
         return found
 
+    @cached_property
+    def prediction(self) -> list[PredictionError | None]:
+        """The prediction error of each run and the first one, where one of both is simulated and the other measured."""
+        first = self.runs[0].evaluation
+        found: list[PredictionError | None] = [None]
+        for run in self.runs[1:]:
+            pair = sorted((first, run.evaluation), key=is_simulated, reverse=True)
+            differ = is_simulated(pair[0]) and not is_simulated(pair[1])
+            found.append(prediction_error(*pair) if differ else None)
+        return found
+
     def as_dict(self) -> dict[str, Any]:
         """What `simbridge compare --json` prints (SI units)."""
         runs = []
-        for run, separation, lag in zip(self.runs, self.separation, self.lag, strict=True):
+        every = zip(self.runs, self.separation, self.lag, self.prediction, strict=True)
+        for run, separation, lag, prediction in every:
             numbers: Mapping[str, Any] = run.summary
-            facts = {key: numbers[key] for key in ("robot", "solver", "backend", "period_s", "samples", "outcome")}
+            facts = {key: numbers[key] for key in _FACTS}
             facts |= {key: numbers[key] for key in _COMPARED}
             facts["from_the_first"] = None
             if separation is not None:
                 facts["from_the_first"] = {**separation[1].statistics(), "delay_s": lag}
+            facts["prediction_error"] = prediction
             runs.append({"run": str(run.evaluation.directory.path), "name": run.name, **facts})
         return {"scenario": self.runs[0].summary["scenario"], "warnings": list(self.warnings), "runs": runs}
 

@@ -45,9 +45,10 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
             "delays": delays[number],
             "separation": None if separation is None else statistics(separation[1].distance),
             "lag": lag,
+            "prediction": prediction,
         }
-        for number, (run, separation, lag) in enumerate(
-            zip(comparison.runs, comparison.separation, comparison.lag, strict=True)
+        for number, (run, separation, lag, prediction) in enumerate(
+            zip(comparison.runs, comparison.separation, comparison.lag, comparison.prediction, strict=True)
         )
     ]
     with drawing_style():
