@@ -194,6 +194,8 @@ class ServoLoop:
         self._motion: Motion | None = None
         self._record: Record | None = None
         self._hold: Array | None = None
+        # The newest command that was due by now.
+        self._taken: Array | None = None
         self._rate = 1.0
         self._sequence = 0
         self._last_due = -1
@@ -239,6 +241,7 @@ class ServoLoop:
         if self._hold is None:
             self._guard.reset(self.measured)
         self._inverse, self._feedforward = None, feedforward
+        self._taken = self.measured if self._hold is None else self._hold
         self._motion, self._record = motion, record
         self._sequence = 0
         self._pending.clear()
@@ -259,7 +262,8 @@ class ServoLoop:
         if ahead > self._most_ahead:
             # The controller has fallen behind: do not run ahead of it.
             self.missed_deadlines += self._motion is not None
-            self._rate = max(self._rate - self._period / FORGET, 0.0)
+            if not self._feedforward:
+                self._rate = max(self._rate - self._period / FORGET, 0.0)
             return
         if self._would_crowd(ahead):
             self.missed_deadlines += self._motion is not None and self._sequence > 0
@@ -274,14 +278,7 @@ class ServoLoop:
         """
         if self._hold is None or self._motion is None:
             return
-        # Where the commands that were sent after the newest state will have brought the controller's targets.
-        q, qd = np.array(self.state["target_q"]), np.array(self.state["target_qd"])
-        if not np.isfinite(qd).all():
-            qd = np.array(self.state["actual_qd"])
-        if self._pending:
-            commands = np.array([sent.command for sent in self._pending])
-            motion = self._law.follow(commands, previous=q, q=q, qd=qd)
-            q, qd = motion.q[-1], motion.qd[-1]
+        q, qd = self._predicted(self._last_due)
         inverse = InverseServoj(self._law, q)
         inverse.reset(q, qd)
         self._motion = None
@@ -291,6 +288,20 @@ class ServoLoop:
             self._hold = self._guard.check_command(inverse.command(wanted), wanted)
             if not self._link.servo(self._hold):
                 raise self._stop()
+
+    def _predicted(self, tick: int) -> tuple[Array, Array]:
+        """Where the commands that were sent will have brought the controller's targets at a tick: rad and rad/s."""
+        q, qd = np.array(self.state["target_q"]), np.array(self.state["target_qd"])
+        if not np.isfinite(qd).all():
+            qd = np.array(self.state["actual_qd"])
+        if tick <= self._tick(self.state) or self._taken is None:
+            return q, qd
+        due = {sent.due: sent.command for sent in self._pending}
+        commands = [self._taken]
+        for each in range(self._tick(self.state) + 1, tick + 1):
+            commands.append(due.get(each, commands[-1]))
+        motion = self._law.follow(np.array(commands[1:]), q=q, qd=qd)
+        return motion.q[-1], motion.qd[-1]
 
     def _would_crowd(self, ahead: int) -> bool:
         """Whether a setpoint sent now might arrive in the same tick as the last one, so that one of them is lost.
@@ -319,7 +330,7 @@ class ServoLoop:
             # No setpoint is due before a motion's first.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
-            if late > FORGET:
+            if late > FORGET and not self._feedforward:
                 self._rate = 0.0
 
     def _correction(self) -> float:
@@ -357,6 +368,7 @@ class ServoLoop:
         tick = self._tick(state)
         while self._pending and self._pending[0].due <= tick:
             sent = self._pending.popleft()
+            self._taken = sent.command
             if sent.due < tick:
                 self.missed_states += 1
             elif self._record is not None:
@@ -407,29 +419,40 @@ class ServoLoop:
 
     def _send(self) -> None:
         scaling = scaling_of(self.state)
-        change = RAMP * self._period
-        # With feedforward the arm follows at once, so it is slowed down as gently as it is sped up.
-        slowest = self._rate - change if self._feedforward else 0.0
-        self._rate = max(min(scaling, self._rate + change), slowest)
-        position = 0.0
-        if self._motion is None:
-            assert self._hold is not None
-            setpoint = self._hold
-        else:
-            setpoint, position = self._motion.next(self._rate)
-        checked = command = self._guard.check(setpoint, self.measured)
-        if self._feedforward:
-            self._inverse = self._inverse or InverseServoj(self._law, checked)
-            command = self._guard.check_command(self._inverse.command(checked), checked)
+        due = max(self._tick(self.state), self._last_due) + 1
+        # With feedforward the arm moves on for a while when a command is late, so the motion keeps the time.
+        elapsed = due - self._last_due if self._feedforward and self._sequence else 1
+        for _ in range(elapsed):
+            setpoint, position = self._next(scaling)
+            checked = command = self._guard.check(setpoint, self.measured)
+            if self._feedforward:
+                self._inverse = self._inverse or InverseServoj(self._law, checked)
+                command = self._guard.check_command(self._inverse.command(checked), checked)
+            if self._motion is None or self._motion.finished:
+                break
+        if elapsed > 1:
+            q, qd = self._predicted(due - 1)
+            self._guard.check_late(self._law.follow(command[np.newaxis], q=q, qd=qd).qdd[0])
         now = self._clock.monotonic()
         self._sent = now
         if not self._link.servo(command):
             # The next states show the cause.
             raise self._stop()
         self._hold = checked
-        self._last_due = max(self._tick(self.state), self._last_due) + 1
+        self._last_due = due
         if self._motion is not None:
             self._pending.append(Sent(self._last_due, self._sequence, position, now, command, scaling))
             self._sequence += 1
             if self._motion.finished:
                 self._motion = None
+
+    def _next(self, scaling: float) -> tuple[Array, float]:
+        """The setpoint of the next cycle, and its position within the plan."""
+        change = RAMP * self._period
+        # With feedforward the arm follows at once, so it is slowed down as gently as it is sped up.
+        slowest = self._rate - change if self._feedforward else 0.0
+        self._rate = max(min(scaling, self._rate + change), slowest)
+        if self._motion is None:
+            assert self._hold is not None
+            return self._hold, 0.0
+        return self._motion.next(self._rate)

@@ -16,7 +16,7 @@ import numpy as np
 
 from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
-from simbridge.servo.feedforward import MAX_LEAD
+from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD
 
 if TYPE_CHECKING:  # loads pinocchio; the servo process, which imports this module, must start quickly
     from simbridge.robot.robot import Robot
@@ -132,6 +132,18 @@ class Guard:
             self._violated = True
             raise
         return q
+
+    def check_late(self, qdd: Array) -> None:
+        """Check the arm's predicted accelerations qdd (n,), rad/s^2, with a command that follows a gap.
+
+        Raises:
+            GuardViolation: One is beyond the limit: the gap was too long for the arm's speed.
+        """
+        if (np.abs(qdd) > MAX_ACCELERATION).any():
+            self._violated = True
+            i = int(np.argmax(np.abs(qdd)))
+            what = "after commands that were late, its predicted acceleration"
+            raise self._violation("acceleration", i, abs(qdd[i]), MAX_ACCELERATION, what, "rad/s^2")
 
     def _numbers(self, given: Array, name: str) -> Array:
         try:

@@ -102,7 +102,9 @@ class ServojLaw:
             cycles = math.ceil((begin + len(commands) * call) / self.cycle - 1e-6)
         motion = JointMotion(*(np.empty((cycles, commands.shape[1])) for _ in JointMotion._fields))
         state = np.stack([previous if q is None else q, np.zeros_like(previous) if qd is None else qd])
-        _compiled()(_as_received(commands), _as_received(previous), *self._constants(call, begin), state, *motion)
+        # The process that sends commands must not load a compiler while the arm moves.
+        integrate = _integrate if cycles <= _FEW else _compiled()
+        integrate(_as_received(commands), _as_received(previous), *self._constants(call, begin), state, *motion)
         return motion
 
     def _constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
