@@ -123,7 +123,7 @@ def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
     unused = [name for name in ("sampling", "limiter") if named[name] == 0.0]
     known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None and name not in unused]
     if known:
-        console.print(f"Delay in {part}: {', '.join(known)} ms.")
+        console.print(f"Delay in {part}: {', '.join(known)} ms.", soft_wrap=True)
     if delays.total == 0.0:
         console.print(f"No shift in time reduces the {part} error: its delay counts as 0.")
 

@@ -189,7 +189,9 @@ def test_a_run_repeats_itself_exactly(square: Evaluation) -> None:
     found = of_path(iso_figures([square, square]))
     assert found["RT"]["value"] == pytest.approx(0.0, abs=1e-12)
     assert found["RV"]["value"] == pytest.approx(0.0, abs=1e-9)
-    assert found["AT"]["value"] is not None and 0.0 < found["AT"]["value"] < 2e-3
+    # Where servoj cuts a corner, the lag along one leg is a distance across the other.
+    contour, tracking = square.contour.distance.max(), square.budget.tracking.distance.max()
+    assert found["AT"]["value"] is not None and contour <= found["AT"]["value"] <= tracking
 
 
 def test_a_target_that_jumps_has_stops_and_no_path(tum: Any, through: Any, tmp_path: Path) -> None:

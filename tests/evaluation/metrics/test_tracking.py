@@ -29,9 +29,12 @@ def circle(t: Array) -> Array:
 def test_the_keys_are_those_of_summary_json() -> None:
     t = np.arange(500) * 0.008
     summary = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.03))
-    delays = ["delay_s", "solver_delay_s", "plant_delay_s"]
-    delays += ["rotation_delay_s", "solver_rotation_delay_s", "plant_rotation_delay_s"]
-    assert list(summary) == [*ERRORS, "delay_of", *delays, "delay_compensated"]
+    sources = ("sampling", "solver", "limiter", "plant", "servo_law", "rest")
+    delays = ["delay_s", *(f"{source}_delay_s" for source in sources)]
+    delays += ["rotation_delay_s", *(f"{source}_rotation_delay_s" for source in sources)]
+    parts = ["servo_law_error", "rest_error"]
+    assert list(summary) == [*ERRORS, *parts, "delay_of", *delays, "delay_compensated"]
+    assert [summary[key] for key in (*parts, "servo_law_delay_s", "rest_delay_s")] == [None] * 4
     for key in [*ERRORS, "delay_compensated"]:
         assert list(summary[key]) == ["position_m", "rotation_rad"]
         assert all(list(line) == ["rms", "mean", "p95", "max"] for line in summary[key].values())
@@ -76,8 +79,33 @@ def test_solver_and_plant_delays_of_position_and_rotation_are_separate() -> None
     setpoint, attained = circle(t - 0.001), circle(t - 0.004)
     setpoint[:, 3:], attained[:, 3:] = circle(t - 0.015)[:, 3:], circle(t - 0.020)[:, 3:]
     summary = tracking_summary(t, circle, circle(t), setpoint, setpoint, attained)
-    assert part_delays(summary, "position") == pytest.approx((0.004, 0.001, 0.003), abs=3e-5)
-    assert part_delays(summary, "rotation") == pytest.approx((0.020, 0.015, 0.005), abs=3e-5)
+    for part, expected in (("position", (0.004, 0.001, 0.003)), ("rotation", (0.020, 0.015, 0.005))):
+        delays = part_delays(summary, part)
+        assert (delays.total, delays.solver, delays.plant) == pytest.approx(expected, abs=3e-5)
+
+
+def test_every_part_has_its_own_delay_and_they_add_up() -> None:
+    t = np.arange(1000) * 0.008
+    late = np.cumsum([0.004, 0.002, 0.003, 0.028, 0.0005])
+    target, solution, setpoint, predicted, attained = (circle(t - each) for each in late)
+    summary = tracking_summary(t, circle, target, solution, setpoint, attained, predicted)
+    delays = part_delays(summary, "position")
+    assert delays == pytest.approx((0.0375, 0.004, 0.002, 0.003, 0.0285, 0.028, 0.0005), abs=3e-5)
+    parts = (delays.sampling, delays.solver, delays.limiter, delays.servo_law, delays.rest)
+    assert sum(each or 0.0 for each in parts) == pytest.approx(delays.total, abs=5e-5)
+    budget = error_budget(circle(t), target, solution, setpoint, attained, predicted)
+    assert budget.servo_law is not None and budget.rest is not None
+    assert np.allclose(budget.servo_law.translation + budget.rest.translation, budget.plant.translation, atol=1e-15)
+    assert summary["rest_error"] == budget.rest.statistics()
+
+
+def test_parts_that_change_nothing_have_no_delay_where_the_arm_moves_and_none_where_it_rests() -> None:
+    t = np.arange(500) * 0.008
+    moving = tracking_summary(t, circle, circle(t), circle(t), circle(t), circle(t - 0.02))
+    assert [moving[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [0.0] * 3
+    still = np.tile(circle(t[:1]), (500, 1))
+    resting = tracking_summary(t, lambda at: still[: len(at)], still, still, still, still)
+    assert [resting[key] for key in ("sampling_delay_s", "solver_delay_s", "limiter_delay_s")] == [None] * 3
 
 
 def test_a_position_that_does_not_follow_has_no_delay_even_if_the_rotation_has() -> None:
@@ -106,7 +134,7 @@ def test_a_motion_that_only_rotates_has_the_delay_of_its_rotation() -> None:
     delays = [summary[key] for key in ("delay_s", "rotation_delay_s", "plant_delay_s")]
     assert delays == pytest.approx([0.03] * 3, abs=3e-5)
     assert summary["delay_of"] == "rotation" and not rotation_delay_differs(summary)
-    assert part_delays(summary, "position") == (None, None, None)
+    assert set(part_delays(summary, "position")) == {None}
 
 
 def test_if_no_shift_reduces_the_error_the_delay_is_0_and_the_error_stays() -> None:
