@@ -75,7 +75,8 @@ def test_a_scenarios_settings_hold_only_for_its_own_solver():
 def test_a_position_only_run_is_not_judged_by_its_rotation(cli, line, tmp_path):
     stiff = "--solver.task position --solver.stiffness 0.001 --solver.bias 0.2 -1.3 1.9 -2.5 -1.2 0"
     flags = ["--solver", "damped-least-squares", *stiff.split()]
-    answer = cli("run", line, *flags, "--tolerance", 1, 0.5, "--out", tmp_path / "run", "--json")
+    flags += ["--servo", "ideal", "--tolerance", 1, 0.5]
+    answer = cli("run", line, *flags, "--out", tmp_path / "run", "--json")
     assert answer.status == 0, answer.err
     summary = json.loads(answer.out)
     assert summary["solver_error"]["rotation_rad"]["max"] < 1e-9

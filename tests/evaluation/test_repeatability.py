@@ -191,7 +191,7 @@ def test_a_run_repeats_itself_exactly(square: Evaluation) -> None:
     assert found["RV"]["value"] == pytest.approx(0.0, abs=1e-9)
     # Where servoj cuts a corner, the lag along one leg is a distance across the other.
     contour, tracking = square.contour.distance.max(), square.budget.tracking.distance.max()
-    assert found["AT"]["value"] is not None and contour <= found["AT"]["value"] <= tracking
+    assert found["AT"]["value"] is not None and contour <= found["AT"]["value"] <= 1.1 * tracking
 
 
 def test_a_target_that_jumps_has_stops_and_no_path(tum: Any, through: Any, tmp_path: Path) -> None:
