@@ -179,7 +179,7 @@ def test_the_guard_stops_the_stream_and_recover_allows_the_next():
         with pytest.raises(GuardViolation, match="recover"):
             list(arm.stream([UR10.home]))
         arm.recover()
-        assert len(list(arm.stream([arm.read().setpoint] * 3))) == 3
+        assert len(list(arm.stream([arm.read().command] * 3))) == 3
 
 
 def test_closing_the_stream_stops_the_arm(plan):

@@ -20,7 +20,7 @@ JOINT_STATES = {"/joint_states", "/setpoint/joint_states"}
 POSES = {f"/{name}/pose" for name in ("reference", "target", "setpoint", "attained")}
 ERRORS = {
     f"/error/{part}/{kind}"
-    for part in ("sampling", "solver", "limiter", "plant", "tracking")
+    for part in ("sampling", "solver", "limiter", "plant", "servo_law", "rest", "tracking")
     for kind in ("translation", "rotation")
 }
 
