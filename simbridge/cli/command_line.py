@@ -28,9 +28,9 @@ _DESCRIPTION = """How well does an arm track a sampled motion, and where does th
 
 simbridge replays a trajectory through a solver and measures the tracking error.
 
-Simulated arm: UR's servoj, gain 2000, lookahead 0.03 s; the law was verified
+Simulated arm: UR's servoj, gain 2000, lookahead 0.03 s.
 
-on a real UR5e at gain 300: docs/validation.md.
+The law was verified on a real UR5e at gain 300: docs/validation.md.
 
 Begin with: simbridge run square_tracking"""
 

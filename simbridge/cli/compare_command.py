@@ -81,7 +81,7 @@ def _errors(comparison: Comparison, names: Sequence[str]) -> Table:
 
 
 def _predictions(comparison: Comparison, names: Sequence[str]) -> Table:
-    table = table_of(("run", "RMS mm", "max mm", "RMS deg", "max deg", "joints deg", "max deg"))
+    lines = []
     for run, error in zip(names, comparison.prediction, strict=True):
         if error is None:
             continue
@@ -95,8 +95,8 @@ def _predictions(comparison: Comparison, names: Sequence[str]) -> Table:
             )
             lengths = (millimetres(position["rms"]), millimetres(position["max"]))
             angles = (degrees(each[key]) for each in (rotation, joints) for key in ("rms", "max"))
-            table.add_row(name, *lengths, *angles)
-    return table
+            lines.append((name, *lengths, *angles))
+    return table_of(("run", "RMS mm", "max mm", "RMS deg", "max deg", "joints deg", "max deg"), lines)
 
 
 def _parts(comparison: Comparison, names: Sequence[str]) -> Table:

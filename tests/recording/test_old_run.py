@@ -81,7 +81,8 @@ def test_it_is_exported(cli, old, kind):
 
 def test_it_is_replayed_with_the_same_setpoints(cli, old):
     again = old / "again"
-    answer = cli("run", DATA / "short.tum", "--plan", old / "run", "--servo", "stiff", "--tolerance", 50, 5, "--out", again)
+    flags = ("--servo", "stiff", "--tolerance", 50, 5, "--out", again)
+    answer = cli("run", DATA / "short.tum", "--plan", old / "run", *flags)
     assert answer.status == 0
     with np.load(again / "plan.npz") as new, np.load(DATA / "run" / "plan.npz") as before:
         assert np.array_equal(new["setpoints"], before["setpoints"])

@@ -43,13 +43,7 @@ from simbridge.robot.pose import Array
 POSE_PARTS: tuple[PosePart, PosePart] = ("position", "rotation")
 
 PartKey = Literal[
-    "sampling_error",
-    "solver_error",
-    "limiter_error",
-    "plant_error",
-    "servo_law_error",
-    "rest_error",
-    "tracking_error",
+    "sampling_error", "solver_error", "limiter_error", "plant_error", "servo_law_error", "rest_error", "tracking_error"
 ]
 
 SAME_DELAY = 1e-3
