@@ -1,0 +1,264 @@
+"""The law by which a UR controller's servoj turns commands into joint targets, and its inverse.
+
+Every cycle of length h, each joint takes one step of semi-implicit Euler towards the setpoint s:
+
+    qdd = gain (s - q) - gain lookahead qd;   qd += h qdd;   q += h qd
+
+A call of servoj lasts exactly t. During it s moves in a straight line from the previous call's command to this call's.
+Without a new command the last one holds. A cycle in which one call ends and the next begins is integrated in two steps.
+Commands and lookahead are single precision.
+
+The law was found in recordings of one real UR5e (gain 300, lookahead 0.1 s, t 10 ms, h 2 ms), which it predicts to a
+median of 7e-12 rad: docs/validation.md. Other tunings and CB3 controllers (h 8 ms) are extrapolations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from simbridge.errors import InvalidParameter
+from simbridge.ik.kernels.compile import kernel
+from simbridge.ik.kernels.source import module_text
+from simbridge.robot.pose import Array
+
+LOOKAHEAD = 0.03  # s, as UR's own driver
+GAIN = 2000.0  # 1/s^2, likewise
+LOOKAHEAD_RANGE = (0.03, 0.2)
+GAIN_RANGE = (100.0, 2000.0)
+
+
+class JointMotion(NamedTuple):
+    """Joint targets at the end of each cycle: the controller's target_q, target_qd and target_qdd.
+
+    Attributes:
+        q: Positions (N, n), rad.
+        qd: Velocities (N, n), rad/s.
+        qdd: Mean accelerations over the cycle (N, n), rad/s^2.
+    """
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+@dataclass(frozen=True)
+class ServojLaw:
+    """servoj with one tuning, on a controller with one cycle.
+
+    Attributes:
+        cycle: The controller's cycle h, s.
+        gain: 1/s^2.
+        lookahead: s.
+
+    Raises:
+        InvalidParameter: Gain or lookahead is outside of UR's range, or unstable at this cycle.
+    """
+
+    cycle: float
+    gain: float = GAIN
+    lookahead: float = LOOKAHEAD
+
+    def __post_init__(self) -> None:
+        check_tuning(self.lookahead, self.gain, self.cycle)
+
+    @property
+    def lag(self) -> float:
+        """How far the joint targets trail a steady motion of the commands, s."""
+        return self.lookahead - self.cycle
+
+    def follow(
+        self,
+        commands: Array,
+        *,
+        call: float | None = None,
+        begin: float = 0.0,
+        previous: Array | None = None,
+        q: Array | None = None,
+        qd: Array | None = None,
+        cycles: int | None = None,
+    ) -> JointMotion:
+        """The joint targets that commands make.
+
+        Args:
+            commands: Joint positions (K, n), rad, one for each call.
+            call: Duration t of a call, s; one cycle by default.
+            begin: When the first call begins, s after the first cycle does; negative for a call under way.
+            previous: Command of the call before the first (n,), rad; the first command by default.
+            q, qd: Joint targets at the start (n,), rad and rad/s; at rest at `previous` by default.
+            cycles: How many to return; by default until the last call ends.
+        """
+        commands = np.ascontiguousarray(commands, dtype=float)
+        call = self.cycle if call is None else call
+        previous = commands[0] if previous is None else np.array(previous, dtype=float)
+        if cycles is None:
+            cycles = math.ceil((begin + len(commands) * call) / self.cycle - 1e-6)
+        motion = JointMotion(*(np.empty((cycles, commands.shape[1])) for _ in JointMotion._fields))
+        state = np.stack([previous if q is None else q, np.zeros_like(previous) if qd is None else qd])
+        _compiled()(_as_received(commands), _as_received(previous), *self._constants(call, begin), state, *motion)
+        return motion
+
+    def _constants(self, call: float, begin: float) -> tuple[float, ...]:
+        return call, begin, self.cycle, self.gain, float(np.float32(self.lookahead))
+
+    def commands_for(self, q: Array) -> Array:
+        """The commands (N, n), one for each cycle, that make the joint targets q (N, n), rad.
+
+        The arm is at rest at q[0] before. The inverse of `follow` for calls of one cycle that begin on its edge:
+        s = q' + qdd / gain + lookahead qd', with q' and qd' one cycle before.
+        """
+        before = np.concatenate([q[:1], q[:1], q])
+        qd = np.diff(before, axis=0) / self.cycle
+        qdd = np.diff(qd, axis=0) / self.cycle
+        return before[1:-1] + qdd / self.gain + float(np.float32(self.lookahead)) * qd[:-1]
+
+    def setpoints_seen(self, motion: JointMotion) -> Array:
+        """The setpoints s (N, n), rad, that joint targets reveal, exactly for cycles that were not split."""
+        before, velocity = motion.q - self.cycle * motion.qd, motion.qd - self.cycle * motion.qdd
+        return before + motion.qdd / self.gain + float(np.float32(self.lookahead)) * velocity
+
+
+class ServojJoints:
+    """Joints under servoj, one cycle at a time, for commands that arrive while they move.
+
+    Args:
+        law: Of the controller.
+        q: Where the joints are (n,), rad.
+        qd: Their velocities (n,), rad/s; at rest by default.
+
+    Attributes:
+        law: May be replaced between two cycles.
+    """
+
+    def __init__(self, law: ServojLaw, q: Array, qd: Array | None = None) -> None:
+        self.law = law
+        self._motion = JointMotion(*(np.zeros((1, len(q))) for _ in JointMotion._fields))
+        self.reset(q, qd)
+
+    @property
+    def q(self) -> Array:
+        """Joint targets (n,), rad."""
+        return self._state[0].copy()
+
+    @property
+    def qd(self) -> Array:
+        """Their velocities (n,), rad/s."""
+        return self._state[1].copy()
+
+    def reset(self, q: Array, qd: Array | None = None) -> None:
+        """Continue from q (n,), rad, and qd (n,), rad/s; q counts as the last command."""
+        self._state = np.stack([q, np.zeros(len(q)) if qd is None else qd]).astype(float)
+        self._previous = self._command = _as_received(np.asarray(q, dtype=float))
+        self._call, self._elapsed = self.law.cycle, 0.0
+
+    def command(self, q: Array, call: float | None = None) -> None:
+        """Begin a call with a command (n,), rad, that lasts `call` s: one cycle by default."""
+        self._previous, self._command = self._setpoint(), _as_received(np.asarray(q, dtype=float))
+        self._call, self._elapsed = self.law.cycle if call is None else call, 0.0
+
+    def _setpoint(self) -> Array:
+        progress = min(self._elapsed / self._call, 1.0)
+        return self._previous + progress * (self._command - self._previous)
+
+    def step(self) -> Array:
+        """One cycle; returns the joint targets (n,), rad."""
+        constants = self.law._constants(self._call, -self._elapsed)
+        _integrate(self._command[np.newaxis], self._previous, *constants, self._state, *self._motion)
+        self._elapsed += self.law.cycle
+        return self.q
+
+
+def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> None:
+    """Refuse what UR's servoj refuses, and what its step cannot follow.
+
+    Args:
+        lookahead: s.
+        gain: 1/s^2.
+        cycle: The controller's, s; None if it is not known yet.
+
+    Raises:
+        InvalidParameter: Lookahead or gain is outside of UR's range, or the step is unstable.
+    """
+    for name, value, (low, high) in (
+        ("servoj lookahead", lookahead, LOOKAHEAD_RANGE),
+        ("servoj gain", gain, GAIN_RANGE),
+    ):
+        if not low <= value <= high:
+            raise InvalidParameter(name, value, f"between {low:g} and {high:g}")
+    if cycle is not None and 2.0 * cycle * gain * lookahead + cycle**2 * gain >= 4.0:
+        bound = (4.0 - cycle**2 * gain) / (2.0 * cycle * gain)
+        needed = (
+            f"below {bound:.3f} with a gain of {gain:g} at a cycle of {1e3 * cycle:g} ms, else the servo is unstable"
+        )
+        raise InvalidParameter("servoj lookahead", lookahead, needed)
+
+
+def _as_received(commands: Array) -> Array:
+    return commands.astype(np.float32).astype(float)
+
+
+def _compiled() -> Callable[..., None]:
+    return kernel(module_text(_integrate), "_integrate", "servo law")
+
+
+def _integrate(
+    commands: Array,
+    previous: Array,
+    call: float,
+    begin: float,
+    cycle: float,
+    gain: float,
+    lookahead: float,
+    state: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+) -> None:
+    """The law, cycle by cycle: plain loops, which are compiled for whole plans.
+
+    Args:
+        commands: (K, n), rad.
+        previous: Command before the first (n,), rad.
+        call, begin, cycle: s; see `ServojLaw.follow`.
+        gain: 1/s^2.
+        lookahead: s.
+        state: Positions and velocities (2, n): at the start, then at the end.
+        q, qd, qdd: Results (N, n).
+    """
+    joints = state.shape[1]
+    last = len(commands) - 1
+    for i in range(len(q)):
+        for j in range(joints):
+            qdd[i, j] = state[1, j]
+        # An edge of a call that misses the cycle's by less than a millionth of it is on it.
+        number = int(np.floor((i * cycle - begin) / call + 1e-6 * cycle / call))
+        end = begin + (number + 1) * call - i * cycle
+        done = 0.0
+        while True:
+            whole = end >= cycle * (1.0 - 1e-6)
+            step = cycle - done if whole else end - done
+            progress = min(1.0, 1.0 - (end - cycle) / call) if whole else 1.0
+            for j in range(joints):
+                if number < 0:
+                    setpoint = previous[j]
+                elif number > last:
+                    setpoint = commands[last, j]
+                else:
+                    from_command = previous[j] if number == 0 else commands[number - 1, j]
+                    setpoint = from_command + progress * (commands[number, j] - from_command)
+                acceleration = gain * (setpoint - state[0, j]) - gain * lookahead * state[1, j]
+                state[1, j] += step * acceleration
+                state[0, j] += step * state[1, j]
+            if whole:
+                break
+            done = end
+            number += 1
+            end += call
+        for j in range(joints):
+            q[i, j] = state[0, j]
+            qd[i, j] = state[1, j]
+            qdd[i, j] = (state[1, j] - qdd[i, j]) / cycle
