@@ -136,6 +136,23 @@ class Evaluate:
 
 
 @dataclass
+class Identify:
+    """What a recording shows of an arm: servoj, joint servo, kinematics, payload and friction (docs/identify.md)."""
+
+    recording: Annotated[Positional[str], arg(metavar="RECORDING|RUN")]
+    """A recording of RTDE outputs (CSV with UR's field names), or a run directory."""
+    commands: Annotated[str | None, given("FILE", "a run's own")] = None
+    """The joint targets that were sent, in order: such a file, or a run directory."""
+    robot: Annotated[str | None, given("NAME|FILE", "the run's, else the one that fits best")] = None
+    """The arm."""
+    kinematics: Annotated[str | None, given("FILE", "nominal, else estimated")] = None
+    """The arm's own kinematics, as for `run`."""
+    out: Annotated[str | None, given("FILE", "none")] = None
+    """Write plant.toml, for `run --plant`."""
+    as_json: AsJson = False
+
+
+@dataclass
 class Doctor:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
@@ -199,6 +216,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "report": (Report, "simbridge.cli.report_command:report"),
     "compare": (Compare, "simbridge.cli.compare_command:compare"),
     "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
+    "identify": (Identify, "simbridge.cli.identify_command:identify"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
     "emulate": (Emulate, "simbridge.emulator.emulate:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
@@ -267,7 +285,8 @@ def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     numbers = float in inside and "read" not in about
     reading = optional(len((metavar or "").split()) or 1, float if numbers else str, choices)
     unset = f"(default: {about.get('unset', 'none')})"
-    shown = arg(help=about["help"], metavar=metavar or "|".join(choices), help_behavior_hint=unset)
+    metavar = metavar or "|".join(choices)
+    shown = arg(name=about.get("flag"), help=about["help"], metavar=metavar, help_behavior_hint=unset)
     return name, Annotated[kind | None, reading, shown], None
 
 

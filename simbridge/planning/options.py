@@ -26,7 +26,7 @@ from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
-from simbridge.trajectory.files import Anchor, Frame, ReadOptions
+from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
@@ -46,8 +46,8 @@ def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **m
         metavar: Names of the flag's values, such as "MM DEG".
         unset: The effect of leaving the flag out, where the default does not show it.
         metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each value; `read`, a function
-            from the flag's text to the value; `prefix` of the flags of an option that is a dataclass; `table` of
-            settings.toml that records the option as given.
+            from the flag's text to the value; `flag`, its name where that is not the field's; `prefix` of the flags of
+            an option that is a dataclass; `table` of settings.toml that records the option as given.
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})
@@ -137,6 +137,14 @@ class Options:
         "NAME",
         "the only one",
         commands=_POSES,
+        table="scenario",
+    )
+    column: Column | None = option(
+        None,
+        "What of a controller's recording is the trajectory (CSV with UR's field names).",
+        unset="actual_TCP_pose",
+        commands=_POSES,
+        flag="from",
         table="scenario",
     )
     sampling: Sampling | None = option(None, prefix="sample_")
@@ -273,7 +281,7 @@ class Options:
     @property
     def reading(self) -> ReadOptions:
         """How a file of poses is read, and in which frame its poses are."""
-        return ReadOptions(self.frame, self.transform, self.anchor, self.topic)
+        return ReadOptions(self.frame, self.transform, self.anchor, self.topic, self.column)
 
     @property
     def collision_scene(self) -> CollisionScene:

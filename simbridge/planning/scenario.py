@@ -13,12 +13,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
 
-from simbridge.errors import InvalidParameter, ScenarioError, UnknownName
+import numpy as np
+
+from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
 from simbridge.resources import scenario_files
 from simbridge.robot.kinematics import tool_path
+from simbridge.robot.pose import quaternions
 from simbridge.robot.robot import Robot
-from simbridge.trajectory.files import ReadOptions, check_frame, read_recording
+from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
+from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
@@ -80,7 +84,7 @@ def _is_function(value: object) -> bool:
 def load_scenario(
     given: str | os.PathLike[str], robot: Robot, reading: ReadOptions | None = None, *, any_frame: bool = False
 ) -> Scenario:
-    """Find a scenario by its name, or make it from a script or from a file of samples.
+    """Find a scenario by its name, or make it from a script or from a file of samples or a controller's recording.
 
     Args:
         given: A name in scenarios/ ("square_tracking"), a script ("./mine.py") or a file (TUM, CSV, ROS bag).
@@ -103,17 +107,38 @@ def load_scenario(
         raise UnknownName("scenario", text, files, "A custom script or file is given by its path: ./mine.py.")
     if path.suffix == ".py":
         if not reading.plain:
-            raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor and --topic")
+            raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor, --topic and --from")
         scenario = _from_script(path, robot)
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        recorded, said = read_recording(path, reading.topic)
-        if not any_frame:
-            check_frame(path, said, reading)
+        if path.is_file() and is_rtde_recording(path):
+            recorded = _of_controller(path, robot, reading.column or "actual_TCP_pose")
+            # The controller's poses are in the pendant's base, whatever else is given.
+            reading = replace(reading, frame="base_link")
+        elif reading.column is not None:
+            raise InputFileError(path, "this is not a controller's recording, so that it has no columns for --from")
+        else:
+            recorded, said = read_recording(path, reading.topic)
+            if not any_frame:
+                check_frame(path, said, reading)
         trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
-    return scenario if scenario.name else replace(scenario, name=path.stem)
+    return scenario if scenario.name else replace(scenario, name=path.stem.removesuffix(".csv"))
+
+
+def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
+    """The motion in a controller's recording, in base_link: its TCP poses, or a robot's at its joint positions."""
+    recording = read_rtde(path, [column])
+    values = recording.columns[column]
+    if column.endswith("_q"):
+        if robot.n != values.shape[1]:
+            raise InputFileError(path, f"its {values.shape[1]} joints are not those of {robot.name}", field=column)
+        if np.abs(values[:, :-1]).max() > 6.5:
+            raise InputFileError(path, "joint positions of more than a turn: are they in degrees?", field=column)
+        return Trajectory(recording.times, tool_path(robot, values), source=str(path))
+    poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
+    return Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
 
 
 def _from_script(path: Path, robot: Robot) -> Scenario:

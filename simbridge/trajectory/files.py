@@ -17,6 +17,7 @@ from simbridge.trajectory.trajectory import Trajectory
 
 Frame = Literal["base_link", "base"]
 Anchor = Literal["start"]
+Column = Literal["actual_TCP_pose", "target_TCP_pose", "actual_q", "target_q"]
 
 # What rosbags reads; a directory is a ROS 2 bag.
 BAGS = (".bag", ".db3", ".mcap")
@@ -31,6 +32,7 @@ class ReadOptions:
         transform: From the file's frame to base_link: x y z (m) qx qy qz qw, premultiplied; none by default.
         anchor: "start" moves the whole motion so that its first pose is a given one, such as the arm's home.
         topic: Which topic of a bag; `/tf:child` names the moving frame of a tf topic.
+        column: What of a controller's recording (see `rtde_recording.py`); actual_TCP_pose by default.
 
     Raises:
         UnknownName, InvalidParameter: One of them is not valid, or they contradict each other.
@@ -40,8 +42,11 @@ class ReadOptions:
     transform: tuple[float, ...] = ()
     anchor: Anchor | None = None
     topic: str | None = None
+    column: Column | None = None
 
     def __post_init__(self) -> None:
+        if self.column not in (None, *get_args(Column)):
+            raise UnknownName("column", str(self.column), get_args(Column))
         if self.frame not in get_args(Frame):
             raise UnknownName("frame", self.frame, get_args(Frame))
         if self.anchor not in (None, *get_args(Anchor)):
@@ -59,7 +64,7 @@ class ReadOptions:
     @property
     def plain(self) -> bool:
         """Whether no option is set that applies to files only."""
-        return not self.transform and self.anchor is None and self.topic is None
+        return not self.transform and self.anchor is None and self.topic is None and self.column is None
 
     def placed(self, recorded: Trajectory, start: ArrayLike = ()) -> Trajectory:
         """The motion in base_link.

@@ -1,0 +1,160 @@
+"""The command `simbridge identify`: what a recording or a run shows of an arm."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from simbridge.errors import InputFileError
+from simbridge.evaluation.identification.identification import identify as identify_samples
+from simbridge.evaluation.identification.plant_file import write_plant
+from simbridge.evaluation.identification.result import Identification
+from simbridge.evaluation.identification.samples import Samples, of_recording, of_run, sent_commands
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.resources import robot_files
+from simbridge.robot.calibration import with_kinematics
+from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import degrees, millimetres, milliseconds, significant
+from simbridge.trajectory.rtde_recording import read_joint_positions
+
+
+def identify(
+    recording: str,
+    *,
+    commands: str | None = None,
+    robot: str | None = None,
+    kinematics: str | None = None,
+    out: str | None = None,
+    as_json: bool = False,
+) -> int:
+    """Identify an arm and show what was found; returns the exit status, 0.
+
+    Args:
+        recording: An RTDE recording, or a run's directory.
+        commands: A file of the joint targets that were sent, or a run's directory.
+        robot: The arm's name or file; by default the run's, or the one in robots/ that fits best.
+        kinematics: The arm's own kinematics, as for `run`.
+        out: Where plant.toml is written.
+        as_json: Print JSON in place of a table.
+
+    Raises:
+        InputFileError, NotARun, LogReadError: A file cannot be read.
+        UnusableSamples: Joint positions are in degrees.
+        OutputError: plant.toml cannot be written.
+    """
+    is_run = Path(recording).is_dir()
+    samples = of_run(recording) if is_run else of_recording(recording)
+    arm, others = _arms(recording, robot, is_run)
+    given = kinematics not in (None, "nominal")
+    if given:
+        if arm is None:
+            raise InputFileError(str(kinematics), "kinematics of one arm need its model; name it with --robot")
+        arm = with_kinematics(arm, str(kinematics))
+    found = identify_samples(
+        samples,
+        robot=arm,
+        others=others,
+        commands=_commands(commands) if commands is not None else samples.commands,
+        given_kinematics=given,
+        cycle=samples.cycle,
+    )
+    if as_json:
+        print(json.dumps({"recording": recording, **found}, indent=2, allow_nan=False))
+    else:
+        _show(recording, samples, found)
+    if out is not None:
+        write_plant(out, found, recording)
+        if not as_json:
+            print(f"Written: {out}")
+    return 0
+
+
+def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None, list[Robot]]:
+    """The arm, if it is known, and the UR arms that it may be."""
+    others = [arm for arm in map(load_robot, robot_files()) if arm.series and arm.n == 6]
+    if robot is not None:
+        return load_robot(robot), others
+    if not is_run:
+        return None, others
+    known = RunDirectory.open(recording).settings()["robot"]
+    if known["name"] in robot_files():
+        return load_robot(known["name"]), others
+    return (load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None), others
+
+
+def _commands(given: str) -> Array:
+    if not Path(given).is_dir():
+        return read_joint_positions(given)
+    return sent_commands(given)
+
+
+def _show(recording: str, samples: Samples, found: Identification) -> None:
+    """A table of what was found, then what was not, and why."""
+    console = Console(highlight=False)
+    duration = samples.times[-1] - samples.times[0]
+    console.print(
+        f"[bold]{escape(recording)}[/bold]: {len(samples.times)} samples, {duration:.1f} s"
+        + (f", {found['robot']}" if found["robot"] else ""),
+        soft_wrap=True,
+    )
+    for note in found["notes"]:
+        console.print(f"  {escape(note)}", soft_wrap=True)
+    table = Table(box=None, pad_edge=False)
+    for name, side in (("", "left"), ("value", "right"), ("±", "right"), ("", "left")):
+        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    for row in _rows(found):
+        table.add_row(*row)
+    if table.row_count:
+        console.print(table)
+    if found["not_identified"]:
+        console.print("\nNot identified:")
+        for name, reason in found["not_identified"].items():
+            console.print(f"  {name}: {escape(reason)}.", soft_wrap=True)
+
+
+def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
+    """Each a quantity, its value, one standard deviation, and unit with remarks."""
+    rows: list[tuple[str, str, str, str]] = []
+    if (servoj := found["servoj"]) is not None:
+        deviation, left = servoj["uncertainty"], servoj["residual_rad"]
+        rows += [
+            ("servoj gain", f"{servoj['gain']:.8g}", f"{deviation['gain']:.1g}", "1/s²"),
+            ("servoj lookahead", f"{servoj['lookahead_s']:.8g}", f"{deviation['lookahead_s']:.1g}", "s"),
+        ]
+        if servoj["phase_s"] is not None and servoj["call_s"] is not None:
+            rows += [
+                ("calls begin", f"{1e3 * servoj['phase_s']:.4f}", "", "ms after a cycle does"),
+                ("a call lasts", f"{1e3 * servoj['call_s']:.6g}", "", "ms"),
+            ]
+        rows.append(("setpoints left", f"{left['median']:.1e}", "", f"rad median, {left['p99']:.1e} p99"))
+    if (predicted := found["prediction"]) is not None:
+        remark = f"rad RMS, max {predicted['max_rad']:.1e}, {predicted['restarts']} restarts"
+        rows.append(("prediction error", f"{predicted['rms_rad']:.1e}", "", remark))
+    if (joints := found["joint_servo"]) is not None:
+        rest = f"ms; {significant(1e3 * joints['residual_rad']['rms'])} mrad RMS left"
+        spread = milliseconds(joints["uncertainty"]["lag_s"])
+        rows.append(("joint servo lag", milliseconds(joints["lag_s"]), spread, rest))
+        each = [milliseconds(joint["lag_s"]) for joint in joints["per_joint"]]
+        rows.append(("  of each joint", "", "", f"{' '.join(each)} ms"))
+    if (kinematics := found["kinematics"]) is not None:
+        off = millimetres(kinematics["residual_m"]["rms"])
+        tcp = ", ".join(f"{1e3 * value:.2f}" for value in kinematics["tcp"][:3])
+        turn = ", ".join(degrees(value) for value in kinematics["tcp"][3:])
+        rows.append(
+            (f"kinematics, {kinematics['source']}", off, "", f"mm RMS; TCP at ({tcp}) mm, ({turn})° in the flange")
+        )
+    if (payload := found["payload_kg"]) is not None:
+        rows.append(("payload", f"{payload['value']:.3f}", f"{payload['uncertainty']:.3f}", "kg"))
+    if (friction := found["friction"]) is not None:
+        for name, values, unit in (
+            ("Coulomb friction", friction["coulomb_a"], "A"),
+            ("viscous friction", friction["viscous_a_s_per_rad"], "A s/rad"),
+        ):
+            rows.append((name, "", "", f"{' '.join(significant(value) for value in values)} {unit}"))
+    return rows

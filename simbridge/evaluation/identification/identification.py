@@ -1,0 +1,377 @@
+"""What a recording of a controller shows of its arm: servo law, joint servo, kinematics, payload and friction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from simbridge.errors import UnusableSamples
+from simbridge.evaluation.identification.calls import Calls, along
+from simbridge.evaluation.identification.dynamics import (
+    MISFIT,
+    fit_friction,
+    fit_payload,
+    gravity_direction,
+    moment_misfit,
+)
+from simbridge.evaluation.identification.held import fit_to_held_commands
+from simbridge.evaluation.identification.joint_servo import fit_joint_servo
+from simbridge.evaluation.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
+from simbridge.evaluation.identification.prediction import predict
+from simbridge.evaluation.identification.result import (
+    FrictionResult,
+    Identification,
+    JointLag,
+    JointServoResult,
+    KinematicsResult,
+    Measured,
+    PredictionResult,
+    Rms,
+    ServojResult,
+    Spread,
+    TuningDeviation,
+)
+from simbridge.evaluation.identification.samples import Samples
+from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, Tuning, fit_to_path
+from simbridge.evaluation.identification.timing import find_calls
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import millimetres
+
+T = TypeVar("T")
+
+E_SERIES, CB3 = 0.002, 0.008
+"""Cycles of the controllers, s."""
+
+# A joint that turns further (rad) is in degrees: UR's joints turn by two turns, and so does this.
+_LARGEST = 2.0 * np.pi + 0.2
+# How far target_qd may be off as the rate of target_q, relative.
+_INCONSISTENT = 0.3
+# Moving rows in which servoj is looked for.
+_STRETCH = 25
+
+
+def identify(
+    samples: Samples,
+    *,
+    robot: Robot | None,
+    others: Sequence[Robot] = (),
+    commands: Array | None = None,
+    given_kinematics: bool = False,
+    cycle: float | None = None,
+) -> Identification:
+    """Everything that a recording can show.
+
+    Args:
+        samples: The recording.
+        robot: The arm; None: the one of `others` that fits best.
+        others: Arms that it may be instead.
+        commands: Joint targets that were sent (K, n), rad, in order.
+        given_kinematics: Whether the robot's kinematics are those of this very arm.
+        cycle: The controller's, s; from the recording by default.
+
+    Raises:
+        UnusableSamples: The joint positions of the recording or of the commands are in degrees.
+    """
+    _refuse_degrees("recording", samples.columns.get("target_q", samples.columns.get("actual_q")))
+    _refuse_degrees("commands", commands)
+    reasons: dict[str, str] = {}
+    notes = list(samples.notes)
+
+    def attempt(name: str, find: Callable[[], T]) -> T | None:
+        try:
+            return find()
+        except NotIdentified as reason:
+            reasons[name] = str(reason)
+            return None
+
+    chosen = robot if robot is not None else attempt("robot", lambda: _fitting(samples, others))
+    if robot is None and chosen is not None:
+        notes.append(f"robot not named: the {chosen.title} fits best")
+    motion = attempt("motion", lambda: _motion(samples, chosen, cycle))
+    missing = reasons.pop("motion", None)
+    servoj: ServojResult | None = None
+    predicted: PredictionResult | None = None
+    if motion is None:
+        reasons["servoj"] = missing or ""
+    else:
+        servoj, predicted = _servoj(motion, commands, reasons, notes)
+    if servoj is None:
+        reasons.setdefault("prediction", "it needs the tuning of servoj")
+    joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
+    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics))
+    checked = kinematics is not None
+    payload = attempt("payload_kg", lambda: _payload(samples, chosen, others, checked, reasons))
+    friction = attempt("friction", lambda: _friction(samples, missing))
+    return Identification(
+        robot=None if chosen is None else chosen.name,
+        cycle_s=None if motion is None else motion.cycle,
+        servoj=servoj,
+        prediction=predicted,
+        joint_servo=joint_servo,
+        kinematics=kinematics,
+        payload_kg=payload,
+        friction=friction,
+        not_identified=reasons,
+        notes=notes,
+    )
+
+
+def _refuse_degrees(what: str, q: Array | None) -> None:
+    # The last joint of some arms turns without end.
+    if q is not None and q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
+        reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
+        raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
+
+
+def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
+    """The arm whose kinematics, or else whose masses, fit the recording best."""
+    found: list[tuple[float, Robot]] = []
+    try:
+        q, poses = samples.need("actual_q", "actual_TCP_pose")
+        found = [(nominal_residual(robot, q, poses), robot) for robot in robots]
+        bound = OTHER_ARM
+    except NotIdentified:
+        try:
+            arrays = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
+            found = [(moment_misfit(robot, *arrays), robot) for robot in robots]
+            bound = MISFIT
+        except NotIdentified:
+            pass
+    if found and min(found, key=lambda one: one[0])[0] < bound:
+        return min(found, key=lambda one: one[0])[1]
+    raise NotIdentified("the recording does not show which arm it is of; name it (--robot)")
+
+
+def _motion(samples: Samples, robot: Robot | None, cycle: float | None) -> TargetMotion:
+    """The controller's joint targets, checked."""
+    times, (q,) = samples.times, samples.need("target_q")
+    velocity, acceleration = samples.columns.get("target_qd"), samples.columns.get("target_qdd")
+    if cycle is None:
+        cycle = _cycle(times, velocity, acceleration, robot)
+    if velocity is None or acceleration is None:
+        # On whole cycles these are what the controller would report.
+        if np.median(np.diff(times)) > 1.01 * cycle:
+            samples.need("target_qd", "target_qdd")
+        steps = np.diff(q, axis=0) / np.diff(times)[:, None]
+        velocity = np.concatenate([steps[:1], steps])
+        acceleration = np.concatenate([np.zeros_like(q[:1]), np.diff(velocity, axis=0) / np.diff(times)[:, None]])
+        keep = slice(2, None)
+        times, q, velocity, acceleration = times[keep], q[keep], velocity[keep], acceleration[keep]
+    motion = TargetMotion(times, q, velocity, acceleration, cycle)
+    moving = motion.moving
+    if moving.sum() < 10:
+        raise NotIdentified("the arm does not move")
+    if not acceleration[moving].any():
+        raise NotIdentified("target_qdd is zero while the arm moves: it was led by hand (freedrive), not by servoj")
+    span = np.diff(times)
+    near = moving[1:] & moving[:-1] & (span < 1.5 * np.median(span))
+    step = np.diff(q, axis=0)[near]
+    off = step - (0.5 * (velocity[1:] + velocity[:-1]) * span[:, None])[near]
+    if np.median(np.linalg.norm(off, axis=1)) > _INCONSISTENT * np.median(np.linalg.norm(step, axis=1)):
+        raise NotIdentified("target_qd is not the rate of target_q: the recording is noise, or in other units")
+    return motion
+
+
+def _cycle(times: Array, velocity: Array | None, acceleration: Array | None, robot: Robot | None) -> float:
+    """The controller's cycle, s: 2 ms, or 8 ms of a CB3, whose velocity then changes by 8 ms of acceleration a row."""
+    span = np.diff(times)
+    if span.min() < 0.0079:
+        return E_SERIES
+    if velocity is not None and acceleration is not None:
+        # Where the acceleration changes: with a constant one it holds for any cycle.
+        jerk = np.abs(np.diff(acceleration, axis=0)).max(axis=1)
+        rows = (np.abs(span - CB3) < 1e-4) & (jerk > 1e-2 * np.abs(acceleration[1:]).max(axis=1)) & (jerk > 1e-6)
+        if rows.sum() > 10:
+            change = np.diff(velocity, axis=0)[rows]
+            off = float(np.median(np.linalg.norm(change - CB3 * acceleration[1:][rows], axis=1)))
+            off /= max(float(np.median(np.linalg.norm(change, axis=1))), 1e-12)
+            if off < 1e-4 or off > 1e-2:
+                return CB3 if off < 1e-4 else E_SERIES
+    return E_SERIES if robot is None else robot.period
+
+
+def _servoj(
+    motion: TargetMotion, commands: Array | None, reasons: dict[str, str], notes: list[str]
+) -> tuple[ServojResult | None, PredictionResult | None]:
+    """Tuning and prediction; what is not identified is added to `reasons`."""
+    if commands is None:
+        reasons["prediction"] = "it needs the commands (--commands)"
+        try:
+            tuning = fit_to_held_commands(motion).checked()
+        except NotIdentified as reason:
+            reasons["servoj"] = str(reason)
+            return None, None
+        reasons["servoj.phase_s"] = "it needs the commands (--commands)"
+        return _servoj_result(tuning, None), None
+    commands = commands.astype(np.float32).astype(float)
+    failed: list[str] = []
+    held: Tuning | None = None
+    try:
+        held = fit_to_held_commands(motion).checked()
+    except NotIdentified as reason:
+        failed.append(str(reason).replace(", which is needed without the commands", ""))
+    # Split cycles and skipped commands may mislead the path; but it may be all there is.
+    for start in ([lambda: held] if held is not None else []) + [lambda: fit_to_path(motion, commands)]:
+        try:
+            tuning = start()
+            index, off = along(motion, tuning, commands)
+            rows = _obeying(motion, off, tuning)
+            obeying = motion[rows]
+            calls, refined = find_calls(obeying, commands, tuning, index[rows])
+            refined = refined.checked()
+            if held is not None:
+                _check_agreement(held, refined)
+            errors = predict(obeying, calls, commands)
+            break
+        except NotIdentified as reason:
+            failed.append(str(reason))
+    else:
+        reasons["prediction"] = failed[-1]
+        if held is None:
+            reasons["servoj"] = "; ".join(reversed(failed))
+            return None, None
+        reasons["servoj.phase_s"] = failed[-1]
+        return _servoj_result(held, None), None
+    if len(obeying) < len(motion):
+        notes.append(
+            f"servoj ran from {obeying.times[0] - motion.times[0]:.2f} to "
+            f"{obeying.times[-1] - motion.times[0]:.2f} s: the rest is left out"
+        )
+    size = np.abs(errors.errors)
+    return _servoj_result(refined, calls), PredictionResult(
+        rms_rad=float(np.sqrt(np.mean(size**2))),
+        median_rad=float(np.median(size)),
+        max_rad=float(size.max()),
+        restarts=errors.restarts,
+    )
+
+
+def _check_agreement(one: Tuning, other: Tuning) -> None:
+    """Two ways to the same tuning.
+
+    Raises:
+        NotIdentified: They differ by more than their uncertainty.
+    """
+    apart = np.abs([one.gain - other.gain, one.lookahead - other.lookahead])
+    allowed = 10.0 * np.hypot(one.deviation, other.deviation) + 1e-4 * np.array([one.gain, one.lookahead])
+    if (apart > allowed).any():
+        raise NotIdentified(
+            f"the commands lead to a gain of {other.gain:.6g}, moments in which one was held to {one.gain:.6g}: too "
+            "many calls were not recorded"
+        )
+
+
+def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
+    """The rows in which servoj ran: from the first to the last stretch on the commands' path.
+
+    Args:
+        motion: Of the controller.
+        off: Distance of each row's setpoint from the path (T,), rad.
+        tuning: As found.
+    """
+    bound = max(50.0 * float(np.median(tuning.residuals)), 1e-4)
+    moving = np.flatnonzero(motion.moving)
+    off_path = off[moving] > bound
+    if not off_path.any():
+        return slice(0, len(motion))
+    stretch = min(_STRETCH, len(moving))
+    share = np.convolve(off_path, np.ones(stretch) / stretch, mode="valid")
+    good = np.flatnonzero(share < 0.2)
+    if not len(good):
+        raise NotIdentified("the motion follows the commands nowhere for long")
+    first = 0 if good[0] == 0 else moving[good[0]]
+    last = len(motion) if good[-1] == len(share) - 1 else moving[good[-1] + stretch - 1] + 1
+    return slice(int(first), int(last))
+
+
+def _servoj_result(tuning: Tuning, calls: Calls | None) -> ServojResult:
+    phase = None
+    if calls is not None:
+        turn = calls.law.begin / calls.cycle
+        phase = float(calls.cycle * (turn - np.floor(turn + 1e-6)))
+    return ServojResult(
+        gain=float(tuning.gain),
+        lookahead_s=float(tuning.lookahead),
+        phase_s=None if phase is None else max(phase, 0.0),
+        call_s=None if calls is None else float(calls.law.duration),
+        uncertainty=TuningDeviation(gain=float(tuning.deviation[0]), lookahead_s=float(tuning.deviation[1])),
+        residual_rad=Spread(
+            median=float(np.median(tuning.residuals)), p99=float(np.percentile(tuning.residuals, 99.0))
+        ),
+    )
+
+
+def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | None) -> JointServoResult:
+    target, actual = samples.need("target_q", "actual_q")
+    if motion is None:
+        raise NotIdentified(missing or "")
+    rows = np.searchsorted(samples.times, motion.times)
+    found = fit_joint_servo(target[rows], motion.qd, actual[rows])
+    return JointServoResult(
+        lag_s=found.lag,
+        uncertainty={"lag_s": found.deviation},
+        residual_rad=Rms(rms=found.residual),
+        per_joint=[
+            JointLag(lag_s=None if np.isnan(lag) else float(lag), residual_rad=Rms(rms=float(left)))
+            for lag, left in zip(found.joints, found.joint_residuals, strict=True)
+        ],
+    )
+
+
+def _kinematics(samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool) -> KinematicsResult:
+    q, poses = samples.need("actual_q", "actual_TCP_pose")
+    if robot is None:
+        raise NotIdentified("the arm is not known")
+    try:
+        found = fit_kinematics(robot, q, poses, given=given)
+    except OtherArm as reason:
+        near = min(
+            ((nominal_residual(other, q, poses), other) for other in others), key=lambda one: one[0], default=None
+        )
+        if near is not None and near[0] < OTHER_ARM:
+            raise OtherArm(f"{reason}; a {near[1].title} fits within {millimetres(near[0])} mm") from None
+        raise
+    return KinematicsResult(residual_m=Rms(rms=found.residual), tcp=[float(v) for v in found.tcp], source=found.source)
+
+
+def _payload(
+    samples: Samples, robot: Robot | None, others: Sequence[Robot], checked: bool, reasons: Mapping[str, str]
+) -> Measured:
+    q, qd, qdd, moment = samples.need("target_q", "target_qd", "target_qdd", "target_moment")
+    if robot is None:
+        raise NotIdentified("the arm is not known")
+    if "another arm" in reasons.get("kinematics", ""):
+        raise NotIdentified(reasons["kinematics"])
+    still = np.abs(qd).max(axis=1) < 1e-3
+    gravity = gravity_direction(robot, q, still, samples.columns.get("actual_tool_accelerometer"))
+    found = fit_payload(robot, q, qd, qdd, moment, gravity)
+    if not checked:
+        for other in others:
+            misfit = moment_misfit(other, q, qd, qdd, moment)
+            if other.name != robot.name and misfit < 0.5 * found.misfit - 0.002:
+                raise NotIdentified(
+                    f"target_moment fits the model of a {other.title} better ({misfit:.2g} N m are left, not "
+                    f"{found.misfit:.2g}): this is a recording of another arm"
+                )
+    return Measured(value=found.mass, uncertainty=found.deviation)
+
+
+def _friction(samples: Samples, missing: str | None) -> FrictionResult:
+    columns = samples.columns
+    if missing is not None and "freedrive" in missing:
+        raise NotIdentified(missing)
+    (moment,) = samples.need("target_moment")
+    velocity = columns.get("target_qd", columns.get("actual_qd"))
+    # The controller's own current has its friction without noise; the measured one has the arm's.
+    current = columns.get("target_current", columns.get("actual_current"))
+    if velocity is None or current is None:
+        samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
+    assert velocity is not None and current is not None
+    found = fit_friction(velocity, moment, current)
+    return FrictionResult(
+        coulomb_a=[None if np.isnan(value) else float(value) for value in found.coulomb],
+        viscous_a_s_per_rad=[None if np.isnan(value) else float(value) for value in found.viscous],
+    )

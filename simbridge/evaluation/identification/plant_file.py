@@ -1,0 +1,65 @@
+"""plant.toml: what was identified of an arm, for `simbridge run --plant`.
+
+    [servoj]        gain (1/s^2), lookahead_s, phase_s (when calls begin after a cycle does; 0 if it is not known)
+    [joint_servo]   lag_s; the table is left out if it was not identified
+    [payload]       mass_kg
+    [friction]      coulomb_a, viscous_a_s_per_rad: of each joint, nan where it moved too little
+    [uncertainty]   gain, lookahead_s, lag_s, mass_kg: one standard deviation
+    [source]        recording, robot, cycle_s, date
+
+Of these, servoj and joint_servo are simulated; the others are for the reader.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from simbridge.errors import OutputError
+from simbridge.evaluation.identification.result import Identification
+
+
+def write_plant(path: str | Path, found: Identification, recording: str) -> None:
+    """Write plant.toml; an existing file is replaced.
+
+    Args:
+        path: The file.
+        found: What was identified.
+        recording: Where it comes from, for the reader.
+
+    Raises:
+        OutputError: The tuning of servoj was not identified, or the file cannot be written.
+    """
+    servoj = found["servoj"]
+    if servoj is None:
+        raise OutputError(path, f"servoj's tuning was not identified: {found['not_identified']['servoj']}")
+    tables: dict[str, Any] = {
+        "servoj": {"gain": servoj["gain"], "lookahead_s": servoj["lookahead_s"], "phase_s": servoj["phase_s"] or 0.0}
+    }
+    deviation = servoj["uncertainty"]
+    uncertainty = {"gain": deviation["gain"], "lookahead_s": deviation["lookahead_s"]}
+    if (joints := found["joint_servo"]) is not None:
+        tables["joint_servo"] = {"lag_s": max(joints["lag_s"], 0.0)}
+        uncertainty |= joints["uncertainty"]
+    if (payload := found["payload_kg"]) is not None:
+        tables["payload"] = {"mass_kg": payload["value"]}
+        uncertainty["mass_kg"] = payload["uncertainty"]
+    if (friction := found["friction"]) is not None:
+        rows = {"coulomb_a": friction["coulomb_a"], "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"]}
+        tables["friction"] = {
+            name: [float("nan") if value is None else value for value in values] for name, values in rows.items()
+        }
+    tables["uncertainty"] = uncertainty
+    tables["source"] = {
+        "recording": recording,
+        "robot": found["robot"] or "",
+        "cycle_s": found["cycle_s"],
+        "date": date.today(),
+    }
+    try:
+        Path(path).write_text("# Written by simbridge identify.\n\n" + tomli_w.dumps(tables), encoding="utf-8")
+    except OSError as error:
+        raise OutputError(path, str(error.strerror or error)) from None

@@ -1,0 +1,88 @@
+"""What a controller reported, from a recording of its RTDE outputs or from a run: the input of an identification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from simbridge.errors import NotARun
+from simbridge.evaluation.identification.servoj import NotIdentified
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.pose import Array
+from simbridge.trajectory.rtde_recording import read_rtde
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """A controller's state, one row a sample; strictly increasing stamps.
+
+    Attributes:
+        times: Stamps (T,) by the controller's clock, s.
+        columns: By UR's field names (target_q, ...), each (T, width), SI units; poses in the pendant's base.
+        notes: Sentences about how it was read.
+        commands: Joint targets that were sent (K, n), rad, where they are known.
+        cycle: The controller's, s, where it is known.
+    """
+
+    times: Array
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    commands: Array | None = None
+    cycle: float | None = None
+
+    def need(self, *names: str) -> list[Array]:
+        """Columns.
+
+        Raises:
+            NotIdentified: One was not recorded.
+        """
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise NotIdentified(f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
+        return [self.columns[name] for name in names]
+
+
+def of_recording(path: str | Path) -> Samples:
+    """The samples of an RTDE recording.
+
+    Raises:
+        InputFileError: It cannot be read.
+    """
+    recording = read_rtde(path)
+    return Samples(recording.times, recording.columns, recording.notes)
+
+
+def of_run(path: str | Path) -> Samples:
+    """The samples of a run, with the setpoints that it sent.
+
+    Raises:
+        NotARun, LogReadError: It cannot be read, or has fewer than two samples.
+    """
+    directory = RunDirectory.open(path)
+    log, period = directory.log(), float(directory.settings()["backend"]["period"])
+    if len(log.stamp) < 2:
+        raise NotARun(path, "log.mcap", "it holds fewer than two samples")
+    new = np.concatenate([[True], np.diff(log.stamp) > 0.0])
+    columns = {
+        "target_q": log.controller_target,
+        "target_qd": getattr(log, "controller_target_velocity", None),
+        "target_qdd": getattr(log, "controller_target_acceleration", None),
+        "actual_q": log.position,
+        "actual_qd": log.velocity,
+    }
+    given = {name: values[new] for name, values in columns.items() if values is not None and np.isfinite(values).all()}
+    return Samples(log.stamp[new], given, commands=sent_commands(path), cycle=period)
+
+
+def sent_commands(path: str | Path) -> Array:
+    """The joint targets (K, n), rad, that a run sent, in order: with feedforward they are not its setpoints.
+
+    Raises:
+        NotARun, LogReadError: It cannot be read.
+    """
+    log = RunDirectory.open(path).log()
+    commands: Array = getattr(log, "command", log.setpoint)
+    return commands if np.isfinite(commands).all() else log.setpoint

@@ -1,0 +1,277 @@
+"""Recordings of a UR controller's RTDE outputs as text: UR's field names, one row a sample.
+
+Such files are written by UR's own recorder, by ur_rtde and by spreadsheets: separated by blanks, commas or semicolons,
+vectors as `target_q_0` or `target_q[0]`, compressed with gzip or not. Rows may be doubled (polled faster than the
+controller sends) or missing, at any rate. All values are in SI units, stamps in s by the controller's clock.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import re
+import zlib
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+
+from simbridge.errors import InputFileError
+from simbridge.robot.pose import Array
+from simbridge.text import counted, listed
+
+# The columns that are read, with their width: a recording has a hundred more.
+FIELDS = {
+    "target_q": 6,
+    "target_qd": 6,
+    "target_qdd": 6,
+    "target_current": 6,
+    "target_moment": 6,
+    "actual_q": 6,
+    "actual_qd": 6,
+    "actual_current": 6,
+    "actual_TCP_pose": 6,
+    "target_TCP_pose": 6,
+    "actual_tool_accelerometer": 3,
+}
+# What a file of joint positions may call them, in order of preference.
+JOINT_POSITIONS = ("target_q", "command", "setpoint", "q", "joint", "position", "actual_q")
+_TIMES = ("timestamp", "time", "t")
+_ELEMENT = re.compile(r"(.+?)(?:_|\.|)?\[?(\d+)\]?")
+_GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True, eq=False)
+class RtdeRecording:
+    """Samples of a controller's state.
+
+    Attributes:
+        source: The file.
+        times: Stamps (T,) by the controller's clock, s: strictly increasing.
+        columns: The recorded ones of FIELDS by name, each (T, width).
+        notes: What had to be left out of the file, each a sentence.
+    """
+
+    source: str
+    times: Array
+    columns: Mapping[str, Array] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def get(self, name: str) -> Array | None:
+        """A column (T, width), or None if it was not recorded."""
+        return self.columns.get(name)
+
+
+def is_rtde_recording(path: Path) -> bool:
+    """Whether a file's first line names a controller's fields."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(100_000)
+    except OSError:
+        return False
+    text = _decompressed(data)[0] if data.startswith(_GZIP) else data
+    first = text.decode("utf-8", "replace").lstrip("\ufeff# ").split("\n", 1)[0].split("\r", 1)[0]
+    return bool(set(_elements(_fields(first, _separator(first)))) & set(FIELDS))
+
+
+def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
+    """Read a recording.
+
+    Args:
+        path: The file.
+        needed: Fields that it must contain.
+
+    Raises:
+        InputFileError: It cannot be read, has no header, lacks a needed column, or has fewer than two samples; names
+            the line.
+    """
+    table = _Table(Path(path))
+    time = next((name for name in _TIMES if name in table.scalars), None)
+    known = {name: table.vectors[name] for name in FIELDS if len(table.vectors.get(name, ())) == FIELDS[name]}
+    missing = [_columns_of(name) for name in (*needed, *(() if known else ("target_q",))) if name not in known]
+    if time is None or missing:
+        wanted = ([] if time is not None else ["timestamp"]) + missing
+        table.refuse(f"it has no {_plural('column', wanted)} {listed(wanted)}, which UR's recordings have")
+    values, lines = table.rows([table.scalars[time], *(i for indices in known.values() for i in indices)])
+    parts = np.split(values, np.cumsum([1, *(len(indices) for indices in known.values())])[:-1], axis=1)
+    columns = {name: part for name, part in zip(known, parts[1:], strict=True) if np.isfinite(part).any()}
+    whole = np.isfinite(values[:, 0]) & np.all([np.isfinite(part).all(axis=1) for part in columns.values()], axis=0)
+    times = values[whole, 0]
+    notes = list(table.notes)
+    if not whole.all():
+        notes.append(f"{counted(int((~whole).sum()), 'row')} with an empty field left out")
+    new = np.concatenate([[True], np.diff(times) != 0.0]) if len(times) else np.zeros(0, dtype=bool)
+    if not new.all():
+        notes.append(f"{counted(int((~new).sum()), 'row')} with the stamp of the row before left out")
+    times = times[new]
+    if len(times) < 2:
+        table.refuse(f"it has {counted(len(times), 'sample')}; two are needed at least")
+    back = np.flatnonzero(np.diff(times) < 0.0)
+    if len(back):
+        line = int(np.array(lines)[whole][new][back[0] + 1])
+        raise InputFileError(table.path, "the clock goes back here; cut the file in two", line=line, field=time)
+    return RtdeRecording(str(path), times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes))
+
+
+def read_joint_positions(path: str | Path) -> Array:
+    """Joint positions (K, 6), rad, of a file with a header: see JOINT_POSITIONS for their names.
+
+    Raises:
+        InputFileError: It cannot be read, or has no six columns of joint positions; names the line.
+    """
+    table = _Table(Path(path))
+    name = next((name for name in JOINT_POSITIONS if len(table.vectors.get(name, ())) == 6), None)
+    if name is None:
+        table.refuse("it has no six columns of joint positions: target_q_0 to target_q_5 (or q_0 to q_5)")
+    values, _ = table.rows(table.vectors[name])
+    values = values[np.isfinite(values).all(axis=1)]
+    if not len(values):
+        table.refuse("it has no row of joint positions")
+    return values
+
+
+class _Table:
+    """The text of a file with a header.
+
+    Attributes:
+        path: The file.
+        scalars: Index of each column by its name in lower case.
+        vectors: Indices of the columns of each vector by its name, where all of its elements are there.
+        notes: What was left out, each a sentence.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.notes: list[str] = []
+        self._lines = self._read()
+        first = next((i for i, line in enumerate(self._lines) if line.strip().strip("#")), None)
+        if first is None:
+            self.refuse("it is empty")
+        header = self._lines[first].lstrip("# ")
+        self._separator = _separator(header)
+        names = _fields(header, self._separator)
+        if all(_is_number(name) for name in names):
+            needed = "timestamp, target_q_0 to target_q_5, target_qd_0 ..., target_qdd_0 ..., actual_q_0 ..."
+            self.refuse(f"it has no header: the first line must name the columns, such as {needed}", line=first + 1)
+        self._width, self._first = len(names), first + 1
+        self.scalars = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
+        self.vectors = _elements(names)
+
+    def refuse(self, reason: str, *, line: int | None = None) -> NoReturn:
+        raise InputFileError(self.path, reason, line=line)
+
+    def _read(self) -> list[str]:
+        try:
+            data = self.path.read_bytes()
+        except FileNotFoundError:
+            raise InputFileError(self.path, "there is no such file") from None
+        except IsADirectoryError:
+            raise InputFileError(self.path, "this is a directory, not a file") from None
+        except OSError as error:
+            raise InputFileError(self.path, f"it cannot be read: {error.strerror or error}") from None
+        if data.startswith(_GZIP):
+            data, whole = _decompressed(data)
+            if not whole:
+                self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
+        if b"\0" in data[:10_000]:
+            raise InputFileError(self.path, "this is a binary file (or UTF-16), not a text file in UTF-8")
+        text = data.decode("utf-8-sig", "replace")
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+    def rows(self, indices: Sequence[int]) -> tuple[Array, list[int]]:
+        """The numbers (T, len(indices)) of some columns, and the line of each row; empty fields are nan."""
+        pick = itemgetter(*indices) if len(indices) > 1 else lambda fields: (fields[indices[0]],)
+        values, numbers = array("d"), []
+        last = max((i for i, line in enumerate(self._lines) if line.strip()), default=0)
+        for number in range(self._first, last + 1):
+            line = self._lines[number]
+            if not line.strip():
+                continue
+            words = _fields(line, self._separator)
+            if len(words) != self._width:
+                if number == last:
+                    self.notes.append(f"the file is cut off in line {number + 1}: the rows before it are used")
+                    break
+                reason = f"{len(words)} columns where the header names {self._width}"
+                raise InputFileError(self.path, reason, line=number + 1)
+            try:
+                values.extend(map(_number, pick(words)))
+            except ValueError as error:
+                raise InputFileError(self.path, f"{error}", line=number + 1) from None
+            numbers.append(number + 1)
+        return np.array(values).reshape(-1, len(indices)), numbers
+
+
+def _decompressed(data: bytes) -> tuple[bytes, bool]:
+    """The content of a gzip file as far as it is there, and whether it is whole."""
+    try:
+        return gzip.decompress(data), True
+    except (OSError, EOFError, zlib.error):
+        pass
+    machine, parts = zlib.decompressobj(wbits=31), []
+    try:
+        for start in range(0, len(data), 1024):
+            parts.append(machine.decompress(data[start : start + 1024]))
+    except zlib.error:
+        pass
+    return b"".join(parts), False
+
+
+def _separator(line: str) -> str | None:
+    return next((separator for separator in ";,\t" if separator in line), None)
+
+
+def _fields(line: str, separator: str | None) -> list[str]:
+    return [word.strip().strip("\"'") for word in line.strip("\n").split(separator)]
+
+
+def _elements(names: Sequence[str]) -> dict[str, list[int]]:
+    """The columns of each vector, in order: numbered from 0, or from 1."""
+    known = {name.lower(): name for name in (*FIELDS, *JOINT_POSITIONS)}
+    found: dict[str, dict[int, int]] = {}
+    for index, name in enumerate(names):
+        parts = _ELEMENT.fullmatch(name)
+        if parts and parts[1].lower() in known:
+            found.setdefault(known[parts[1].lower()], {}).setdefault(int(parts[2]), index)
+    return {
+        name: [columns[i] for i in sorted(columns)]
+        for name, columns in found.items()
+        if sorted(columns) in (list(range(len(columns))), list(range(1, len(columns) + 1)))
+    }
+
+
+def _columns_of(name: str) -> str:
+    return f"{name}_0 to {name}_{FIELDS[name] - 1}"
+
+
+def _plural(noun: str, items: Sequence[str]) -> str:
+    return noun if len(items) == 1 and " to " not in items[0] else f"{noun}s"
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(word: str) -> float:
+    """A field's value; nan if it is empty.
+
+    Raises:
+        ValueError: It is not a number; the message is a clause.
+    """
+    if not word:
+        return math.nan
+    try:
+        return float(word)
+    except ValueError:
+        raise ValueError(f"'{word}' is not a number") from None

@@ -1,0 +1,112 @@
+"""`simbridge identify` at the command line: JSON keys, table, plant.toml, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.evaluation.identification.controller import Sender, recorded, wandering
+
+RECORDING = Path(__file__).parents[1] / "data" / "ur3e_moves" / "moves.csv.gz"
+
+
+@pytest.fixture(scope="module")
+def servoj(tmp_path_factory) -> tuple[Path, Path]:
+    """A recording of servoj (gain 300, lookahead 0.1 s) and a file of its commands."""
+    folder, random, sender = (
+        tmp_path_factory.mktemp("servoj"),
+        np.random.default_rng(1),
+        Sender(0.01, 0.0015, 0.1, 0.02),
+    )
+    commands = wandering(300, 0.01, random)
+    rows = recorded(commands, sender.taken(300, random), sender, gain=300.0, lookahead=0.1)
+    rows["actual_q"] = rows["target_q"] - 0.0005 * rows["target_qd"]
+    names = ["timestamp"] + [f"{name}_{i}" for name in rows if name != "timestamp" for i in range(6)]
+    table = np.column_stack([rows[name] for name in rows])[::4]
+    recording, sent = folder / "recording.csv", folder / "commands.csv"
+    np.savetxt(recording, table, fmt="%.17g", header=" ".join(names), comments="")
+    np.savetxt(sent, commands, fmt="%.17g", delimiter=",", header=",".join(f"q_{i}" for i in range(6)), comments="")
+    return recording, sent
+
+
+def test_json_has_every_key_and_a_reason_for_every_null(cli, servoj):
+    recording, commands = servoj
+    answer = cli("identify", recording, "--commands", commands, "--robot", "ur5e", "--json")
+    assert answer.status == 0, answer.err
+    found = json.loads(answer.out)
+    assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
+    assert found["servoj"]["lookahead_s"] == 0.1
+    assert found["servoj"]["phase_s"] == pytest.approx(0.0015, abs=1e-7)
+    assert set(found["servoj"]["uncertainty"]) == {"gain", "lookahead_s"}
+    assert set(found["servoj"]["residual_rad"]) == {"median", "p99"}
+    assert found["servoj"]["residual_rad"]["median"] < 1e-6
+    assert found["prediction"]["rms_rad"] < 1e-8
+    assert set(found["prediction"]) == {"rms_rad", "median_rad", "max_rad", "restarts"}
+    assert found["joint_servo"]["lag_s"] == pytest.approx(0.0005, abs=1e-6)
+    assert len(found["joint_servo"]["per_joint"]) == 6
+    for name in ("kinematics", "payload_kg", "friction"):
+        assert found[name] is None
+        assert "not recorded" in found["not_identified"][name]
+
+
+def test_plant_toml_holds_what_was_identified_and_its_source(cli, servoj, tmp_path):
+    recording, commands = servoj
+    plant = tmp_path / "plant.toml"
+    answer = cli("identify", recording, "--commands", commands, "--robot", "ur5e", "--out", plant)
+    assert answer.status == 0, answer.err
+    assert "servoj gain" in answer.out and "Not identified:" in answer.out
+    written = msgspec.toml.decode(plant.read_bytes(), type=dict)
+    assert written["servoj"].keys() == {"gain", "lookahead_s", "phase_s"}
+    assert written["servoj"]["lookahead_s"] == 0.1
+    assert written["joint_servo"]["lag_s"] == pytest.approx(0.0005, abs=1e-6)
+    assert written["source"]["recording"] == str(recording)
+    assert written["source"]["robot"] == "ur5e"
+
+
+def test_a_recording_without_servoj_makes_no_plant(cli, tmp_path):
+    answer = cli("identify", RECORDING, "--robot", "ur3e", "--out", tmp_path / "plant.toml")
+    assert answer.status == 2
+    assert "servoj's tuning was not identified: no command was held while the arm moved" in answer.message
+    assert not (tmp_path / "plant.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["none.csv"], "there is no such file"),
+        ([RECORDING, "--robot", "ur99"], "There is no robot 'ur99'"),
+        ([RECORDING, "--commands", "none.csv"], "there is no such file"),
+        ([RECORDING, "--kinematics", "mine.toml"], "name it with --robot"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(cli, arguments, reason):
+    answer = cli("identify", *arguments)
+    assert answer.status == 2
+    assert reason in answer.message
+
+
+@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+@pytest.mark.parametrize(
+    ("file", "robot", "name", "low", "high"),
+    [
+        ("ursim_ur5e/moves", "ur5e", ("joint_servo", "lag_s"), 0.0, 1e-4),
+        ("ursim_ur5e/moves", "ur5e", ("kinematics", "residual_m", "rms"), 0.0, 1e-5),
+        ("ur5e_calibrated/moves_500hz", "ur5e", ("kinematics", "residual_m", "rms"), 0.0, 5e-6),
+        ("ur5e_servoj/replay_begin", "ur5e", ("joint_servo", "lag_s"), 3e-4, 7e-4),
+        ("ur5e_servoj/replay_begin", "ur5e", ("joint_servo", "residual_rad", "rms"), 0.0, 1e-4),
+        ("ur3e_moves_mit/fig9", "ur3e", ("payload_kg", "value"), 1.04, 1.10),
+        ("ur10_cb3_static/still", "ur10", ("payload_kg", "value"), 1.85, 1.95),
+    ],
+)
+def test_real_arms(cli, file, robot, name, low, high):
+    recording = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / f"{file}.csv.gz"
+    answer = cli("identify", recording, "--robot", robot, "--json")
+    found = json.loads(answer.out)
+    for key in name:
+        found = found[key]
+    assert low <= found <= high

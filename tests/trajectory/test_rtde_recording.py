@@ -1,0 +1,145 @@
+"""Recordings of a controller as text: every layout that recorders write, and refusals in one sentence."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from simbridge.errors import InputFileError
+from simbridge.planning.scenario import load_scenario
+from simbridge.robot.kinematics import tool_path
+from simbridge.robot.load import load_robot
+from simbridge.trajectory.files import ReadOptions
+from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
+
+TIMES = np.array([10.0, 10.008, 10.016, 10.024])
+Q = np.arange(24.0).reshape(4, 6) / 10.0
+
+
+def table(names: list[str], rows: np.ndarray, separator: str = " ", end: str = "\n") -> str:
+    return end.join([separator.join(names), *(separator.join(map(repr, row)) for row in rows.tolist())]) + end
+
+
+def joint_names(form: str = "target_q_{}", first: int = 0) -> list[str]:
+    return [form.format(i + first) for i in range(6)]
+
+
+ROWS = np.column_stack([TIMES, Q])
+
+
+@pytest.mark.parametrize("separator", [" ", ",", ";", "\t", ", "])
+@pytest.mark.parametrize(
+    ("form", "first"), [("target_q_{}", 0), ("target_q[{}]", 0), ("target_q_{}", 1), ("target_q{}", 0)]
+)
+def test_separators_and_indices_of_all_recorders_are_read(tmp_path, separator, form, first):
+    file = tmp_path / "recording.csv"
+    file.write_text(table(["timestamp", *joint_names(form, first)], ROWS, separator))
+    assert is_rtde_recording(file)
+    recording = read_rtde(file)
+    assert np.array_equal(recording.times, TIMES)
+    assert np.array_equal(recording.columns["target_q"], Q)
+    assert recording.notes == ()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_gzip_and_all_line_ends_are_read(tmp_path, end):
+    file = tmp_path / "recording.csv.gz"
+    file.write_bytes(gzip.compress(table(["timestamp", *joint_names()], ROWS, end=end).encode()))
+    assert is_rtde_recording(file)
+    assert np.array_equal(read_rtde(file).columns["target_q"], Q)
+
+
+def test_other_columns_may_be_words_or_empty(tmp_path):
+    file = tmp_path / "recording.csv"
+    names = ["time", "_id", "timestamp", *joint_names(), "payload"]
+    lines = [",".join(names)]
+    lines += [",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()]
+    file.write_text("\n".join(lines))
+    recording = read_rtde(file)
+    assert np.array_equal(recording.times, TIMES)
+    assert np.array_equal(recording.columns["target_q"], Q)
+
+
+def test_doubled_rows_are_read_once_and_rows_with_gaps_left_out(tmp_path):
+    file = tmp_path / "recording.csv"
+    text = table(["timestamp", *joint_names()], ROWS[[0, 1, 1, 2, 3, 3]], ",").replace("1.3", "")
+    file.write_text(text)
+    recording = read_rtde(file)
+    assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
+    assert recording.notes == ("1 row with an empty field left out", "2 rows with the stamp of the row before left out")
+
+
+def test_the_whole_rows_of_a_file_that_was_cut_off_are_read(tmp_path):
+    text = table(["timestamp", *joint_names()], ROWS)
+    plain, compressed = tmp_path / "cut.csv", tmp_path / "cut.csv.gz"
+    plain.write_text(text[:-12])
+    whole = read_rtde(plain)
+    assert np.array_equal(whole.times, TIMES[:3])
+    assert "cut off in line 5" in whole.notes[0]
+    noise = np.random.default_rng(0).normal(size=(400, 6))
+    rows = np.column_stack([np.arange(400) * 0.008, noise])
+    data = gzip.compress(table(["timestamp", *joint_names()], rows).encode())
+    compressed.write_bytes(data[: len(data) // 2])
+    half = read_rtde(compressed)
+    assert 100 < len(half) < 300
+    assert np.array_equal(half.columns["target_q"], noise[: len(half)])
+    assert "cut off or damaged" in half.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "it is empty"),
+        ("1.0 2.0 3.0\n1.1 2.0 3.0\n", "line 1: it has no header: the first line must name the columns"),
+        ("timestamp a b\n1 2 3\n", "it has no columns target_q_0 to target_q_5"),
+        (" ".join(joint_names()) + "\n1 2 3 4 5 6\n", "it has no column timestamp"),
+        (table(["timestamp", *joint_names()], ROWS[:1]), "it has 1 sample; two are needed at least"),
+        (table(["timestamp", *joint_names()], ROWS[[0, 2, 1]]), "line 4, timestamp: the clock goes back here"),
+        (table(["timestamp", *joint_names()], ROWS).replace("1.3", "x"), "line 4: 'x' is not a number"),
+        ("timestamp target_q_0\n1 2\n1\n2 3\n", "no columns target_q_0 to target_q_5"),
+        (table(["timestamp", *joint_names()], ROWS).replace(" 1.3", ""), "line 4: 6 columns where the header names 7"),
+    ],
+)
+def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path, text, reason):
+    file = tmp_path / "recording.csv"
+    file.write_text(text)
+    with pytest.raises(InputFileError) as refused:
+        read_rtde(file)
+    assert reason in str(refused.value)
+
+
+@pytest.mark.parametrize("form", ["target_q_{}", "q_{}", "q{}", "command[{}]", "actual_q_{}"])
+def test_commands_are_read_by_any_name_and_without_times(tmp_path, form):
+    file = tmp_path / "commands.csv"
+    file.write_text(table(joint_names(form), Q, ","))
+    assert np.array_equal(read_joint_positions(file), Q)
+
+
+def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):
+    """A controller's poses are in the pendant's base, half a turn from base_link."""
+    robot = load_robot("ur5e")
+    joints = robot.home + np.linspace(0.0, 0.2, 20)[:, None]
+    poses = tool_path(robot, joints)
+    half_turn = np.array([-1.0, -1.0, 1.0])
+    vectors = np.zeros((20, 3))
+    names = [*joint_names("actual_q_{}"), *joint_names("actual_TCP_pose_{}")]
+    rows = np.column_stack([np.arange(20) * 0.008, joints, poses[:, :3] * half_turn, vectors])
+    file = tmp_path / "moves.csv.gz"
+    file.write_bytes(gzip.compress(table(["timestamp", *names], rows).encode()))
+    from_joints = load_scenario(file, robot, ReadOptions(column="actual_q"))
+    assert from_joints.name == "moves"
+    assert np.abs(from_joints.trajectory.poses - poses).max() < 1e-12
+    from_poses = load_scenario(file, robot).trajectory
+    assert np.abs(from_poses.poses[:, :3] - poses[:, :3]).max() < 1e-12
+    assert np.array_equal(np.abs(from_poses.poses[0, 3:]).round(12), [0.0, 0.0, 1.0, 0.0])
+    with pytest.raises(InputFileError, match="no columns target_q_0 to target_q_5"):
+        load_scenario(file, robot, ReadOptions(column="target_q"))
+
+
+def test_columns_of_another_kind_of_file_are_refused(tmp_path):
+    file = tmp_path / "poses.csv"
+    file.write_text("t,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n1,0,0,0,0,0,0,1\n")
+    with pytest.raises(InputFileError, match="not a controller's recording"):
+        load_scenario(file, load_robot("ur5e"), ReadOptions(column="actual_q"))
