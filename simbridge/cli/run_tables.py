@@ -14,6 +14,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, TRACKING_ERROR, part_delays, rotation_delay_differs
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
+from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
 
@@ -37,6 +38,8 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print()
     console.print(_metrics_table(summary))
     console.print()
+    if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
+        console.print(f"Kinematics: {kinematics}.", soft_wrap=True, markup=False)
     for note in summary["solver_notes"]:
         console.print(note, soft_wrap=True, markup=False)
     if summary["limited_samples"]:
