@@ -27,7 +27,7 @@ def _x(angle, a=0.0):
 def frames(theta, a, d, alpha, *, fixed=True):
     """ur_calibration's chain (6 of (4, 4)) from the parameters (6 each): far frames are pulled back along their axes.
 
-    Its first versions took atan for atan2: not `fixed`.
+    Its version for ROS 1 took atan for atan2: not `fixed`.
     """
     turns, links = [_z(*row) for row in zip(theta, d, strict=True)], [_x(*row) for row in zip(alpha, a, strict=True)]
     for i in (1, 2):

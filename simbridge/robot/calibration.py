@@ -22,10 +22,10 @@ import pinocchio as pin
 from simbridge.errors import InputFileError, InvalidParameter, writing
 from simbridge.resources import robot_files
 from simbridge.robot.input_file import TomlFile, read_text
-from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.robot.robot_file import RobotFile
 from simbridge.robot.ros_calibration import FIELDS, is_ros_calibration, joint_frames, read_ros_calibration
 
 # URSim reports the nominal table with nine digits.
@@ -54,6 +54,11 @@ class Deviation:
     name: str
     distance: float
     angle: float
+
+    @property
+    def relative(self) -> float:
+        """The larger of both, as a fraction of what it may be for an arm of the same model."""
+        return max(self.distance / _MAX_DISTANCE, self.angle / _MAX_ANGLE)
 
 
 def nominal_dh(robot: Robot) -> DhTable:
@@ -101,8 +106,8 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
     *placements, tool0 = _anchored([_base(robot) * first, *others], _chain(robot))
     joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, placements, strict=True))
     arm = replace(robot, joints=joints, tool0=tool0, calibration=calibration)
-    worst = max(deviations(robot, arm), key=lambda found: max(found.distance / _MAX_DISTANCE, found.angle / _MAX_ANGLE))
-    if worst.distance > _MAX_DISTANCE or worst.angle > _MAX_ANGLE:
+    worst = max(deviations(robot, arm), key=lambda found: found.relative)
+    if worst.relative > 1.0:
         raise InvalidParameter(
             "kinematic table",
             f"{worst.distance * 1e3:.0f} mm and {np.degrees(worst.angle):.1f} degrees off at {worst.name}",
@@ -114,11 +119,12 @@ def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
 def deviations(nominal: Robot, other: Robot) -> tuple[Deviation, ...]:
     """How an arm differs from another of its model: for each joint, then tool0, relative to the previous joint."""
     names = (*nominal.joint_names, "tool0")
-    differences = [one.inverse() * two for one, two in zip(_chain(nominal), _chain(other), strict=True)]
-    return tuple(
-        Deviation(name, float(np.linalg.norm(frame.translation)), float(np.linalg.norm(pin.log3(frame.rotation))))
-        for name, frame in zip(names, differences, strict=True)
-    )
+    return tuple(_deviation(*frames) for frames in zip(names, _chain(nominal), _chain(other), strict=True))
+
+
+def _deviation(name: str, nominal: pin.SE3, frame: pin.SE3) -> Deviation:
+    apart = nominal.actInv(frame)
+    return Deviation(name, float(np.linalg.norm(apart.translation)), float(np.linalg.norm(pin.log3(apart.rotation))))
 
 
 def chain_from_base(robot: Robot) -> list[pin.SE3]:
@@ -359,12 +365,16 @@ def _read(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
 
 def _model_hint(calibration: DhTable | RosCalibration) -> str:
     """A sentence that says which model in robots/ a calibration is for."""
-    for name in robot_files():
-        try:
-            calibrated(load_robot(name), calibration)
-        except InvalidParameter:
+    chain = calibrated_chain(calibration)
+    for name, path in robot_files().items():
+        model = TomlFile(path).decode(RobotFile).kinematics
+        table = DhTable((0.0,) * len(model.d), tuple(model.a), tuple(model.d), tuple(model.alpha))
+        nominal = calibrated_chain(table)
+        if len(nominal) != len(chain):
             continue
-        return f"It fits a {name}: choose that with --robot."
+        frames = zip(nominal, _anchored(chain, nominal), strict=True)
+        if all(_deviation(name, *pair).relative <= 1.0 for pair in frames):
+            return f"It fits a {name}: choose that with --robot."
     return "It fits none of the arms in robots/: it is no plausible chain of a UR arm."
 
 

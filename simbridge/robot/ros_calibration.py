@@ -17,12 +17,14 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError
+from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.robot.input_file import read_text
-from simbridge.robot.parts import RosCalibration
+from simbridge.robot.parts import DhTable, RosCalibration
 
 # The links that follow the joints, as the file names them, and the fields of each.
 LINKS = ("shoulder", "upper_arm", "forearm", "wrist_1", "wrist_2", "wrist_3")
+# Axes within this angle are taken for parallel; those of real arms are milliradians apart.
+_PARALLEL = 1e-9  # rad, and m
 FIELDS = ("x", "y", "z", "roll", "pitch", "yaw")
 
 
@@ -67,6 +69,44 @@ def joint_frames(calibration: RosCalibration, *, as_printed: bool = False) -> li
         first, second, third = turns if as_printed else reversed(turns)
         frames.append(pin.SE3(first @ second @ third, np.array([x, y, z])))
     return frames
+
+
+def printed_table(calibration: RosCalibration) -> DhTable:
+    """The Denavit-Hartenberg table of the arm that was measured: of the frames as they were printed.
+
+    Each row follows from the common normal of two axes. The table need not be the one that ur_calibration read: other
+    ones describe the same arm.
+
+    Raises:
+        InvalidParameter: The first axis is not that of the base, so that no table begins there.
+    """
+    origins = np.array([frame[:3] for frame in calibration.frames])
+    first, *others = joint_frames(calibration, as_printed=True)
+    if max(abs(first.rotation[:2, 2]).max(), abs(origins[0, :2]).max()) > _PARALLEL:
+        given = f"{origins[0, 0]:.3g} {origins[0, 1]:.3g} m beside it, or tilted"
+        raise InvalidParameter("first joint's axis", given, "the z axis of the base")
+    # The frame of a table's row: on the axis, where the previous row ends.
+    here, actual, rows = pin.SE3.Identity(), first, []
+    for frame in others:
+        actual, z = actual * frame, here.rotation[:, 2]
+        onward, between = actual.rotation[:, 2], actual.translation - here.translation
+        normal = np.cross(z, onward)
+        parallel = np.linalg.norm(normal) < _PARALLEL
+        normal = between - (z @ between) * z if parallel else normal
+        normal = normal / np.linalg.norm(normal)
+        # The smaller of the two turns about z that lead along the normal.
+        normal *= np.copysign(1.0, normal @ here.rotation[:, 0])
+        theta = np.arctan2(normal @ here.rotation[:, 1], normal @ here.rotation[:, 0])
+        alpha = np.arctan2(np.cross(z, onward) @ normal, z @ onward)
+        d, a = 0.0, normal @ between
+        if not parallel:
+            d, a, _ = np.linalg.solve(np.column_stack([z, normal, -onward]), between)
+        rows.append((theta, a, d, alpha))
+        turn = pin.utils.rotate("z", theta)
+        here = here * pin.SE3(turn @ pin.utils.rotate("x", alpha), turn @ np.array([a, 0.0, d]))
+    last = here.actInv(actual)
+    rows.append((np.arctan2(last.rotation[1, 0], last.rotation[0, 0]), 0.0, last.translation[2], 0.0))
+    return DhTable(*(tuple(map(float, column)) for column in zip(*rows, strict=True)))
 
 
 def _document(path: Path) -> Mapping[str, Any]:

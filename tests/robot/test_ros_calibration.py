@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge import load_robot
-from simbridge.errors import InputFileError
+from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.resources import robot_files
 from simbridge.robot.calibration import (
@@ -31,8 +31,9 @@ from simbridge.robot.calibration import (
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.kinematics_record import kinematics_settings, kinematics_summary, kinematics_words
 from simbridge.robot.parts import DhTable
-from simbridge.robot.ros_calibration import read_ros_calibration
+from simbridge.robot.ros_calibration import printed_table, read_ros_calibration
 from tests import ros_calibration as ros
+from tests.robot.test_calibrated import dh_product
 
 TABLE, _ = read_calibration(Path(__file__).parents[1] / "data" / "ur10e_calibration.toml")
 ROWS = ("theta", "a", "d", "alpha")
@@ -125,6 +126,23 @@ def test_the_file_as_printed_is_the_controllers_table_and_the_urdf_is_not_quite(
     assert 1e-9 < max(ros_difference(rounded, table)) < 2e-5
 
 
+@pytest.mark.parametrize(
+    "table", [TABLE, *(deltas("ur10e", seed) for seed in range(5)), nominal_dh(load_robot("ur5e"))]
+)
+def test_the_table_of_a_file_is_that_of_the_arm_it_was_printed_from(folder, table) -> None:
+    found = printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", rows_of(table))))
+    q = configurations(200)
+    assert np.abs(dh_product(found, q) - dh_product(table, q)).max() < 1e-10
+
+
+def test_a_file_whose_first_axis_is_not_the_bases_has_no_table(folder) -> None:
+    for field in (0, 4):
+        rows = rows_of(TABLE)
+        rows[0, field] += 1e-6
+        with pytest.raises(InvalidParameter, match="first joint's axis"):
+            printed_table(read_ros_calibration(ros.write(folder / "arm.yaml", rows)))
+
+
 def test_the_largest_difference_is_that_of_pinocchios_poses(folder, ur10e) -> None:
     q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, 6))
     one, other = rows_of(TABLE), rows_of(nominal_dh(ur10e))
@@ -180,7 +198,7 @@ def test_a_chain_of_no_arm_is_named_as_such(tmp_path, ur10e, link, field, value)
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows))
 
 
-def test_a_file_of_an_early_ur_calibration_is_no_plausible_chain(tmp_path, ur10e) -> None:
+def test_a_file_of_ur_calibration_with_atan_for_atan2_is_no_plausible_chain(tmp_path, ur10e) -> None:
     assert abs(TABLE.theta[1]) > np.pi / 2
     with pytest.raises(InputFileError, match=r"1\d\d\.\d degrees off at elbow_joint.* no plausible chain of a UR arm"):
         with_kinematics(ur10e, ros.write(tmp_path / "arm.yaml", rows_of(TABLE, fixed=False)))
