@@ -58,6 +58,11 @@ def degrees(radians: float | None) -> str:
     return significant(None if radians is None else math.degrees(radians))
 
 
+def milliradians(radians: float | None) -> str:
+    """Three significant digits, without the unit."""
+    return significant(None if radians is None else radians * 1e3)
+
+
 def milliseconds(seconds: float | None) -> str:
     """Without the unit, and with at most two decimals: delays are known to about 0.01 ms."""
     return significant(None if seconds is None else seconds * 1e3, decimals=2)

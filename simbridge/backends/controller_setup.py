@@ -11,16 +11,19 @@ from simbridge.backends import preflight
 from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.errors import InvalidParameter
 from simbridge.planning.options import Options
-from simbridge.robot.calibration import calibrated
+from simbridge.robot.calibration import calibrated, ros_difference
 from simbridge.robot.cell import Cell
-from simbridge.robot.parts import DhTable
+from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.robot import Robot
+from simbridge.text import millimetres, milliradians
 from simbridge.ur.controller import read_controller, registers_taken
 from simbridge.ur.errors import ConnectionLost, ModelMismatch, RegistersInUse
 from simbridge.ur.facts import ControllerFacts
 
 # Two calibrations are the same arm's if no parameter differs by more than this.
 SAME_ARM = 1e-6  # m and rad
+# A file of ROS may be printed with few digits; two arms of one model differ by millimetres.
+SAME_FLANGE = 2e-5  # m and rad
 
 
 def controller_host(options: Options, default: str | None) -> str:
@@ -97,17 +100,23 @@ def with_calibration(robot: Robot, facts: ControllerFacts, options: Options) -> 
     return arm.with_limits(facts.arm.limits)
 
 
-def _check_calibration(given: DhTable, facts: ControllerFacts) -> None:
+def _check_calibration(given: DhTable | RosCalibration, facts: ControllerFacts) -> None:
     reported = facts.arm.kinematics
-    difference = max(
-        float(np.abs(np.subtract(getattr(given, row), getattr(reported, row))).max())
-        for row in ("theta", "a", "d", "alpha")
-    )
-    if difference > SAME_ARM:
-        remedy = "The file belongs to another arm, or is older than the arm's last calibration; leave it out."
-        raise ModelMismatch(
-            facts.host, "calibration", f"different (a parameter by {difference:.2g})", "the given one", remedy
+    if isinstance(given, RosCalibration):
+        distance, angle = ros_difference(given, reported)
+        same = max(distance, angle) <= SAME_FLANGE
+        found = f"different (by up to {millimetres(distance)} mm and {milliradians(angle)} mrad at the flange)"
+        expected = f"that of the given file ({given.hash or 'which has no hash'})"
+    else:
+        difference = max(
+            float(np.abs(np.subtract(getattr(given, row), getattr(reported, row))).max())
+            for row in ("theta", "a", "d", "alpha")
         )
+        same = difference <= SAME_ARM
+        found, expected = f"different (a parameter by {difference:.2g})", "the given one"
+    if not same:
+        remedy = "The file belongs to another arm, or is older than the arm's last calibration; leave it out."
+        raise ModelMismatch(facts.host, "calibration", found, expected, remedy)
 
 
 def resolve_options(facts: ControllerFacts, options: Options, tool_speed: float | None) -> Options:

@@ -180,7 +180,7 @@ class Emulate:
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
     calibration: Annotated[str | None, given("FILE", "nominal kinematics, as URSim")] = None
-    """Kinematics of an individual arm (TOML)."""
+    """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
     """From power on to idle, s."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020

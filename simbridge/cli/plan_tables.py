@@ -14,6 +14,7 @@ from rich.table import Table
 
 from simbridge.planning.inspection import Facts, Spread
 from simbridge.planning.plan import is_slowed_down
+from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
 
@@ -32,6 +33,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "trajectory_duration_s": float(plan.trajectory_times[-1]),
         "limited_samples": int(plan.limited.sum()),
         "predicted_lag_s": prepared.solver.lag(plan.period),
+        "kinematics": prepared.kinematics,
         "solver_notes": list(prepared.solver_notes),
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
@@ -68,6 +70,8 @@ def show_check(prepared: Prepared) -> None:
     else:
         first, second = peaks.clearance.bodies
         console.print(f"Smallest clearance: {peaks.clearance.distance * 1e3:.0f} mm, {first} to {second}.")
+    if (kinematics := kinematics_words(prepared.kinematics)) != "nominal":
+        console.print(f"Kinematics: {kinematics}.", soft_wrap=True, markup=False)
     lag = prepared.solver.lag(plan.period)
     if lag is not None:
         console.print(f"Predicted lag of the solver: {milliseconds(lag)} ms.")

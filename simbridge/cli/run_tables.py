@@ -15,6 +15,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, p
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down
+from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
 
@@ -41,6 +42,8 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print()
     console.print(_metrics_table(summary))
     console.print()
+    if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
+        console.print(f"Kinematics: {kinematics}.", soft_wrap=True, markup=False)
     for note in summary["solver_notes"]:
         console.print(note, soft_wrap=True, markup=False)
     if summary["limited_samples"]:

@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
+from simbridge.backends.controller_setup import SAME_FLANGE
 from simbridge.backends.operator_confirmation import mounting_text
 from simbridge.backends.preflight import SAME_COG, SAME_MASS, same_tcp, tcp_text
 from simbridge.doctor.findings import Finding, failed, passed, unread, warned
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files
-from simbridge.robot.calibration import calibrated, deviations
+from simbridge.robot.calibration import calibrated, deviations, ros_difference
 from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.parts import RosCalibration
 from simbridge.robot.robot import Robot
-from simbridge.text import degrees, millimetres
+from simbridge.text import degrees, millimetres, milliradians
 from simbridge.ur.facts import Survey, is_model, model_name, successors
 from simbridge.ur.primary import is_ursim
 from simbridge.ur.tables import DASHBOARD, PRIMARY, RTDE
@@ -165,6 +167,28 @@ def check_calibration_file(survey: Survey, path: Path, checksum: tuple[int, ...]
         name,
         f"{path.name} is not the controller's (another checksum)",
         "It belongs to another arm, or is older than the last calibration: let --write-cell write it again.",
+    )
+
+
+def check_ros_calibration_file(survey: Survey, path: Path, calibration: RosCalibration) -> Finding:
+    """Whether the cell file's calibration, a file of ROS, is that of the controller's arm.
+
+    Args:
+        survey: The facts read from the controller.
+        path: The file.
+        calibration: What it says; its hash cannot be compared.
+    """
+    name = "calibration file"
+    if survey.arm is None:
+        return unread(name, PRIMARY)
+    distance, angle = ros_difference(calibration, survey.arm.kinematics)
+    apart = f"{millimetres(distance)} mm and {milliradians(angle)} mrad at the flange"
+    if max(distance, angle) <= SAME_FLANGE:
+        return passed(name, f"{path.name} is the controller's, within {apart}")
+    return failed(
+        name,
+        f"{path.name} is not the controller's: up to {apart}",
+        "It belongs to another arm, or is older than the last calibration: let ROS's ur_calibration write it again.",
     )
 
 

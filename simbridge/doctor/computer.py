@@ -21,7 +21,7 @@ from simbridge.text import degrees
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
 PACKAGES = (
     *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard", "rosbags"),
-    *("matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
+    *("ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.

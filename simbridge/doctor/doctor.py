@@ -17,6 +17,7 @@ from simbridge.robot.calibration import read_calibration, write_calibration
 from simbridge.robot.cell import Cell, Six, load_cell, write_cell
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.robot.ros_calibration import is_ros_calibration, read_ros_calibration
 from simbridge.running.run_setup import installed
 from simbridge.ur.controller import registers_taken
 from simbridge.ur.controller import survey as survey_controller
@@ -111,7 +112,7 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
         arm.check_payload(survey, known.payload, known.centre_of_gravity),
         *([] if cell is None else [arm.check_mounting(cell)]),
         arm.check_calibration(survey, robot),
-        *([] if file is None else [arm.check_calibration_file(survey, file, read_calibration(file)[1])]),
+        *([] if file is None else [_check_calibration_file(survey, file)]),
         controller.check_round_trip(measured),
         controller.check_jitter(measured),
         computer.check_kernel(here),
@@ -119,6 +120,12 @@ def check_controller(survey: Survey, robot: Robot, cell: Cell | None, *, ursim: 
         computer.check_governor(here),
         computer.check_cores(here),
     ]
+
+
+def _check_calibration_file(survey: Survey, path: Path) -> Finding:
+    if is_ros_calibration(path):
+        return arm.check_ros_calibration_file(survey, path, read_ros_calibration(path))
+    return arm.check_calibration_file(survey, path, read_calibration(path)[1])
 
 
 def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:

@@ -5,11 +5,13 @@ The control socket takes a JSON object a line and answers with one (docs/emulato
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
 import signal
 import socketserver
+import struct
 import sys
 import threading
 from collections.abc import Callable
@@ -24,10 +26,11 @@ from simbridge.emulator.program import ScriptProgram, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.state import PROFILES, Profile, profile
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
-from simbridge.robot.calibration import read_calibration
+from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
+from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, read_ros_calibration
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
@@ -59,7 +62,7 @@ def emulate(
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     arm, software = load_robot(robot), profile(polyscope)
     _check_pair(arm, software)
-    dh, checksum = (None, None) if calibration is None else _read_calibration(Path(calibration))
+    dh, checksum = (None, None) if calibration is None else _read_calibration(arm, Path(calibration))
     warm_up()
     controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum)
     controller.warm_up()
@@ -101,12 +104,20 @@ def _check_pair(arm: Robot, software: Profile) -> None:
         raise InvalidParameter("PolyScope version", software.polyscope, needed)
 
 
-def _read_calibration(path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """The table and checksum of a calibration file.
+def _read_calibration(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
+    """The table and checksum of a calibration file; that of ROS has no checksum, and is given one.
 
     Raises:
-        InputFileError: The file is not a calibration, or its checksum is URSim's.
+        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of another model.
     """
+    if is_ros_calibration(path):
+        with_kinematics(arm, path)
+        calibration = read_ros_calibration(path)
+        digest = hashlib.sha256(repr(calibration).encode()).digest()
+        try:
+            return printed_table(calibration), struct.unpack(">6I", digest[:24])
+        except InvalidParameter as error:
+            raise InputFileError(path, str(error)) from None
     table, checksum = read_calibration(path)
     if tuple(checksum) == URSIM_CHECKSUM:
         raise InputFileError(path, "all ones say that this is URSim, without a calibration", field="checksum")

@@ -27,6 +27,7 @@ from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.kinematics import movable_directions, task_jacobians
+from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
 from simbridge.servo.plant import plant_model
 from simbridge.text import displayed
 
@@ -65,6 +66,7 @@ class RunFacts(TypedDict):
     solver_notes: list[str]
     limited_samples: int
     trajectory_duration_s: float
+    kinematics: KinematicsSummary
 
 
 class Judgement(TypedDict):
@@ -176,6 +178,7 @@ def summarize(
         "solver_notes": settings["solver"].get("notes", []),
         "limited_samples": int(log.limited.sum()),
         "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if run.has_samples else 0.0,
+        "kinematics": kinematics_summary(settings["kinematics"]),
     }
     judgement: Judgement = {"tolerance": None if tolerance is None else dict(tolerance), "passed": None}
     if tolerance is not None:

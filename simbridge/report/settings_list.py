@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.resources import robot_files, scenario_files
+from simbridge.robot.kinematics_record import kinematics_summary, kinematics_words
 from simbridge.text import NO_BREAK, counted, plain
 
 _COMMON = ("python", "simbridge", "numpy", "pin", "pybullet", "pybullet-arm64")
@@ -22,7 +23,7 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
     rows = [("Robot", f"{robot['title']} ({robot['name']}), {counted(len(robot['joint_names']), 'joint')}")]
     if "cell" in settings:
         rows.append(("Cell", settings["cell"]["file"] or "defined by the calling program"))
-    rows.append(("Kinematics", "calibrated for this arm" if "dh" in settings["kinematics"] else "nominal"))
+    rows.append(("Kinematics", kinematics_words(kinematics_summary(settings["kinematics"]))))
     if scenario.get("plan"):
         rows.append(("Plan", f"replayed from {scenario['plan']}"))
     rows += [
@@ -116,7 +117,7 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     words += [] if cell is None else ["--cell", str(Path(cell["file"]).resolve())]
     if "controller" in settings and "host" not in (cell or {}):
         words += ["--host", settings["controller"]["host"]]
-    if "dh" in settings["kinematics"]:
+    if kinematics_summary(settings["kinematics"])["calibrated"]:
         words += ["--kinematics", str(run)]
     elif cell is not None or not backend["simulated_time"]:
         words += ["--kinematics", "nominal"]

@@ -1,4 +1,4 @@
-"""The kinematics of one individual arm: its Denavit-Hartenberg table, the file that holds it, and the arm made with it.
+"""The kinematics of one individual arm: a Denavit-Hartenberg table or joint frames, the file, and the arm made with it.
 
 A Denavit-Hartenberg table has to put each joint's frame at the common normal of two axes. The axes of shoulder, elbow
 and first wrist joint of a real arm are parallel except for a few milliradians: their common normals are hundreds of
@@ -10,6 +10,7 @@ the tool move by rounding only.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,15 +20,18 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter, writing
+from simbridge.resources import robot_files
 from simbridge.robot.input_file import TomlFile, read_text
-from simbridge.robot.parts import DhTable
+from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.robot.robot_file import RobotFile
+from simbridge.robot.ros_calibration import FIELDS, is_ros_calibration, joint_frames, read_ros_calibration
 
 # URSim reports the nominal table with nine digits.
 _SAME = 1e-9
-# Arms of one model differ by a few mm and mrad; another model's table differs by more.
-_MAX_DISTANCE = 0.03  # m
+# Arms of one model differ by a few mm and mrad; the most alike models, the UR3 and the UR3e, by 19 mm.
+_MAX_DISTANCE = 0.01  # m
 _MAX_ANGLE = 0.1  # rad
 
 _ROWS = 6
@@ -51,6 +55,11 @@ class Deviation:
     distance: float
     angle: float
 
+    @property
+    def relative(self) -> float:
+        """The larger of both, as a fraction of what it may be for an arm of the same model."""
+        return max(self.distance / _MAX_DISTANCE, self.angle / _MAX_ANGLE)
+
 
 def nominal_dh(robot: Robot) -> DhTable:
     """The table of an arm whose chain consists of such transforms (as in every robots/*.toml)."""
@@ -65,67 +74,109 @@ def nominal_dh(robot: Robot) -> DhTable:
 
 def with_dh(robot: Robot, table: DhTable) -> Robot:
     """The arm with another table: kinematics only, so for poses but not for dynamics or collisions."""
-    placements = [robot.joints[0].placement]
-    for theta, a, d, alpha in zip(table.theta, table.a, table.d, table.alpha, strict=True):
-        turn = pin.SE3(pin.utils.rotate("z", theta), np.zeros(3))
-        placements.append(turn * pin.SE3(pin.utils.rotate("x", alpha), np.array([a, 0.0, d])))
+    placements = [robot.joints[0].placement, *_dh_frames(table)]
     joints = tuple(replace(j, placement=p) for j, p in zip(robot.joints, placements[:-1], strict=True))
     return replace(robot, joints=joints, tool0=placements[-1])
 
 
-def calibrated(robot: Robot, table: DhTable) -> Robot:
-    """The arm with its axes and flange as in the table, and its links where the nominal arm has them.
+def calibrated(robot: Robot, calibration: DhTable | RosCalibration) -> Robot:
+    """The arm with its axes and flange as calibrated, and its links where the nominal arm has them.
 
     Shapes, masses, joint limits, `home` and `file_home` stay as they are, in frames within a few mm of the nominal
-    ones. Joint positions mean the same as to the controller that reported the table.
+    ones. Joint positions mean the same as to the controller that reported the calibration.
 
     Args:
         robot: The nominal arm.
-        table: Its controller's; d2 to d4 may be large. One that is nominal to the ninth digit gives `robot` itself.
+        calibration: Its own; d2 to d4 of a table may be large. One that is nominal to the ninth digit gives `robot`
+            itself.
 
     Raises:
-        InvalidParameter: The table is for another model or number of joints, or the arm has a table already.
+        InvalidParameter: The calibration is for another model or number of joints, or the arm has one already.
     """
-    if robot.calibration == table:
+    if robot.calibration == calibration:
         return robot
     if robot.calibration is not None:
         raise InvalidParameter("robot", "calibrated already", "given with its nominal kinematics")
-    rows = len(table.d)
+    rows = len(calibration.d if isinstance(calibration, DhTable) else calibration.frames)
     if rows != robot.n or robot.prismatic.any():
         raise InvalidParameter("kinematic table", f"for {rows} joints", f"for the {robot.n} joints of {robot.name}")
-    if _nearly_equal(table, nominal_dh(robot)):
+    if isinstance(calibration, DhTable) and _nearly_equal(calibration, nominal_dh(robot)):
         return robot
-    nominal = _chain(robot)
-    # The table begins in the base; a URDF's first joint may be above it.
-    first = replace(robot.joints[0], placement=nominal[0] * _along_z(nominal[0].inverse().translation[2]))
-    table_chain = _chain(with_dh(replace(robot, joints=(first, *robot.joints[1:])), table))
-    placements, back = [], pin.SE3.Identity()
-    for i in range(robot.n):
-        here = back * table_chain[i]
-        slide = _along_z(float(here.rotation[:, 2] @ (nominal[i].translation - here.translation)))
-        anchor = slide * _about_z(_turn(slide.inverse() * table_chain[i + 1], nominal[i + 1]))
-        placements.append(here * anchor)
-        back = anchor.inverse()
+    first, *others = calibrated_chain(calibration)
+    *placements, tool0 = _anchored([_base(robot) * first, *others], _chain(robot))
     joints = tuple(replace(joint, placement=p) for joint, p in zip(robot.joints, placements, strict=True))
-    arm = replace(robot, joints=joints, tool0=back * table_chain[-1], calibration=table)
-    worst = max(deviations(robot, arm), key=lambda found: max(found.distance / _MAX_DISTANCE, found.angle / _MAX_ANGLE))
-    if worst.distance > _MAX_DISTANCE or worst.angle > _MAX_ANGLE:
+    arm = replace(robot, joints=joints, tool0=tool0, calibration=calibration)
+    worst = max(deviations(robot, arm), key=lambda found: found.relative)
+    if worst.relative > 1.0:
         raise InvalidParameter(
             "kinematic table",
             f"{worst.distance * 1e3:.0f} mm and {np.degrees(worst.angle):.1f} degrees off at {worst.name}",
             f"that of a {robot.title or robot.name}, within {_MAX_DISTANCE * 1e3:.0f} mm of the nominal one",
         )
-    return arm
+    return robot if worst.distance <= _SAME and worst.angle <= _SAME else arm
 
 
 def deviations(nominal: Robot, other: Robot) -> tuple[Deviation, ...]:
     """How an arm differs from another of its model: for each joint, then tool0, relative to the previous joint."""
     names = (*nominal.joint_names, "tool0")
-    differences = [one.inverse() * two for one, two in zip(_chain(nominal), _chain(other), strict=True)]
-    return tuple(
-        Deviation(name, float(np.linalg.norm(frame.translation)), float(np.linalg.norm(pin.log3(frame.rotation))))
-        for name, frame in zip(names, differences, strict=True)
-    )
+    return tuple(_deviation(*frames) for frames in zip(names, _chain(nominal), _chain(other), strict=True))
+
+
+def _deviation(name: str, nominal: pin.SE3, frame: pin.SE3) -> Deviation:
+    apart = nominal.actInv(frame)
+    return Deviation(name, float(np.linalg.norm(apart.translation)), float(np.linalg.norm(pin.log3(apart.rotation))))
+
+
+def chain_from_base(robot: Robot) -> list[pin.SE3]:
+    """The chain of an arm, n + 1 frames as of `calibrated_chain`."""
+    if robot.calibration is not None:
+        return calibrated_chain(robot.calibration)
+    first, *others = _chain(robot)
+    return [_base(robot).inverse() * first, *others]
+
+
+def largest_difference(one: Sequence[pin.SE3], other: Sequence[pin.SE3], tcp: pin.SE3) -> tuple[float, float]:
+    """How far two chains of revolute joints place the same tool apart, at worst over 4000 random joint positions.
+
+    Args:
+        one, other: n + 1 frames each, as of `calibrated_chain`.
+        tcp: The tool centre point, in tool0.
+
+    Returns:
+        Distance in m, and angle in rad; not necessarily at the same joint positions.
+    """
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, (4000, len(one) - 1))
+    tools = []
+    for chain in (one, other):
+        turns = np.zeros((*q.shape, 4, 4))
+        turns[..., 0, 0] = turns[..., 1, 1] = np.cos(q)
+        turns[..., 1, 0] = np.sin(q)
+        turns[..., 0, 1] = -turns[..., 1, 0]
+        turns[..., 2, 2] = turns[..., 3, 3] = 1.0
+        tool = np.eye(4)
+        for i, frame in enumerate(chain[:-1]):
+            tool = tool @ frame.homogeneous @ turns[:, i]
+        tools.append(tool @ (chain[-1] * tcp).homogeneous)
+    apart = np.linalg.norm(tools[0][:, :3, 3] - tools[1][:, :3, 3], axis=1)
+    # |R - S| (Frobenius) is 2 sqrt(2) sin(angle / 2): exact for small angles, too.
+    turned = np.linalg.norm(tools[0][:, :3, :3] - tools[1][:, :3, :3], axis=(1, 2)) / np.sqrt(8.0)
+    return float(apart.max()), float(2.0 * np.arcsin(min(turned.max(), 1.0)))
+
+
+def ros_difference(calibration: RosCalibration, table: DhTable) -> tuple[float, float]:
+    """How far a file of ROS places the flange from where a controller's table does, at worst: m and rad.
+
+    The file is read as it was printed or as ROS's URDF reads it, whichever is nearer (see `ros_calibration`).
+    """
+    flange, reported = pin.SE3.Identity(), calibrated_chain(table)
+    readings = [[*joint_frames(calibration, as_printed=printed), flange] for printed in (True, False)]
+    return min(largest_difference(chain, reported, flange) for chain in readings)
+
+
+def _base(robot: Robot) -> pin.SE3:
+    """The pendant's base in base_link, of a nominal arm: a URDF's first joint may be above it."""
+    first = robot.joints[0].placement
+    return first * _along_z(first.inverse().translation[2])
 
 
 def _nearly_equal(table: DhTable, other: DhTable) -> bool:
@@ -137,6 +188,33 @@ def _nearly_equal(table: DhTable, other: DhTable) -> bool:
 
 def _chain(robot: Robot) -> list[pin.SE3]:
     return [*(joint.placement for joint in robot.joints), robot.tool0]
+
+
+def _dh_frames(table: DhTable) -> list[pin.SE3]:
+    """The frame after each joint at position zero, in the joint's own: n of them, the last is tool0."""
+    return [
+        _about_z(theta) * pin.SE3(pin.utils.rotate("x", alpha), np.array([a, 0.0, d]))
+        for theta, a, d, alpha in zip(table.theta, table.a, table.d, table.alpha, strict=True)
+    ]
+
+
+def calibrated_chain(calibration: DhTable | RosCalibration) -> list[pin.SE3]:
+    """The chain as it is given: n + 1 frames, each in the one before it, from the pendant's base to tool0."""
+    if isinstance(calibration, RosCalibration):
+        return [*joint_frames(calibration), pin.SE3.Identity()]
+    return [pin.SE3.Identity(), *_dh_frames(calibration)]
+
+
+def _anchored(chain: list[pin.SE3], nominal: list[pin.SE3]) -> list[pin.SE3]:
+    """The same chain, with each joint's frame moved along and about its own axis to where the nominal arm has it."""
+    anchored, back = [], pin.SE3.Identity()
+    for i, wanted in enumerate(nominal[:-1]):
+        here = back * chain[i]
+        slide = _along_z(float(here.rotation[:, 2] @ (wanted.translation - here.translation)))
+        anchor = slide * _about_z(_turn(slide.inverse() * chain[i + 1], nominal[i + 1]))
+        anchored.append(here * anchor)
+        back = anchor.inverse()
+    return [*anchored, back * chain[-1]]
 
 
 def _along_z(distance: float) -> pin.SE3:
@@ -156,7 +234,7 @@ def _turn(actual: pin.SE3, nominal: pin.SE3) -> float:
     axis, nominal_axis = actual.rotation[:, 2], nominal.rotation[:, 2]
     if np.hypot(*nominal_axis[:2]) > 0.5:
         return _angle(nominal_axis, axis)
-    if np.hypot(*nominal.translation[:2]) > 1e-3:
+    if np.hypot(*nominal.translation[:2]) > 1e-3 and abs(axis[2]) > 0.5:
         # Nearly parallel axes: the point of the next one at the nominal height.
         rise = (nominal.translation[2] - actual.translation[2]) / axis[2]
         return _angle(nominal.translation, actual.translation + rise * axis)
@@ -191,8 +269,22 @@ class _RecordedRobot(msgspec.Struct):
     name: str
 
 
+class _RosTable(msgspec.Struct):
+    frames: list[list[float]]
+    hash: str
+
+    def checked(self, file: TomlFile) -> RosCalibration:
+        file.check_length("kinematics.ros.frames", self.frames, _ROWS)
+        for i, frame in enumerate(self.frames):
+            file.check_length(f"kinematics.ros.frames[{i}]", frame, len(FIELDS))
+            file.check_finite(f"kinematics.ros.frames[{i}]", frame)
+        frames = tuple((x, y, z, roll, pitch, yaw) for x, y, z, roll, pitch, yaw in self.frames)
+        return RosCalibration(frames, self.hash)
+
+
 class _RecordedKinematics(msgspec.Struct):
     dh: _Table | None = None
+    ros: _RosTable | None = None
 
 
 class _Recorded(msgspec.Struct):
@@ -233,10 +325,11 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
 
     Args:
         robot: The nominal arm.
-        source: "nominal"; a calibration file; or a run (its directory or its settings.toml), for the run's kinematics.
+        source: "nominal"; a calibration file, also ROS's (.yaml, see `ros_calibration`); or a run (its directory or its
+            settings.toml), for the run's kinematics.
 
     Raises:
-        InputFileError: The file cannot be read, or it is for another model.
+        InputFileError: The file cannot be read, or it is for another model, or for none.
         InvalidParameter: The arm is calibrated already.
     """
     if source == "nominal":
@@ -245,11 +338,44 @@ def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:
         return robot
     path = Path(source)
     path = path / "settings.toml" if path.is_dir() else path
-    table = _recorded(path, robot) if _is_recorded(read_text(path)) else read_calibration(path)[0]
+    calibration = _read(path, robot)
+    if calibration is None:
+        return robot
     try:
-        return robot if table is None else calibrated(robot, table)
+        arm = calibrated(robot, calibration)
     except InvalidParameter as error:
-        raise InputFileError(path, str(error)) from None
+        if robot.calibration is not None:
+            raise InputFileError(path, str(error)) from None
+        raise InputFileError(path, f"{error} {_model_hint(calibration)}") from None
+    if arm is robot and robot.calibration is None:
+        warnings.warn(
+            f"{path.name} equals the nominal kinematics of the {robot.title or robot.name}: it comes from URSim or is "
+            "a default, and describes no individual arm.",
+            stacklevel=2,
+        )
+    return arm
+
+
+def _read(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
+    """The calibration in a file; None for nominal kinematics, which a run may have."""
+    if is_ros_calibration(path):
+        return read_ros_calibration(path)
+    return _recorded(path, robot) if _is_recorded(read_text(path)) else read_calibration(path)[0]
+
+
+def _model_hint(calibration: DhTable | RosCalibration) -> str:
+    """A sentence that says which model in robots/ a calibration is for."""
+    chain = calibrated_chain(calibration)
+    for name, path in robot_files().items():
+        model = TomlFile(path).decode(RobotFile).kinematics
+        table = DhTable((0.0,) * len(model.d), tuple(model.a), tuple(model.d), tuple(model.alpha))
+        nominal = calibrated_chain(table)
+        if len(nominal) != len(chain):
+            continue
+        frames = zip(nominal, _anchored(chain, nominal), strict=True)
+        if all(_deviation(name, *pair).relative <= 1.0 for pair in frames):
+            return f"It fits a {name}: choose that with --robot."
+    return "It fits none of the arms in robots/: it is no plausible chain of a UR arm."
 
 
 def _is_recorded(text: str) -> bool:
@@ -260,10 +386,12 @@ def _is_recorded(text: str) -> bool:
         return False
 
 
-def _recorded(path: Path, robot: Robot) -> DhTable | None:
-    """The table in a run's settings.toml; None for nominal kinematics."""
+def _recorded(path: Path, robot: Robot) -> DhTable | RosCalibration | None:
+    """The calibration in a run's settings.toml; None for nominal kinematics."""
     file = TomlFile(path)
     data = file.decode(_Recorded)
     if data.robot.name != robot.name:
         file.refuse("robot.name", f"that run is of a {data.robot.name}, this one is for a {robot.name}")
+    if data.kinematics.ros is not None:
+        return data.kinematics.ros.checked(file)
     return None if data.kinematics.dh is None else data.kinematics.dh.checked(file, "kinematics.dh.")

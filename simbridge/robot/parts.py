@@ -104,6 +104,21 @@ class DhTable:
     alpha: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class RosCalibration:
+    """The joint frames of one individual arm as ROS's ur_calibration writes them, my_robot_calibration.yaml.
+
+    Attributes:
+        frames: x, y, z (m), roll, pitch, yaw (rad) of each joint's frame at position zero in the previous joint's, a
+            row a joint; the first in the pendant's base, ROS's base_link_inertia. The last joint's frame is tool0.
+        hash: The file's, "calib_" and a number: a C++ library's hash over the printed numbers, which only ROS's driver
+            can compute again. "" where the file has none.
+    """
+
+    frames: tuple[tuple[float, float, float, float, float, float], ...]
+    hash: str = ""
+
+
 def inertia_tensor(xx: float, xy: float, xz: float, yy: float, yz: float, zz: float) -> NDArray[np.float64]:
     """The symmetric matrix (3, 3) of six moments of inertia."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])

@@ -17,7 +17,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.parts import DhTable, Joint, Link, Shape, urdf_text
+from simbridge.robot.parts import DhTable, Joint, Link, RosCalibration, Shape, urdf_text
 from simbridge.robot.pose import Array, read_only
 
 # m/s^2
@@ -72,7 +72,8 @@ class Robot:
         task: Which part of a target the arm attains: "pose", "axis" (position, and direction of the tool's z axis) or
             "position".
         source: The file it was read from.
-        calibration: This arm's own Denavit-Hartenberg table, from which its chain was made; None for the file's chain.
+        calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain was made; None for
+            the file's chain.
     """
 
     name: str
@@ -94,7 +95,7 @@ class Robot:
     gravity: Array = field(default_factory=lambda: read_only((0.0, 0.0, -G)))
     task: Literal["pose", "axis", "position"] = "pose"
     source: Path | None = None
-    calibration: DhTable | None = None
+    calibration: DhTable | RosCalibration | None = None
 
     @property
     def n(self) -> int:

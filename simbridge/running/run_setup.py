@@ -30,8 +30,9 @@ from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
+from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
 from simbridge.robot.load import load_robot
-from simbridge.robot.parts import Shape
+from simbridge.robot.parts import DhTable, Shape
 from simbridge.robot.robot import Robot
 from simbridge.servo.plant import controller_cycle
 from simbridge.trajectory.sampling import Sampling
@@ -62,6 +63,17 @@ class Prepared:
     def solver_notes(self) -> tuple[str, ...]:
         """Notes on how the solver treats this plan, as sentences (see `Solver.notes`)."""
         return self.solver.notes(self.plan.targets, self.plan.solution[0])
+
+    @property
+    def reported_kinematics(self) -> DhTable | None:
+        """The controller's own; None in simulation."""
+        return None if self.controller is None else self.controller.arm.kinematics
+
+    @property
+    def kinematics(self) -> KinematicsSummary:
+        """The kinematics of the plan, and how far the controller's own are from them."""
+        source = self.options.kinematics_source
+        return kinematics_summary(kinematics_settings(self.robot, source, self.reported_kinematics))
 
 
 def prepare(
@@ -271,12 +283,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "gravity": robot.gravity.tolist(),
             "payload_cog": None if robot.payload_cog is None else robot.payload_cog.tolist(),
         },
-        "kinematics": {
-            "checksum": robot.checksum,
-            "placements": robot.placements.reshape(-1, 16).tolist(),
-            "prismatic": robot.prismatic.tolist(),
-            "dh": None if robot.calibration is None else asdict(robot.calibration),
-        },
+        "kinematics": kinematics_settings(robot, options.kinematics_source, prepared.reported_kinematics),
         "solver": {
             "name": solver.name,
             "task": solver.task,

@@ -22,6 +22,7 @@ from simbridge.planning.scenario import Scenario
 from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
+from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
@@ -116,6 +117,7 @@ def plan_facts(prepared: Prepared) -> Facts:
         ("fastest joint", fastest),
         ("fastest tool", f"{peaks.tool_speed:.3f} m/s"),
         ("nearest", nearest),
+        ("kinematics", kinematics_words(prepared.kinematics)),
     )
 
 

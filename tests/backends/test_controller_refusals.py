@@ -15,6 +15,7 @@ from simbridge.cli import command_line
 from simbridge.errors import SimbridgeError
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
+from simbridge.robot.calibration import nominal_dh
 from simbridge.robot.kinematics import tool_path
 from simbridge.ur.errors import (
     ConnectionLost,
@@ -27,6 +28,7 @@ from simbridge.ur.errors import (
     RegistersInUse,
     RemoteControlDisabled,
 )
+from tests import ros_calibration
 from tests.backends.trial import line
 from tests.controllers import HOME, REALTIME_FLAGS, loopback, move, never_moved, realtime_options, tick
 from tests.ur.registers import take
@@ -167,6 +169,18 @@ def test_a_cell_file_of_another_arm_tool_or_load_does_not_confirm(changes, what,
         "--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--yes", "--cell", cell(tmp_path, **changes)
     )
     assert type(error) is ModelMismatch and error.what == what
+    assert never_moved(calibrated, begin)
+
+
+def test_a_calibration_file_of_ros_of_another_arm_is_refused(calibrated, refused, tmp_path):
+    begin = tick(calibrated)
+    table = nominal_dh(ROBOT)
+    rows = ros_calibration.printed(table.theta, (0.0, -0.6137, *table.a[2:]), table.d, table.alpha)
+    file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
+    words = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, "--kinematics", file)
+    error = refused(*words, "--yes", "--cell", cell(tmp_path))
+    assert type(error) is ModelMismatch and error.what == "calibration"
+    assert "mm and" in error.found and "mrad at the flange" in error.found and "calib_1234" in error.expected
     assert never_moved(calibrated, begin)
 
 

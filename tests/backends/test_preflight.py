@@ -10,8 +10,10 @@ import pinocchio as pin
 import pytest
 
 from simbridge.backends import preflight
+from simbridge.backends.controller_setup import with_calibration
+from simbridge.planning.options import Options
 from simbridge.robot import load_robot
-from simbridge.robot.calibration import nominal_dh
+from simbridge.robot.calibration import nominal_dh, read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.ur.errors import (
     ArmNotReady,
@@ -27,6 +29,8 @@ from simbridge.ur.errors import (
 )
 from simbridge.ur.facts import ControllerFacts, DashboardFacts, StateFacts
 from simbridge.ur.primary import ArmDescription
+from tests import ros_calibration
+from tests.controllers import CALIBRATION
 
 UR10, UR10E = load_robot("ur10"), load_robot("ur10e")
 UR5E = replace(UR10E, name="ur5e", title="UR5e")
@@ -56,6 +60,24 @@ def state(**changes):
 
 
 # ---- is it the intended one
+
+
+def test_a_calibration_file_of_ros_must_be_that_of_the_real_arm(tmp_path):
+    table, checksum = read_calibration(CALIBRATION)
+    rows = ros_calibration.printed(table.theta, table.a, table.d, table.alpha)
+    file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
+    options = Options(kinematics=file)
+    arm = options.equipped(UR10E)
+    # Its own, as printed: ROS's URDF is micrometres off.
+    own = replace(FACTS, arm=replace(FACTS.arm, kinematics=table, checksum=checksum))
+    with pytest.warns(UserWarning, match="joint limits"):
+        assert with_calibration(arm, own, options).checksum == arm.checksum
+    with pytest.raises(ModelMismatch, match=r"calibration .* up to .* mm and .* mrad at the flange") as refused:
+        with_calibration(arm, FACTS, options)
+    assert refused.value.what == "calibration" and "calib_1234" in refused.value.expected
+    # URSim stands for any arm.
+    with pytest.warns(UserWarning, match="joint limits"):
+        with_calibration(arm, URSIM, options)
 
 
 def test_the_intended_arm_passes():

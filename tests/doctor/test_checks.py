@@ -16,10 +16,12 @@ from simbridge.doctor.doctor import check_controller
 from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration, with_dh
 from simbridge.robot.cell import Cell
+from simbridge.robot.parts import RosCalibration
 from simbridge.running.run_setup import installed
 from simbridge.ur.errors import ConnectionLost
 from simbridge.ur.facts import DashboardFacts, StateFacts, Survey
 from simbridge.ur.primary import ArmDescription
+from tests import ros_calibration
 
 UR10, UR10E = load_robot("ur10"), load_robot("ur10e")
 URSIM = (0xFFFFFFFF,) * 6
@@ -226,6 +228,15 @@ def test_a_calibration_file_must_be_the_controllers():
     verdict(arm.check_calibration_file(mine, CALIBRATION, (1, 2, 3, 4, 5, 7)), "fail", "checksum")
 
 
+def test_a_calibration_file_of_ros_must_place_the_flange_as_the_controller_does():
+    table, checksum = read_calibration(CALIBRATION)
+    file = RosCalibration(tuple(map(tuple, ros_calibration.printed(table.theta, table.a, table.d, table.alpha))))
+    path = Path("my_robot_calibration.yaml")
+    mine = with_arm(kinematics=table, checksum=checksum)
+    verdict(arm.check_ros_calibration_file(mine, path, file), "pass", path.name, "within 0 mm and 0 mrad")
+    verdict(arm.check_ros_calibration_file(READ, path, file), "fail", "mm and", "mrad at the flange", "ur_calibration")
+
+
 def measured(rtde=0.0003, late=0.0002, missed=0):
     return controller.NetworkFacts(np.full(20, rtde), np.full(20, 0.001), np.full(1000, late), missed, 0.002)
 
@@ -289,5 +300,5 @@ def test_the_installation_is_checked(tmp_path):
 def test_every_required_package_is_checked():
     # PyBullet has two names on the package index, and tomli is only for Python 3.10.
     project = msgspec.toml.decode((Path(__file__).parents[2] / "pyproject.toml").read_bytes())["project"]
-    required = [re.match(r"[\w-]+", line).group() for line in project["dependencies"] if ";" not in line]
+    required = [re.match(r"[\w.-]+", line).group() for line in project["dependencies"] if ";" not in line]
     assert sorted(computer.PACKAGES) == sorted(required)

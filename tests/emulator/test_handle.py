@@ -13,7 +13,12 @@ import pytest
 
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
-from simbridge.ur.tables import CONTROL, PORT_NAMES
+from simbridge.robot.calibration import nominal_dh, ros_difference
+from simbridge.robot.load import load_robot
+from simbridge.robot.ros_calibration import read_ros_calibration
+from simbridge.ur.controller import read_controller
+from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
+from tests import ros_calibration
 from tests.controllers import loopback
 
 HOST, OTHER = loopback(31), loopback(32)
@@ -217,6 +222,25 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
+
+
+def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_path):
+    table = nominal_dh(load_robot("ur5e"))
+    rows = ros_calibration.printed((0.0, 1e-3, 0.0, 0.0, 0.0, 0.0), table.a, table.d, table.alpha)
+    file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
+    with Emulator("ur5e", host=OTHER, calibration=file) as emulator:
+        arm = read_controller(emulator.host).arm
+    assert arm.checksum != URSIM_CHECKSUM
+    assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9
+
+
+def test_a_calibration_file_of_ros_of_another_model_is_not_emulated(cli, tmp_path):
+    table = nominal_dh(load_robot("ur5e"))
+    file = ros_calibration.write(
+        tmp_path / "arm.yaml", ros_calibration.printed(table.theta, table.a, table.d, table.alpha)
+    )
+    answer = cli("emulate", "--robot", "ur10e", "--host", OTHER, "--calibration", file)
+    assert answer.status == 2 and "It fits a ur5e" in answer.message
 
 
 def test_a_calibration_that_says_ursim_is_refused_with_its_file_and_field(cli, tmp_path):
