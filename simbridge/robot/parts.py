@@ -87,7 +87,7 @@ class Link:
 
 @dataclass(frozen=True)
 class DhTable:
-    """Standard (distal) Denavit-Hartenberg parameters, a row a joint.
+    """Standard (distal) Denavit-Hartenberg parameters, one row per joint.
 
     T_i = Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 

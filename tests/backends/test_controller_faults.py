@@ -154,7 +154,7 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e
     steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
     full, slow = (np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s) for s in (1.0, 0.3))
     assert slow == pytest.approx(full, abs=1.2 * 0.002)
-    # A sample now and then waits for the tests that run beside this one.
+    # A sample now and then waits for the tests that run at the same time.
     assert np.quantile(error[steady], 0.98) < 0.1 * (full + 0.005)
 
 

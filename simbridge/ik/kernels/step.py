@@ -58,7 +58,7 @@ def allocate_buffers(n: int) -> Any:
         # A motion of the joints, and one of the tool.
         "motion": (n,),
         "task": (6,),
-        # Singular vectors in joint space and in task space, one a row, and singular values.
+        # Singular vectors in joint space and in task space, one per row, and singular values.
         "joints": (side, side),
         "tool": (side, side),
         "singular": (m,),
