@@ -41,6 +41,7 @@ class Scenario:
         name: That of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
             itself. Errors are measured against the trajectory all the same.
+        file: The custom script or file of samples that it was loaded from; None for a scenario in scenarios/.
 
     Raises:
         InvalidParameter: A value is of the wrong kind.
@@ -53,6 +54,7 @@ class Scenario:
     solver: SolverParameters | Callable[..., Any] = field(default_factory=ForwardDynamicsParameters)
     name: str = ""
     sampling: Sampling | None = None
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         needed = {
@@ -113,7 +115,7 @@ def load_scenario(
             check_frame(path, said, reading)
         trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
-    return scenario if scenario.name else replace(scenario, name=path.stem)
+    return replace(scenario, name=scenario.name or path.stem, file=None if text in files else path.resolve())
 
 
 def _from_script(path: Path, robot: Robot) -> Scenario:
