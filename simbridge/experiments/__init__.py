@@ -91,6 +91,9 @@ class ExperimentParameters:
     json: bool = False
     """Print the result as JSON."""
 
+    def check(self) -> None:
+        """Raises InvalidParameter for a value out of its range."""
+
 
 @dataclass(frozen=True)
 class FromHome(ExperimentParameters):
@@ -111,7 +114,7 @@ class HomogenizationParameters(ExperimentParameters):
     seed: int = 0
     """Seed of the random joint positions."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("samples", self.samples, 2, 10_000_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
 
@@ -125,7 +128,7 @@ class ConvergenceParameters(FromHome):
     kp: float = 1.0
     """Stiffness of the translation; the rotation gets a tenth."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("iterations", self.iterations, 1, 1_000_000)
         _check_gains([self.kp])
 
@@ -141,7 +144,7 @@ class InterpolationParameters(FromHome):
     kp: float = 1.0
     """Stiffness of the translation; the rotation gets a tenth."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("steps", self.steps, 1, 100_000)
         _check_range("iterations", self.iterations, 1, 10_000)
         _check_gains([self.kp])
@@ -164,7 +167,7 @@ class TrackingParameters(FromHome):
     seed: int = 0
     """Seed of the noise."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_gains(self.kp)
         _check_range("iterations", self.iterations, 1, 10_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
@@ -186,7 +189,7 @@ class SolversParameters(FromHome):
     seed: int = 0
     """Seed of poses and starts."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("samples", self.samples, 1, 100_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
 
