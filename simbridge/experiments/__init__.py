@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args
 
 from tyro.conf import arg, subcommand
 from tyro.constructors import PrimitiveConstructorSpec
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot.values import Six, Task
 
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""
@@ -28,10 +29,6 @@ KDL = "an independent C++ implementation on Orocos KDL"
 """The source of the known figures."""
 SQUARE = "square_tracking"
 """The scenario of the paper's square."""
-
-Task: TypeAlias = Literal["pose", "axis", "position"]
-"""What part of a target is asked for, most first."""
-Six: TypeAlias = tuple[float, float, float, float, float, float]
 
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simbridge.errors import InvalidParameter
 
-if TYPE_CHECKING:
-    import numpy as np
+if TYPE_CHECKING:  # loads NumPy; the command line needs only the settings
     from numpy.typing import NDArray
 
-Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
+Numbers: TypeAlias = "float | Sequence[float] | NDArray[Any]"
 """One number, or several."""
 
 # Takes a setting's name and value; returns the value as plain data.

@@ -27,7 +27,7 @@ from simbridge.ik.setting_checks import (
     whole,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # load pinocchio and numba; the command line needs only the settings
     from simbridge.ik.solver import Solver
     from simbridge.robot.robot import Robot
 

@@ -14,9 +14,7 @@ import msgspec
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.input_file import TomlFile
-
-Vector = tuple[float, float, float]
-Task = Literal["pose", "axis", "position"]
+from simbridge.robot.values import Task, Vector
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):

@@ -8,8 +8,7 @@ A solver's step is a plain function, compiled together with the loops:
 - `buffers`: a record with the arrays that the step reads, those that it fills, and scratch: see `allocate_buffers`.
 
 A step may remove from `buffers.jacobian` what its own rows leave no freedom for; the steepest descent, which may
-replace the step, then keeps to these rows as well. Finite input has to give finite output, singular or not; the loops
-clamp.
+replace the step, then keeps to these rows, too. Finite input must give finite output, singular or not; the loops clamp.
 
 One record instead of its arrays, because each array is seven arguments of every function that it passes through.
 """
