@@ -64,7 +64,8 @@ class InvalidParameter(SimbridgeError, ValueError):
 
     def __init__(self, name: str, value: object, needed: str) -> None:
         self.name, self.value, self.needed = name, value, needed
-        shown = value[0] if isinstance(value, tuple) and len(value) == 1 else value
+        # A setting that may be several numbers, but not a shape such as (7,).
+        shown = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float) else value
         super().__init__(f"The {name} is {shown}; it must be {needed}.")
 
 

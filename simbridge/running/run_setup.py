@@ -262,6 +262,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "source": "" if robot.source is None else str(robot.source),
             "joint_names": list(robot.joint_names),
             "home": robot.home.tolist(),
+            "file_home": None if robot.file_home is None else robot.file_home.tolist(),
             "position_min": robot.position_min.tolist(),
             "position_max": robot.position_max.tolist(),
             "max_velocity": robot.max_velocity.tolist(),

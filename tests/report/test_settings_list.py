@@ -53,7 +53,8 @@ def test_own_files_are_named_by_absolute_paths(cli: Any, line: Path, tmp_path: P
     shutil.copy(ROBOTS / "ur10.toml", "my.toml")
     own = "import simbridge\nstep = simbridge.ClosedForm(simbridge.load_robot('ur10')).branches\n"
     Path("my_ik_for_tests.py").write_text(own + "def nearest(q, target):\n    return step(target, near=q)[0]\n")
-    flags = ("--robot", "./my.toml", "--solver", "./my_ik_for_tests.py:nearest", "--anchor", "start", "--json")
+    home = ("--home", "0.1", "-1.3", "1.9", "-2.17", "-1.57", "0")
+    flags = (*home, "--robot", "./my.toml", "--solver", "./my_ik_for_tests.py:nearest", "--anchor", "start", "--json")
     first = cli("run", "recording.tum", *flags, "--out", "first")
     assert first.status == 0, first.message
     Path("my_ik_for_tests.py").unlink()
