@@ -64,7 +64,9 @@ class InvalidParameter(SimbridgeError, ValueError):
 
     def __init__(self, name: str, value: object, needed: str) -> None:
         self.name, self.value, self.needed = name, value, needed
-        super().__init__(f"The {name} is {value}; it must be {needed}.")
+        # A setting that may be several numbers, but not a shape such as (7,).
+        shown = value[0] if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], float) else value
+        super().__init__(f"The {name} is {shown}; it must be {needed}.")
 
 
 class InvalidHome(SimbridgeError, ValueError):

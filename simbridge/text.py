@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # only the command line prints tables
     from rich.table import Table
 
 # Smaller values, in the unit that is shown, are rounding errors of doubles.

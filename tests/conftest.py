@@ -24,7 +24,7 @@ settings.register_profile("ci", settings.get_profile("local"), derandomize=True,
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
-# They talk to a controller that keeps real time: one at a time, beside tests that do not.
+# They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
 KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
 
 

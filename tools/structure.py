@@ -39,7 +39,7 @@ class Import:
 
     Attributes:
         kind: "module", "function" or "type" (under TYPE_CHECKING).
-        reason: The comment beside or right above it, empty where there is none.
+        reason: The comment on its line or right above it, empty where there is none.
     """
 
     path: Path

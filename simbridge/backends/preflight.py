@@ -14,7 +14,7 @@ from simbridge.robot.robot import Robot
 from simbridge.text import fixed
 from simbridge.ur import errors
 from simbridge.ur.facts import FULL_SPEED, ControllerFacts, is_model, safety_stop
-from simbridge.ur.tables import PROGRAM_RUNS
+from simbridge.ur.tables import DASHBOARD, PRIMARY, PROGRAM_RUNS, RTDE
 
 # TCP and payload are compared within the rounding of what can be entered at the pendant.
 SAME_LENGTH = 1e-4  # m
@@ -171,6 +171,6 @@ def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:
     where = f"{loopback}:" if loopback.startswith("127.") else ""
     image = "ursim_cb3" if robot.series == "CB3" else "ursim_e-series"
     words = ["docker", "run", "--rm", "-it", "-e", f"ROBOT_MODEL={robot.title.removesuffix('e').upper()}"]
-    for port in ("5900", "6080", "29999", "30001-30004"):
+    for port in ("5900", "6080", DASHBOARD, f"{PRIMARY}-{RTDE}"):
         words += ["-p", f"{where}{port}:{port}"]
     return shlex.join([*words, f"universalrobots/{image}"])

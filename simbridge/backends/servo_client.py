@@ -26,6 +26,7 @@ from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
 from simbridge.ur.errors import ConnectionLost, RegistersInUse
+from simbridge.ur.tables import REALTIME, RTDE
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
 CONNECT_TIMEOUT = 15.0  # s
@@ -92,7 +93,7 @@ class ServoProcess:
             for event in self.events(left):
                 if event["event"] == "ready":
                     return event
-        raise ConnectionLost(self._config.host, 30003, f"the control script did not run within {CONNECT_TIMEOUT:g} s")
+        raise ConnectionLost(self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s")
 
     def replay(self, setpoints: Array) -> StateRing:
         """Send setpoints (T, n), rad, one per period.
@@ -159,7 +160,8 @@ class ServoProcess:
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         last = f" Its last output: {lines[-1][:300]}" if lines else ""
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        hint = f"The controller's watchdog stops the arm.{last}"
+        crash = f" ur_rtde may crash like this when it loses port {RTDE}." if status == -signal.SIGSEGV else ""
+        hint = f"The controller's watchdog stops the arm.{crash}{last}"
         return ConnectionLost(self._config.host, None, f"the servo process {how}", hint)
 
     def stop(self) -> None:

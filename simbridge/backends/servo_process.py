@@ -39,6 +39,7 @@ from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
 from simbridge.ur.rtde import Package, RtdeReader
+from simbridge.ur.tables import REALTIME, RTDE
 
 # The control script ends when nothing arrives for one period of this.
 WATCHDOG_FREQUENCY = 10.0  # Hz
@@ -112,11 +113,11 @@ class RtdeLink:
         try:
             self._control = RTDEControlInterface(config.host, 1.0 / config.period)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
-            raise ConnectionLost(config.host, 30004, f"ur_rtde could not connect: {str(error).strip()}") from None
+            raise ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
         # ur_rtde regards a script as running as soon as it was sent. The first command waits until it really runs; the
         # later ones do not wait. So the first is one that has no effect on an arm at rest.
         if not self._control.servoStop(DECELERATION):
-            raise ConnectionLost(config.host, 30003, "the control script was sent but accepts no commands")
+            raise ConnectionLost(config.host, REALTIME, "the control script was sent but accepts no commands")
 
     def set_tool(self) -> None:
         """Configure TCP and payload on the controller.
@@ -140,7 +141,7 @@ class RtdeLink:
             ConnectionLost: The watchdog was not accepted; nothing is streamed without it.
         """
         if not self._control.setWatchdog(WATCHDOG_FREQUENCY):
-            raise ConnectionLost(self._config.host, 30004, "the control script did not accept its watchdog")
+            raise ConnectionLost(self._config.host, RTDE, "the control script did not accept its watchdog")
 
     def states(self, timeout: float) -> list[Package]:
         """See `servo_loop.Link`."""
@@ -163,7 +164,7 @@ class RtdeLink:
             # After a connection loss the return value is meaningless.
             if self._control.isConnected():
                 return bool(taken)
-        raise ConnectionLost(config.host, 30004, "the connection for commands has ended")
+        raise ConnectionLost(config.host, RTDE, "the connection for commands has ended")
 
     def stop(self) -> None:
         """Bring the arm to rest and end the script."""

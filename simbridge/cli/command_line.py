@@ -20,7 +20,7 @@ import tyro
 
 from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
-from simbridge.cli.error_reporting import INTERRUPTED, print_bug, print_error, print_message, print_note
+from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
 from simbridge.errors import ScenarioError, SimbridgeError
 
@@ -69,7 +69,7 @@ def main(words: list[str] | None = None) -> int:
             status = print_error(error)
             return 128 + received[-1] if received and isinstance(error, KeyboardInterrupt) else status
         except KeyboardInterrupt:
-            print_message(INTERRUPTED)
+            print_message("Interrupted; nothing is moving." if given[0] == "run" else "Interrupted.")
             return 128 + (received or [signal.SIGINT])[-1]
         except (BrokenPipeError, SystemExit) as error:
             # Rich exits where standard output has no reader.

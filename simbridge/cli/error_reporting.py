@@ -13,8 +13,6 @@ from pathlib import Path
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.errors import InternalError, SimbridgeError
 
-INTERRUPTED = "Interrupted; nothing is moving."
-
 
 def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""

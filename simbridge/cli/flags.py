@@ -247,25 +247,23 @@ def _with_options(name: str, base: type, words: list[str]) -> type:
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
             flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
     if issubclass(base, Plan):
-        settings = _with_metavars(SOLVERS.get(chosen_solver(words), FunctionParameters))
+        settings = _solver_flags(SOLVERS.get(chosen_solver(words), FunctionParameters))
         flags.append(("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings)))
     return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
 
 
-def _with_metavars(settings: type) -> Any:
-    """A solver's settings; of one that is empty by default the help shows what that stands for."""
-    names: list[Any] = [
-        (
-            own.name,
-            Annotated[kind, given("NAME" if kind is str else "FLOAT ...", own.metadata["unset"])],
-            field(default=own.default, metadata=own.metadata),
-        )
-        for own, kind in typed_fields(settings)
-        if own.metadata.get("unset")
-    ]
-    return make_dataclass(
-        settings.__name__, names, bases=(settings,), frozen=True, namespace={"__doc__": settings.__doc__}
-    )
+def _solver_flags(settings: type) -> Any:
+    """A solver's settings as flags, unchecked: tyro would report a refused one in its own words.
+
+    Where one is empty by default, the help shows what that stands for.
+    """
+    names: list[Any] = []
+    for own, kind in typed_fields(settings):
+        if unset := own.metadata.get("unset"):
+            kind = Annotated[kind, given("NAME" if kind is str else "FLOAT ...", unset)]
+        names.append((own.name, kind, field(default=getattr(settings(), own.name))))
+    namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
+    return make_dataclass(settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace)
 
 
 def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:

@@ -1,6 +1,6 @@
 """The command `simbridge emulate`: a controller until Ctrl-C, and its control socket for faults and questions.
 
-The control socket takes a JSON object a line and answers with one (docs/emulator.md lists the commands).
+The control socket takes one JSON object per line and answers with one (docs/emulator.md lists the commands).
 """
 
 from __future__ import annotations

@@ -15,9 +15,8 @@ from weakref import WeakValueDictionary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import InputVariable, OutputVariable, input_variables, output_variables
-from simbridge.ur.tables import RTDE_FORMATS, RtdePackage
+from simbridge.ur.tables import RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
-HEADER = struct.Struct(">HB")
 MAX_FRAME = 65535
 MAX_INPUT_RECIPES = 255  # their number is a byte, and zero means "not set up"
 # All variables together are less than half of it: only a recipe that repeats itself comes near.
@@ -160,10 +159,10 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
     Raises:
         ProtocolViolation: The answer, to a request with thousands of names, does not fit into a frame.
     """
-    size = HEADER.size + len(payload)
+    size = RTDE_HEADER.size + len(payload)
     if size > MAX_FRAME:
         raise ProtocolViolation("RTDE", f"its request needs an answer of {size} bytes, but a frame holds {MAX_FRAME}")
-    return HEADER.pack(size, kind) + payload
+    return RTDE_HEADER.pack(size, kind) + payload
 
 
 class RtdeConnection:
@@ -205,15 +204,15 @@ class RtdeConnection:
         """
         self._buffer += data
         replies = []
-        while len(self._buffer) >= HEADER.size:
-            size, kind = HEADER.unpack_from(self._buffer)
-            if size < HEADER.size:
+        while len(self._buffer) >= RTDE_HEADER.size:
+            size, kind = RTDE_HEADER.unpack_from(self._buffer)
+            if size < RTDE_HEADER.size:
                 raise ProtocolViolation("RTDE", f"a frame claims to be {size} bytes long")
             if kind not in self._handlers:
                 raise ProtocolViolation("RTDE", f"there is no package type {kind}")
             if len(self._buffer) < size:
                 break
-            payload = bytes(self._buffer[HEADER.size : size])
+            payload = bytes(self._buffer[RTDE_HEADER.size : size])
             del self._buffer[:size]
             replies.append(self._handlers[kind](payload))
         return b"".join(replies)

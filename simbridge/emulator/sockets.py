@@ -67,7 +67,7 @@ class SocketFunctions(FunctionGroup):
         self._open.clear()
 
     def _ticks(self, timeout: float) -> Generator[None, None, None]:
-        """One yield a tick until the timeout."""
+        """One yield per tick until the timeout."""
         left = float("inf") if timeout <= 0.0 else timeout
         while left > 0.0:
             yield

@@ -147,7 +147,7 @@ def compare_runs(paths: Sequence[Path]) -> Comparison:
         names = [str(path) for path in found]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise InvalidParameter("runs to compare", twice, "different: this one is given twice")
+        raise InvalidParameter("run to compare", twice, "a different one: this one is given twice")
     runs = tuple(_read(name, path) for name, path in zip(names, found, strict=True))
     return Comparison(runs, tuple(w for run in runs[1:] for w in _differences(runs[0], run)))
 
@@ -176,8 +176,7 @@ def _differences(first: ComparedRun, other: ComparedRun) -> list[str]:
     found = []
     why = _path_difference(one, two)
     if why is not None and names[0] != names[1]:
-        runs = f"{first.name} ({names[0]}) and {other.name} ({names[1]})"
-        raise InvalidParameter("runs to compare", runs, f"of one scenario: {why}")
+        raise InvalidParameter(f"scenario of {other.name}", names[1], f"{names[0]}, as in {first.name}: {why}")
     if why is not None:
         found.append(f"{first.name} and {other.name} have the same scenario name, but {why}.")
     for run in (first, other):

@@ -120,8 +120,8 @@ def _figures(
         # The only rest that is no stop is the one at the start: the arm arrives there by its approach.
         exception = " except at its start" if resting else ""
         missing.append(
-            f"No AP, RP, stabilisation time or OV: the target nowhere rests for {MIN_REST:g} s{exception}. Where it "
-            "moves, a pose error is mostly delay."
+            f"No AP, RP, stabilisation time or OV: the target does not rest anywhere for {MIN_REST:g} s{exception}. "
+            "Where it moves, a pose error is mostly delay."
         )
     if jumps(path, hold):
         missing.append("No figures of the path: the target jumps between poses, so there is no path.")

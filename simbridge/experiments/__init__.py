@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union, get_args
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, Union, get_args
 
 from tyro.conf import arg, subcommand
 from tyro.constructors import PrimitiveConstructorSpec
 
 from simbridge.errors import InvalidParameter
+from simbridge.robot.values import Six, Task
 
 PAPER_SOLVERS = ("forward-dynamics", "jacobian-transpose")
 """The two solvers that the paper compares."""
@@ -28,10 +29,6 @@ KDL = "an independent C++ implementation on Orocos KDL"
 """The source of the known figures."""
 SQUARE = "square_tracking"
 """The scenario of the paper's square."""
-
-Task: TypeAlias = Literal["pose", "axis", "position"]
-"""What part of a target is asked for, most first."""
-Six: TypeAlias = tuple[float, float, float, float, float, float]
 
 _Solvers = Annotated[tuple[str, ...], arg(metavar="NAME [NAME ...]")]
 
@@ -91,6 +88,9 @@ class ExperimentParameters:
     json: bool = False
     """Print the result as JSON."""
 
+    def check(self) -> None:
+        """Raises InvalidParameter for a value out of its range."""
+
 
 @dataclass(frozen=True)
 class FromHome(ExperimentParameters):
@@ -111,7 +111,7 @@ class HomogenizationParameters(ExperimentParameters):
     seed: int = 0
     """Seed of the random joint positions."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("samples", self.samples, 2, 10_000_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
 
@@ -125,7 +125,7 @@ class ConvergenceParameters(FromHome):
     kp: float = 1.0
     """Stiffness of the translation; the rotation gets a tenth."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("iterations", self.iterations, 1, 1_000_000)
         _check_gains([self.kp])
 
@@ -141,7 +141,7 @@ class InterpolationParameters(FromHome):
     kp: float = 1.0
     """Stiffness of the translation; the rotation gets a tenth."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("steps", self.steps, 1, 100_000)
         _check_range("iterations", self.iterations, 1, 10_000)
         _check_gains([self.kp])
@@ -164,7 +164,7 @@ class TrackingParameters(FromHome):
     seed: int = 0
     """Seed of the noise."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_gains(self.kp)
         _check_range("iterations", self.iterations, 1, 10_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
@@ -186,7 +186,7 @@ class SolversParameters(FromHome):
     seed: int = 0
     """Seed of poses and starts."""
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         _check_range("samples", self.samples, 1, 100_000)
         _check_range("seed", self.seed, 0, 2**32 - 1)
 

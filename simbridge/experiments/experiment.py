@@ -181,9 +181,10 @@ def run_experiment(parameters: ExperimentParameters) -> int:
     """Run an experiment, show its result and write it into a new directory.
 
     Raises:
-        UnknownName: There is no such robot or solver.
+        InvalidParameter, UnknownName: A value is out of its range, or there is no such robot or solver.
         OutputError: The directory exists already, or cannot be created.
     """
+    parameters.check()
     name = next(name for name, kind in EXPERIMENTS.items() if kind is type(parameters))
     module = importlib.import_module(f"simbridge.experiments.{name}")
     # Created before anything is measured: a directory that cannot be written is reported at once.

@@ -15,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 
 from simbridge.errors import InvalidParameter, TargetOutOfReach
-from simbridge.experiments import ExperimentParameters, FromHome, Task
+from simbridge.experiments import ExperimentParameters, FromHome
 from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS
@@ -26,6 +26,7 @@ from simbridge.robot.kinematics import movable_directions, restart_postures, tas
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
+from simbridge.robot.values import Task
 from simbridge.text import counted
 from simbridge.trajectory.fitted import paper_size, span
 from simbridge.trajectory.trace import TOOL_DOWN

@@ -21,7 +21,7 @@ from simbridge.experiments.gain_sweep import GAINS, SWEPT_SOLVER, Lap, MovingSqu
 from simbridge.experiments.layout import choose_layout
 from simbridge.experiments.setup import choose_arm, is_paper_arm, unique_solvers
 from simbridge.report.drawing import as_written, few_ticks, plain_numbers
-from simbridge.report.palette import INK, REFERENCE
+from simbridge.report.palette import INK, REFERENCE, SETPOINT
 from simbridge.robot.pose import Array
 from simbridge.text import plain
 
@@ -39,7 +39,7 @@ EXPECTED = (
 """On a UR10 at 0.2 m/s."""
 
 # Three gains of the sweep over time, the higher the gain the darker; and those of the table.
-_SHOWN = {1.0: "#7fc8f0", 5.0: "#0072b2", 50.0: "#00335c"}
+_SHOWN = {1.0: "#7fc8f0", 5.0: SETPOINT, 50.0: "#00335c"}
 _TABLED = (None, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 _SWEPT: tuple[tuple[str, Callable[[Lap], float]], ...] = (
     ("path error,\nmm RMS", lambda lap: 1e3 * lap.path_error),

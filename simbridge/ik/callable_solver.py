@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -119,6 +119,18 @@ class CallableSolver(Solver):
                 break
         assert best is not None
         return replace(best, iterations=calls, restarts=attempt)
+
+
+class RecordedSolver(CallableSolver):
+    """The custom solver of an earlier run, as its settings.toml records it: a replay calls no solver."""
+
+    def __init__(self, robot: Robot, recorded: Mapping[str, Any]) -> None:
+        super().__init__(robot, lambda q, target: q, name=recorded["name"], task=recorded.get("task"))
+        self._recorded = recorded
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self._recorded["parameters"])
 
 
 def _summary(error: Exception) -> str:

@@ -117,7 +117,7 @@ class ClosedForm(Solver):
             Joint positions (k, n), rad; k = 0 when the target is out of reach, or only attained beyond a limit.
 
         Raises:
-            InvalidParameter: The target is not a pose, or `near` not one finite number a joint.
+            InvalidParameter: The target is not a pose, or `near` not one finite number per joint.
         """
         return self._found(as_pose(target), self._q if near is None else as_joints(near, self.robot.n))
 

@@ -24,7 +24,7 @@ from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.inputs import Target, as_pose
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, solve_rank_revealing
-from simbridge.ik.kernels.step import MAX_STRICT, Work
+from simbridge.ik.kernels.step import MAX_STRICT, Buffers
 from simbridge.ik.rows import Rows, SoftRows
 from simbridge.ik.settings import ConstrainedParameters
 from simbridge.ik.solver import Solution, Solver
@@ -144,7 +144,7 @@ class Constrained(IterativeSolver):
         return self._lag_of(0.0, period)
 
 
-def constrained_step(settings: tuple[Array, Array, float, float], work: Work) -> None:
+def constrained_step(settings: tuple[Array, Array, float, float], buffers: Buffers) -> None:
     """The lecture's system: strict rows of the task, and soft rows.
 
     Args:
@@ -152,14 +152,14 @@ def constrained_step(settings: tuple[Array, Array, float, float], work: Work) ->
             posture b = pull (posture - q), with A = I); the cutoff of dependent rows.
     """
     hessian, gradient, pull, cutoff = settings
-    for k in range(work.rows):
-        work.wanted[0, k], work.wanted[1, k] = work.error[k], 0.0
-    rank = independent_rows(work.jacobian, work.rows, cutoff, work)
-    soft_gradient(hessian, gradient, pull, work)
-    solve_constraints(work.rows, rank, hessian, work.motion, work)
+    for k in range(buffers.rows):
+        buffers.wanted[0, k], buffers.wanted[1, k] = buffers.error[k], 0.0
+    rank = independent_rows(buffers.jacobian, buffers.rows, cutoff, buffers)
+    soft_gradient(hessian, gradient, pull, buffers)
+    solve_constraints(buffers.rows, rank, hessian, buffers.motion, buffers)
 
 
-def strict_rows_step(settings: tuple[Array, Array, Array, Array, float, float], work: Work) -> None:
+def strict_rows_step(settings: tuple[Array, Array, Array, Array, float, float], buffers: Buffers) -> None:
     """Custom strict rows come first; of the task remains what they leave free, so the arm comes to rest in conflicts.
 
     Their motion and what compensates for it at the tool belong together: if they exceed the clamp, both are shortened.
@@ -169,53 +169,53 @@ def strict_rows_step(settings: tuple[Array, Array, Array, Array, float, float], 
         settings: The custom rows (m, n) and what they are to attain (m,), then the settings of `constrained_step`.
     """
     strict, values, hessian, gradient, pull, cutoff = settings
-    jacobian, rows, n, own = work.jacobian, work.rows, work.n, strict.shape[0]
+    jacobian, rows, n, own = buffers.jacobian, buffers.rows, buffers.n, strict.shape[0]
     for k in range(own):
-        work.wanted[1, k] = values[k]
+        buffers.wanted[1, k] = values[k]
         for j in range(n):
-            work.strict[j, k] = strict[k, j]
-    first = independent_rows(work.strict, own, cutoff, work)
+            buffers.strict[j, k] = strict[k, j]
+    first = independent_rows(buffers.strict, own, cutoff, buffers)
     for i in range(first):
-        work.vector[i] = along(i, 1, own, work)
+        buffers.vector[i] = along(i, 1, own, buffers)
     for i in range(first):
-        work.wanted[0, rows + i], work.wanted[1, rows + i] = 0.0, work.vector[i]
+        buffers.wanted[0, rows + i], buffers.wanted[1, rows + i] = 0.0, buffers.vector[i]
         for j in range(n):
-            work.strict[j, rows + i] = work.joints[i, j]
+            buffers.strict[j, rows + i] = buffers.joints[i, j]
     for k in range(rows):
-        work.wanted[0, k], work.wanted[1, k] = work.error[k], 0.0
+        buffers.wanted[0, k], buffers.wanted[1, k] = buffers.error[k], 0.0
         whole, left = 0.0, 0.0
         for j in range(n):
             whole += jacobian[j, k] * jacobian[j, k]
         for i in range(first):
             shared = 0.0
             for j in range(n):
-                shared += jacobian[j, k] * work.joints[i, j]
+                shared += jacobian[j, k] * buffers.joints[i, j]
             # The tool motion of the custom rows is compensated where there is freedom left.
-            work.wanted[1, k] -= shared * work.vector[i]
+            buffers.wanted[1, k] -= shared * buffers.vector[i]
             for j in range(n):
-                jacobian[j, k] -= shared * work.joints[i, j]
+                jacobian[j, k] -= shared * buffers.joints[i, j]
         for j in range(n):
             left += jacobian[j, k] * jacobian[j, k]
         for j in range(n):
             # The direction of a remainder that is nearly zero is rounding, and would violate the rows.
             jacobian[j, k] *= 1.0 if left > cutoff * cutoff * whole else 0.0
-            work.strict[j, k] = jacobian[j, k]
-    rank = independent_rows(work.strict, rows + first, cutoff, work)
-    soft_gradient(hessian, gradient, pull, work)
-    solve_constraints(rows + first, rank, hessian, work.motion, work)
+            buffers.strict[j, k] = jacobian[j, k]
+    rank = independent_rows(buffers.strict, rows + first, cutoff, buffers)
+    soft_gradient(hessian, gradient, pull, buffers)
+    solve_constraints(rows + first, rank, hessian, buffers.motion, buffers)
 
 
-def soft_gradient(hessian: Array, gradient: Array, pull: float, work: Work) -> None:
-    """2 A^T W b of the soft rows at `work.q`, into `work.motion`."""
-    q, soft = work.q, work.motion
-    for i in range(work.n):
+def soft_gradient(hessian: Array, gradient: Array, pull: float, buffers: Buffers) -> None:
+    """2 A^T W b of the soft rows at `buffers.q`, into `buffers.motion`."""
+    q, soft = buffers.q, buffers.motion
+    for i in range(buffers.n):
         soft[i] = gradient[i]
-        for j in range(work.n):
+        for j in range(buffers.n):
             soft[i] -= hessian[i, j] * pull * q[j]
 
 
-def independent_rows(jacobian: Array, rows: int, cutoff: float, work: Work) -> int:
-    """J = U S V^T into `work`, and its numerical rank: V^T dq = S^-1 U^T e are the independent strict rows.
+def independent_rows(jacobian: Array, rows: int, cutoff: float, buffers: Buffers) -> int:
+    """J = U S V^T into `buffers`, and its numerical rank: V^T dq = S^-1 U^T e are the independent strict rows.
 
     They are equivalent to all rows if none depends on others; otherwise they solve J dq = e in least squares.
 
@@ -224,14 +224,14 @@ def independent_rows(jacobian: Array, rows: int, cutoff: float, work: Work) -> i
         rows: Their number.
         cutoff: Rows whose singular value is at or below this share of the largest count as dependent.
     """
-    count = decompose(jacobian, work.n, rows, work.joints, work.singular, work.tool)
+    count = decompose(jacobian, buffers.n, rows, buffers.joints, buffers.singular, buffers.tool)
     rank = 0
-    while rank < count and work.singular[rank] > cutoff * work.singular[0]:
+    while rank < count and buffers.singular[rank] > cutoff * buffers.singular[0]:
         rank += 1
     return rank
 
 
-def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, work: Work) -> None:
+def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, buffers: Buffers) -> None:
     """Three motions whose sum satisfies the strict rows and, of those that do, has the smallest soft cost.
 
     `dq` attains one part of what the rows demand and `held` the other, each without any motion in the null space;
@@ -239,40 +239,40 @@ def solve_constraints(rows: int, rank: int, hessian: Array, gradient: Array, wor
     the motion alone, and no system is solved.
 
     Args:
-        rows, rank: Of the strict rows, as `independent_rows` left them in `work`; their e, in two
-            parts, is in `work.wanted`.
+        rows, rank: Of the strict rows, as `independent_rows` left them in `buffers`; their e, in two
+            parts, is in `buffers.wanted`.
         hessian: 2 A^T W A (n, n), its largest entry about one, so that the strict rows are not lost in rounding.
         gradient: 2 A^T W b (n,), on the same scale.
     """
-    dq, drift, held, n = work.dq, work.drift, work.held, hessian.shape[0]
+    dq, drift, held, n = buffers.dq, buffers.drift, buffers.held, hessian.shape[0]
     if rank == n:
         for j in range(n):
             dq[j], drift[j], held[j] = 0.0, 0.0, 0.0
         for i in range(rank):
-            wanted, other = along(i, 0, rows, work), along(i, 1, rows, work)
+            wanted, other = along(i, 0, rows, buffers), along(i, 1, rows, buffers)
             for j in range(n):
-                dq[j] += wanted * work.joints[i, j]
-                held[j] += other * work.joints[i, j]
+                dq[j] += wanted * buffers.joints[i, j]
+                held[j] += other * buffers.joints[i, j]
         return
-    kkt, sides, size = work.matrix, work.sides, n + rank
+    kkt, sides, size = buffers.matrix, buffers.sides, n + rank
     for a in range(size):
         for b in range(size):
             kkt[a, b] = hessian[a, b] if a < n and b < n else 0.0
     for j in range(n):
         sides[0, j], sides[1, j], sides[2, j] = 0.0, gradient[j], 0.0
     for i in range(rank):
-        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, work), 0.0, along(i, 1, rows, work)
+        sides[0, n + i], sides[1, n + i], sides[2, n + i] = along(i, 0, rows, buffers), 0.0, along(i, 1, rows, buffers)
         for j in range(n):
-            kkt[n + i, j] = work.joints[i, j]
-            kkt[j, n + i] = work.joints[i, j]
-    solve_rank_revealing(kkt, sides, size, work.order)
+            kkt[n + i, j] = buffers.joints[i, j]
+            kkt[j, n + i] = buffers.joints[i, j]
+    solve_rank_revealing(kkt, sides, size, buffers.order)
     for j in range(n):
         dq[j], drift[j], held[j] = sides[0, j], sides[1, j], sides[2, j]
 
 
-def along(i: int, part: int, rows: int, work: Work) -> float:
-    """The motion, rad, along the i-th singular vector for one part of `work.wanted`."""
+def along(i: int, part: int, rows: int, buffers: Buffers) -> float:
+    """The motion, rad, along the i-th singular vector for one part of `buffers.wanted`."""
     motion = 0.0
     for k in range(rows):
-        motion += work.tool[i, k] * work.wanted[part, k]
-    return motion / work.singular[i]
+        motion += buffers.tool[i, k] * buffers.wanted[part, k]
+    return motion / buffers.singular[i]

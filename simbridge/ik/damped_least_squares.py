@@ -24,7 +24,7 @@ import numpy as np
 
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose, joint_gram, solve_positive_definite, task_gram, to_joints, to_task
-from simbridge.ik.kernels.step import Work
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import DampedLeastSquaresParameters, fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
@@ -62,17 +62,17 @@ class DampedLeastSquares(IterativeSolver):
         return CompiledStep(stiff_step, settings, drifts=True)
 
 
-def damped_step(settings: tuple[float, Array], work: Work) -> None:
+def damped_step(settings: tuple[float, Array], buffers: Buffers) -> None:
     """The motion without stiffness.
 
     Args:
         settings: lambda, and zeros (n,).
     """
     damping, no_stiffness = settings
-    damped_motion(work, work.error, damping, no_stiffness, work.q, False, work.dq)
+    damped_motion(buffers, buffers.error, damping, no_stiffness, buffers.q, False, buffers.dq)
 
 
-def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], work: Work) -> None:
+def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], buffers: Buffers) -> None:
     """The motion of the task, and that of the stiffness as a drift.
 
     Args:
@@ -80,15 +80,15 @@ def stiff_step(settings: tuple[float, Array, Array, bool, bool, Array, Array], w
             space; zeros (n,) and (6,).
     """
     damping, stiffness, bias, printed, exact, no_stiffness, no_error = settings
-    damped_motion(work, work.error, damping, no_stiffness, bias, False, work.dq)
+    damped_motion(buffers, buffers.error, damping, no_stiffness, bias, False, buffers.dq)
     if exact:
-        null_space_pull(work, stiffness, bias, printed)
+        null_space_pull(buffers, stiffness, bias, printed)
     else:
-        damped_motion(work, no_error, damping, stiffness, bias, printed, work.drift)
+        damped_motion(buffers, no_error, damping, stiffness, bias, printed, buffers.drift)
 
 
 def damped_motion(
-    work: Work, error: Array, damping: float, stiffness: Array, posture: Array, printed: bool, dq: Array
+    buffers: Buffers, error: Array, damping: float, stiffness: Array, posture: Array, printed: bool, dq: Array
 ) -> None:
     """The motion that minimizes |J dq - e|^2 + lambda^2 |dq|^2, with a pull towards a posture in the damped null space.
 
@@ -103,48 +103,48 @@ def damped_motion(
         posture: The joint positions (n,) to be pulled to.
         printed: Take the report's z, beta_i (q_i - posture_i)^2, for comparison.
     """
-    jacobian, rows, n = work.jacobian, work.rows, work.n
-    posture_gradient(work, stiffness, posture, printed, dq)
+    jacobian, rows, n = buffers.jacobian, buffers.rows, buffers.n
+    posture_gradient(buffers, stiffness, posture, printed, dq)
     # J* e + J* J z - z takes one solve: J* (e + J z) - z.
-    to_task(jacobian, dq, n, rows, work.task)
+    to_task(jacobian, dq, n, rows, buffers.task)
     for k in range(rows):
-        work.task[k] += error[k]
+        buffers.task[k] += error[k]
     # The smaller of the two equivalent systems: the larger one is singular except for the damping.
     if n < rows:
-        joint_gram(jacobian, n, rows, work.matrix)
-        to_joints(jacobian, work.task, n, rows, work.motion)
+        joint_gram(jacobian, n, rows, buffers.matrix)
+        to_joints(jacobian, buffers.task, n, rows, buffers.motion)
         for j in range(n):
-            work.matrix[j, j] += damping * damping
-        solve_positive_definite(work.matrix, work.motion, n)
+            buffers.matrix[j, j] += damping * damping
+        solve_positive_definite(buffers.matrix, buffers.motion, n)
     else:
-        task_gram(jacobian, n, rows, work.matrix)
+        task_gram(jacobian, n, rows, buffers.matrix)
         for k in range(rows):
-            work.matrix[k, k] += damping * damping
-        solve_positive_definite(work.matrix, work.task, rows)
-        to_joints(jacobian, work.task, n, rows, work.motion)
+            buffers.matrix[k, k] += damping * damping
+        solve_positive_definite(buffers.matrix, buffers.task, rows)
+        to_joints(jacobian, buffers.task, n, rows, buffers.motion)
     for j in range(n):
-        dq[j] = work.motion[j] - dq[j]
+        dq[j] = buffers.motion[j] - dq[j]
 
 
-def null_space_pull(work: Work, stiffness: Array, posture: Array, printed: bool) -> None:
+def null_space_pull(buffers: Buffers, stiffness: Array, posture: Array, printed: bool) -> None:
     """The pull towards the posture alone, in the true null space: (J^+ J - I) z, with z as in `damped_motion`."""
-    n, drift = work.n, work.drift
-    posture_gradient(work, stiffness, posture, printed, work.motion)
-    count = decompose(work.jacobian, n, work.rows, work.joints, work.singular, work.tool)
+    n, drift = buffers.n, buffers.drift
+    posture_gradient(buffers, stiffness, posture, printed, buffers.motion)
+    count = decompose(buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool)
     for j in range(n):
-        drift[j] = -work.motion[j]
+        drift[j] = -buffers.motion[j]
     for i in range(count):
-        if work.singular[i] <= _DEPENDENT * work.singular[0]:
+        if buffers.singular[i] <= _DEPENDENT * buffers.singular[0]:
             break
         along = 0.0
         for j in range(n):
-            along += work.joints[i, j] * work.motion[j]
+            along += buffers.joints[i, j] * buffers.motion[j]
         for j in range(n):
-            drift[j] += along * work.joints[i, j]
+            drift[j] += along * buffers.joints[i, j]
 
 
-def posture_gradient(work: Work, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
+def posture_gradient(buffers: Buffers, stiffness: Array, posture: Array, printed: bool, z: Array) -> None:
     """z of `damped_motion` (n,)."""
-    for j in range(work.n):
-        off = work.q[j] - posture[j]
+    for j in range(buffers.n):
+        off = buffers.q[j] - posture[j]
         z[j] = stiffness[j] * off * off if printed else 2.0 * stiffness[j] * off

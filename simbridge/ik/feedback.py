@@ -14,7 +14,7 @@ import numpy as np
 
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import solve_positive_definite, task_gram, to_joints
-from simbridge.ik.kernels.step import Work
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import FeedbackParameters, fallback_solver
 from simbridge.ik.solver import Solver
 from simbridge.robot.pose import Array
@@ -39,7 +39,7 @@ class FeedbackIK(IterativeSolver):
         return float(gain[3:].mean() / gain[:3].mean())
 
 
-def feedback_step(settings: tuple[Array], work: Work) -> None:
+def feedback_step(settings: tuple[Array], buffers: Buffers) -> None:
     """The motion to which the feedback loop converges, by one solve instead of the loop or an inverse.
 
     With S = sqrt(Q), Q (J J^T Q + I)^-1 = S (S J J^T S + I)^-1 S, whose matrix is symmetric with no eigenvalue below
@@ -50,16 +50,16 @@ def feedback_step(settings: tuple[Array], work: Work) -> None:
             for the rotation. The larger it is, the less error remains; a component of zero is left out.
     """
     (gain,) = settings
-    rows = work.rows
-    task_gram(work.jacobian, work.n, rows, work.matrix)
+    rows = buffers.rows
+    task_gram(buffers.jacobian, buffers.n, rows, buffers.matrix)
     for a in range(rows):
         root = math.sqrt(gain[a])
-        work.task[a] = root
-        work.vector[a] = root * work.error[a]
+        buffers.task[a] = root
+        buffers.vector[a] = root * buffers.error[a]
         for b in range(a + 1):
-            work.matrix[a, b] *= root * work.task[b]
-        work.matrix[a, a] += 1.0
-    solve_positive_definite(work.matrix, work.vector, rows)
+            buffers.matrix[a, b] *= root * buffers.task[b]
+        buffers.matrix[a, a] += 1.0
+    solve_positive_definite(buffers.matrix, buffers.vector, rows)
     for a in range(rows):
-        work.vector[a] *= work.task[a]
-    to_joints(work.jacobian, work.vector, work.n, rows, work.dq)
+        buffers.vector[a] *= buffers.task[a]
+    to_joints(buffers.jacobian, buffers.vector, buffers.n, rows, buffers.dq)

@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter, UnknownName, UnstableSolver
+from simbridge.errors import InvalidParameter, UnstableSolver
 from simbridge.ik.inputs import Target, as_joints, as_pose
 from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import forward_dynamics as loops
 from simbridge.ik.setting_checks import expand_gain
-from simbridge.ik.settings import PRESETS, ForwardDynamicsParameters, resolved, without_clamps
+from simbridge.ik.settings import ForwardDynamicsParameters, resolved, without_clamps
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
 from simbridge.ik.task import task_of
 from simbridge.robot.kinematics import restart_postures
@@ -150,13 +150,9 @@ class ForwardDynamics(StatefulSolver):
         Raises:
             UnknownName: There is no such preset, or no such setting.
         """
-        if name not in PRESETS:
-            raise UnknownName("preset", name, PRESETS)
         return cls(robot, preset=name, **settings)
 
     def _check_scheme(self) -> None:
-        if self.scheme not in ("paper", "velocity-accumulation"):
-            raise InvalidParameter("solver's scheme", self.scheme, "paper or velocity-accumulation")
         if self.scheme == "paper":
             return
         if self.dt != _RELEASED_STEP:

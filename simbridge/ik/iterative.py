@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.ik.joint_wrapping import wrap_into_limits
 from simbridge.ik.kernels import descent
-from simbridge.ik.kernels.step import allocate
+from simbridge.ik.kernels.step import allocate_buffers
 from simbridge.ik.setting_checks import Numbers, numbers
 from simbridge.ik.settings import IterativeParameters, resolved, without_clamps
 from simbridge.ik.solver import START_TOLERANCE, TOLERANCE, Solution, StatefulSolver
@@ -24,7 +24,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 _TRIES = 20
-# Fields of the record of `step.allocate` that stay as they are.
+# Fields of the record of `step.allocate_buffers` that stay as they are.
 _RULES = ("rows", "translation_clamp", "rotation_clamp", "step_clamp", "rotation_weight")
 
 
@@ -70,11 +70,11 @@ class IterativeSolver(StatefulSolver):
         self.task = task_of(robot, given.task or None)
         self.settings = replace(given, task=self.task)
         step = self.compiled_step()
-        self._work: Any = allocate(robot.n)
+        self._buffers: Any = allocate_buffers(robot.n)
         rules = (TASK_ROWS[self.task], *self.settings.error_clamp, self.settings.step_clamp, self.rotation_weight())
-        self._work["placements"] = robot.placements
+        self._buffers["placements"] = robot.placements
         for name, value in zip(_RULES, rules, strict=True):
-            self._work[name] = value
+            self._buffers[name] = value
         self._track_compiled = descent.compiled_loop(
             robot.placements, robot.prismatic, self.task, self.description, step.function, step.drifts
         )
@@ -126,7 +126,7 @@ class IterativeSolver(StatefulSolver):
     ) -> list[float]:
         """The compiled loop: see `descent.track`. Returns distance, angle and iterations at the last pose."""
         last = np.zeros(3)
-        self._track_compiled(settings, self._work.copy(), iterations, tolerance, poses, q, out, last)
+        self._track_compiled(settings, self._buffers.copy(), iterations, tolerance, poses, q, out, last)
         return last.tolist()
 
     def _solve(self, goal: Array, start: Array) -> Solution:

@@ -26,7 +26,7 @@ from simbridge.ik.forward_dynamics import Twin
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import to_joints, to_task
 from simbridge.ik.kernels.mathematics import mobility
-from simbridge.ik.kernels.step import Work
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.setting_checks import expand_gain
 from simbridge.ik.settings import JacobianTransposeParameters, fallback_solver
 from simbridge.ik.solver import Solver
@@ -92,19 +92,19 @@ def _alpha(placements: bytes, prismatic: bytes, samples: int) -> float:
     return float(np.trace(conditioned).mean() / np.trace(plain).mean())
 
 
-def given_length_step(settings: tuple[float, Array], work: Work) -> None:
+def given_length_step(settings: tuple[float, Array], buffers: Buffers) -> None:
     """The motion alpha J^T K e.
 
     Args:
         settings: alpha, and the diagonal of K (6,), not negative.
     """
     alpha, gain = settings
-    for k in range(work.rows):
-        work.task[k] = alpha * gain[k] * work.error[k]
-    to_joints(work.jacobian, work.task, work.n, work.rows, work.dq)
+    for k in range(buffers.rows):
+        buffers.task[k] = alpha * gain[k] * buffers.error[k]
+    to_joints(buffers.jacobian, buffers.task, buffers.n, buffers.rows, buffers.dq)
 
 
-def best_length_step(settings: tuple[float], work: Work) -> None:
+def best_length_step(settings: tuple[float], buffers: Buffers) -> None:
     """The motion alpha J^T e with the alpha that leaves, to first order, the smallest error.
 
     alpha = <e, J J^T e> / <J J^T e, J J^T e>: Buss, "Introduction to inverse kinematics with Jacobian transpose,
@@ -113,14 +113,14 @@ def best_length_step(settings: tuple[float], work: Work) -> None:
     Args:
         settings: Unused.
     """
-    jacobian, error, rows, dq = work.jacobian, work.error, work.rows, work.dq
-    to_joints(jacobian, error, work.n, rows, dq)
-    to_task(jacobian, dq, work.n, rows, work.task)
+    jacobian, error, rows, dq = buffers.jacobian, buffers.error, buffers.rows, buffers.dq
+    to_joints(jacobian, error, buffers.n, rows, dq)
+    to_task(jacobian, dq, buffers.n, rows, buffers.task)
     pull, reach = 0.0, 0.0
     for k in range(rows):
-        pull += error[k] * work.task[k]
-        reach += work.task[k] * work.task[k]
+        pull += error[k] * buffers.task[k]
+        reach += buffers.task[k] * buffers.task[k]
     # With a reach whose square is rounding there is no direction to search.
     alpha = pull / reach if reach > 1e-290 else 0.0
-    for j in range(work.n):
+    for j in range(buffers.n):
         dq[j] *= alpha

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import decompose
-from simbridge.ik.kernels.step import Work
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import PseudoinverseParameters
 
 
@@ -33,7 +33,7 @@ class Pseudoinverse(IterativeSolver):
         return self._lag_of(1.0 - self.settings.alpha, period)
 
 
-def pseudoinverse_step(settings: tuple[float, float], work: Work) -> None:
+def pseudoinverse_step(settings: tuple[float, float], buffers: Buffers) -> None:
     """The smallest motion that removes, to first order, the part alpha of the error, or as much of it as possible.
 
     Args:
@@ -42,17 +42,17 @@ def pseudoinverse_step(settings: tuple[float, float], work: Work) -> None:
             direction may move 1 / cutoff times as far as the best one.
     """
     alpha, cutoff = settings
-    n, dq = work.n, work.dq
-    count = decompose(work.jacobian, n, work.rows, work.joints, work.singular, work.tool)
+    n, dq = buffers.n, buffers.dq
+    count = decompose(buffers.jacobian, n, buffers.rows, buffers.joints, buffers.singular, buffers.tool)
     for j in range(n):
         dq[j] = 0.0
     for i in range(count):
-        sigma = work.singular[i]
-        if sigma <= cutoff * work.singular[0]:
+        sigma = buffers.singular[i]
+        if sigma <= cutoff * buffers.singular[0]:
             return
         along = 0.0
-        for k in range(work.rows):
-            along += work.tool[i, k] * work.error[k]
+        for k in range(buffers.rows):
+            along += buffers.tool[i, k] * buffers.error[k]
         scale = alpha * along / sigma
         for j in range(n):
-            dq[j] += scale * work.joints[i, j]
+            dq[j] += scale * buffers.joints[i, j]

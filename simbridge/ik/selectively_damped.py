@@ -11,7 +11,7 @@ import math
 
 from simbridge.ik.iterative import CompiledStep, IterativeSolver
 from simbridge.ik.kernels.dense import EPSILON, decompose
-from simbridge.ik.kernels.step import Work
+from simbridge.ik.kernels.step import Buffers
 from simbridge.ik.settings import SelectivelyDampedParameters
 from simbridge.robot.pose import Array
 
@@ -47,7 +47,7 @@ def length(vector: Array, start: int, stop: int) -> float:
     return math.sqrt(square)
 
 
-def selectively_damped_step(settings: tuple[float], work: Work) -> None:
+def selectively_damped_step(settings: tuple[float], buffers: Buffers) -> None:
     """The sum of the motions along the singular directions, each clamped to its own bound, and clamped as a whole.
 
     The paper's end effectors are points. Here the tool's translation counts as one and its rotation as another, whose
@@ -57,22 +57,22 @@ def selectively_damped_step(settings: tuple[float], work: Work) -> None:
         settings: gamma_max, the largest motion of a joint, rad (m, if it slides). The paper's is pi/4.
     """
     (gamma_max,) = settings
-    jacobian, rows, dq = work.jacobian, work.rows, work.dq
-    n = work.n
+    jacobian, rows, dq = buffers.jacobian, buffers.rows, buffers.dq
+    n = buffers.n
     split = min(3, rows)
-    count = decompose(jacobian, n, rows, work.joints, work.singular, work.tool)
+    count = decompose(jacobian, n, rows, buffers.joints, buffers.singular, buffers.tool)
     # The paper's rho, summed over the end effectors: the tool's motion for a unit motion of joint j.
-    rho, part = work.vector, work.motion
+    rho, part = buffers.vector, buffers.motion
     for j in range(n):
         dq[j] = 0.0
         rho[j] = length(jacobian[j], 0, split) + length(jacobian[j], split, rows)
     for i in range(count):
-        sigma, u, v = work.singular[i], work.tool[i], work.joints[i]
-        if sigma <= 12.0 * EPSILON * work.singular[0]:
+        sigma, u, v = buffers.singular[i], buffers.tool[i], buffers.joints[i]
+        if sigma <= 12.0 * EPSILON * buffers.singular[0]:
             break
         along = 0.0
         for k in range(rows):
-            along += u[k] * work.error[k]
+            along += u[k] * buffers.error[k]
         gain = length(u, 0, split) + length(u, split, rows)
         travel = 0.0
         for j in range(n):

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from simbridge.errors import InvalidParameter
 
-if TYPE_CHECKING:
-    import numpy as np
+if TYPE_CHECKING:  # loads NumPy; the command line needs only the settings
     from numpy.typing import NDArray
 
-Numbers: TypeAlias = "float | Sequence[float] | NDArray[np.float64]"
+Numbers: TypeAlias = "float | Sequence[float] | NDArray[Any]"
 """One number, or several."""
 
 # Takes a setting's name and value; returns the value as plain data.
@@ -55,38 +54,12 @@ def expand_gain(name: str, value: Numbers) -> Gain:
     return (gains[0], gains[1], gains[2], gains[3], gains[4], gains[5])
 
 
-def positive(name: str, value: float) -> float:
-    """Refuses what is not a positive, finite number."""
-    checked = number(name, value)
-    if not (math.isfinite(checked) and checked > 0.0):
-        raise InvalidParameter(f"solver's {name}", value, "a positive number")
-    return checked
-
-
 def whole(name: str, value: float, most: int = MAX_ITERATIONS) -> int:
     """Refuses what is not a whole number from 1 to `most`."""
     checked = number(name, value)
     if not (1.0 <= checked <= most and checked.is_integer()):
         raise InvalidParameter(f"solver's {name}", value, f"from 1 to {most}, a whole number")
     return int(checked)
-
-
-def step_clamp(name: str, value: float) -> float:
-    """Refuses a step clamp that is neither a positive number nor infinite."""
-    checked = number(name, value)
-    if not checked > 0.0:
-        raise InvalidParameter(f"solver's {name}", value, "positive, or infinite for none")
-    return checked
-
-
-def error_clamp(name: str, value: Any) -> tuple[float, float]:
-    """Refuses error clamps (m, rad) that are not two, each positive or infinite."""
-    clamps = numbers(name, value)
-    if len(clamps) != 2:
-        raise InvalidParameter(f"solver's {name}", value, "two numbers: m and rad")
-    if not all(clamp > 0.0 for clamp in clamps):
-        raise InvalidParameter(f"solver's {name}", value, "positive, or infinite for none")
-    return clamps[0], clamps[1]
 
 
 def gains(name: str, value: Numbers) -> tuple[float, ...]:
@@ -110,3 +83,12 @@ def only_if(check: Check, holds: Callable[[Any], bool], needed: str) -> Check:
 def one_of(*choices: str) -> Check:
     """Refuses every other text."""
     return only_if(lambda _, value: value, choices.__contains__, " or ".join(choices))
+
+
+positive = only_if(number, lambda value: math.isfinite(value) and value > 0.0, "a positive number")
+
+_CLAMP = "positive, or infinite for none"
+step_clamp = only_if(number, lambda clamp: clamp > 0.0, _CLAMP)
+_two = only_if(numbers, lambda clamps: len(clamps) == 2, "two numbers: m and rad")
+error_clamp = only_if(_two, lambda clamps: all(clamp > 0.0 for clamp in clamps), _CLAMP)
+"""Error clamps: m and rad."""

@@ -27,13 +27,14 @@ from simbridge.ik.setting_checks import (
     whole,
 )
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # load pinocchio and numba; the command line needs only the settings
     from simbridge.ik.solver import Solver
     from simbridge.robot.robot import Robot
 
 _Settings = TypeVar("_Settings", bound="SolverParameters")
 
 PRESETS: dict[str, dict[str, Any]] = {
+    "none": {},
     "accurate": {"kp": (50.0,)},
     "smooth": {"kp": (5.0,)},
     "near-singular": {"link_mass": 0.1},
@@ -126,7 +127,7 @@ class ForwardDynamicsParameters(SolverParameters):
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
     step_clamp: float = unless_preset(0.1, step_clamp)
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
-    scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper")
+    scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper", one_of("paper", "velocity-accumulation"))
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
     task: str = setting("", unset="the robot's")
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -284,7 +285,11 @@ def resolved(kind: type[_Settings], settings: _Settings | None, changes: Mapping
     for name in changes:
         if name not in known:
             raise unknown_setting(next(solver for solver, other in SOLVERS.items() if other is kind), name)
-    given = with_preset({name: value for name, value in changes.items() if value is not None})
+    given = {name: value for name, value in changes.items() if value is not None}
+    if preset := given.get("preset"):
+        if preset not in PRESETS:
+            raise UnknownName("preset", preset, PRESETS)
+        given = {**PRESETS[preset], **given, "preset": ""}
     if settings is None:
         return kind(**given)
     # Another preset takes back what the former one had set.
@@ -297,20 +302,6 @@ def without_clamps(changes: dict[str, Any]) -> dict[str, Any]:
     """Changes of settings in which a clamp that is None is infinite."""
     none = {"error_clamp": (math.inf, math.inf), "step_clamp": math.inf}
     return {name: none.get(name) if value is None else value for name, value in changes.items()}
-
-
-def with_preset(changes: dict[str, Any]) -> dict[str, Any]:
-    """Changes with a preset among them replaced by its settings, except for those that are given as well.
-
-    Raises:
-        UnknownName: There is no such preset.
-    """
-    name = changes.get("preset")
-    if not name:
-        return changes
-    if name not in PRESETS:
-        raise UnknownName("preset", name, PRESETS)
-    return {**PRESETS[name], **changes, "preset": ""}
 
 
 def fallback_solver(robot: Robot, task: str) -> Solver:

@@ -116,7 +116,7 @@ class Diagnosis:
 
 
 class Solver(ABC):
-    """Turns target poses into joint positions, one target a step, from its own last joint positions.
+    """Turns target poses into joint positions, one target per step, from its own last joint positions.
 
     Attributes:
         name: As given to `--solver`.

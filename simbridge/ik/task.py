@@ -9,17 +9,13 @@ An arm with more joints than its task has rows is redundant: it can move in the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import UnknownName
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
-
-if TYPE_CHECKING:
-    from simbridge.robot.robot import Robot
+from simbridge.robot.robot import Robot
 
 
 def task_of(robot: Robot, name: str | None = None) -> str:

@@ -24,9 +24,9 @@ FOLD = 1e-6
 _ROUNDING = 1e-12
 # What counts as in reach for the search below: well within the slack.
 _NEAR = 1e-13
-# Halvings of the largest turn that are tried, and steps of the golden-section search.
+# Halvings of the largest turn that are tried, and steps of the golden-section search with its larger part.
 _HALVINGS, _SECTIONS = 40, 60
-_GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
+_LARGER_PART = 0.5 * (math.sqrt(5.0) - 1.0)
 
 ELBOW = 2
 """The bit of a stretched, folded or undetermined elbow."""
@@ -149,7 +149,7 @@ def pan_within_rounding(lengths: Array, goal: Array, pan: float, ahead: float, f
         # Reached at one angle only, or nowhere: the least is between its neighbours.
         low, high = max(low, -most), min(high, most)
         for _ in range(_SECTIONS):
-            left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+            left, right = high - _LARGER_PART * (high - low), low + _LARGER_PART * (high - low)
             if missing_reach(lengths, goal, pan + left, flip) < missing_reach(lengths, goal, pan + right, flip):
                 high = right
             else:

@@ -129,15 +129,20 @@ def check_setpoints(
         PlanRefused: One of its subclasses names sample, time, joint, value and limit.
     """
     _check_positions(robot, setpoints, period)
-    velocity = np.diff(setpoints, axis=0) / period
-    peak_velocity = _check_velocity(robot, velocity, period, held)
+    velocity, speeds = np.diff(setpoints, axis=0) / period, tool_speeds(robot, setpoints, period)
     rest = np.zeros((1, robot.n))
     jumps = np.abs(np.diff(np.concatenate([rest, velocity, rest]), axis=0))
+    ratios = (np.abs(velocity) / robot.max_velocity).max(initial=0.0), speeds.max(initial=0.0) / max_tool_speed
+    enough = 0.95 / max(*ratios, 1e-9)
+    # Velocity jumps do not shrink in proportion: where they are too large as well, no number would be right.
+    jumpy = jumps.max() * enough > 0.8 * robot.max_velocity_jump
+    slower = "Slow it down" if jumpy else f"Slow it down to {enough:.2g} of its speed"
+    peak_velocity = _check_velocity(robot, velocity, period, held, slower)
     _check_jumps(robot, jumps, period, held)
     if max_acceleration is not None:
         _check_acceleration(robot, velocity, period, max_acceleration)
     _check_gravity(robot, setpoints, period)
-    speed = _check_tool_speed(robot, setpoints, period, max_tool_speed, held)
+    speed = _check_tool_speed(speeds, period, max_tool_speed, held, slower)
     acceleration = jumps[1:-1].max(axis=0, initial=0.0) / period
     return Peaks(peak_velocity, jumps.max(axis=0), acceleration, speed, collisions.check(setpoints, period))
 
@@ -198,18 +203,16 @@ def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
     _refuse_limit("position", k, period, value, limit, what, remedy, name)
 
 
-def _check_velocity(robot: Robot, velocity: Array, period: float, held: bool) -> Array:
+def _check_velocity(robot: Robot, velocity: Array, period: float, held: bool, slower: str) -> Array:
     magnitude = np.abs(velocity)
     excess = magnitude > robot.max_velocity * _SLACK
     if excess.any():
         k, i = _first(excess)
         value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
-        worst = float((magnitude / robot.max_velocity).max())
         what = (
             f"{name} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
-            f"{worst:.2f} times a limit"
+            f"{float((magnitude / robot.max_velocity).max()):.2f} times a limit"
         )
-        slower = f"Slow it down to {0.95 / worst:.2g} of its speed"
         remedy = _remedies(held, slower, "keep away from singularities")
         _refuse_limit("velocity", k + 1, period, value, limit, what, remedy, name)
     return magnitude.max(axis=0, initial=0.0)
@@ -253,14 +256,12 @@ def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
         _refuse_limit("torque", k, period, value, limit, what, remedy, name)
 
 
-def _check_tool_speed(robot: Robot, setpoints: Array, period: float, limit: float, held: bool) -> float:
-    speeds = tool_speeds(robot, setpoints, period)
+def _check_tool_speed(speeds: Array, period: float, limit: float, held: bool, slower: str) -> float:
     excess = speeds > limit * _SLACK
     if excess.any():
         k = int(np.argmax(excess)) + 1
         value = float(speeds[k - 1])
         what = f"the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
-        slower = f"Slow it down to {0.95 * limit / float(speeds.max()):.2g} of its speed"
         remedy = _remedies(held, slower, "allow more (--max-tool-speed)")
         _refuse_limit("tool speed", k, period, value, limit, what, remedy, None)
     return float(speeds.max(initial=0.0))

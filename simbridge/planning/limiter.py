@@ -24,7 +24,7 @@ _BISECTIONS = 12
 
 
 class Limiter:
-    """Follows desired joint positions, one a period, within position, velocity and acceleration.
+    """Follows desired joint positions, one per period, within position, velocity and acceleration.
 
     A motion within the limits is passed on unchanged. Otherwise ruckig's time-optimal profile leads back to it, with
     the velocity of the desired motion on arrival, and never so fast that it could not stop before the end of a joint's

@@ -45,6 +45,7 @@ class Scenario:
         name: That of the script or file if left empty.
         sampling: How a low-rate or noisy source samples the trajectory for the solver; None gives it the trajectory
             itself. Errors are measured against the trajectory all the same.
+        file: The custom script or file of samples that it was loaded from; None for a scenario in scenarios/.
 
     Raises:
         InvalidParameter: A value is of the wrong kind.
@@ -57,6 +58,7 @@ class Scenario:
     solver: SolverParameters | Callable[..., Any] = field(default_factory=ForwardDynamicsParameters)
     name: str = ""
     sampling: Sampling | None = None
+    file: Path | None = None
 
     def __post_init__(self) -> None:
         needed = {
@@ -124,7 +126,8 @@ def load_scenario(
                 check_frame(path, said, reading)
         trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
-    return scenario if scenario.name else replace(scenario, name=path.stem.removesuffix(".csv"))
+    name = scenario.name or path.stem.removesuffix(".csv")
+    return replace(scenario, name=name, file=None if text in files else path.resolve())
 
 
 def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:

@@ -36,7 +36,7 @@ _VECTOR = ("x", "y", "z")
 
 
 def export_tum(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors: Errors, origins: Array) -> list[Path]:
-    """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, a line a sample.
+    """Write reference.tum, target.tum, setpoint.tum and attained.tum: full double precision, one line per sample.
 
     Args, returns and errors as `EXPORTERS`.
     """
@@ -50,7 +50,7 @@ def export_tum(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
 
 
 def export_csv(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors: Errors, origins: Array) -> list[Path]:
-    """Write samples.csv: a line a sample (SI units).
+    """Write samples.csv: one line per sample (SI units).
 
     Stamps, poses, the parts of the error, the joints, and the origin of each joint's frame in base_link. A link goes
     from one origin to the next, the last one to `attained`. Args, returns and errors as `EXPORTERS`.

@@ -255,7 +255,7 @@ class LogWriter:
 
         Raises:
             InvalidParameter: The stamp is negative or not finite.
-            ValueError: An array has not one number a joint, or the log is closed.
+            ValueError: An array has not one number per joint, or the log is closed.
         """
         if self._closed:
             raise ValueError(f"the log {self._file.path} is closed")

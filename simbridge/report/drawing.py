@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from simbridge.report.palette import GRID, INK, TRACKING
+from simbridge.report.palette import GRID, INK, REFERENCE, TRACKING
 from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
@@ -32,7 +32,7 @@ _STYLE: dict[str, Any] = {
     "axes.labelsize": 11.0,
     "axes.labelcolor": INK,
     "axes.labelpad": 3.0,
-    "axes.edgecolor": "#9a9a9a",
+    "axes.edgecolor": REFERENCE,
     "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,

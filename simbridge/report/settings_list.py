@@ -101,19 +101,23 @@ def flattened(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
-    """The command that sends the same setpoints again, from any directory; None when scenario, robot or cell cannot be
-    named with certainty.
+    """The command that sends the same setpoints again, from any directory; None when scenario, robot or cell is neither
+    built in nor from a file.
 
-    The plan is replayed, so the solver's settings are not repeated. The command refuses if the scenario of that name is
-    another one by then, or was another one already.
+    The plan is replayed, so the solver's settings are not repeated. The command refuses if the scenario is another one
+    by then, or was another one already.
     """
     scenario, robot, backend = settings["scenario"], settings["robot"], settings["backend"]
     built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
+    arm = robot["name"] if built_in else robot["source"]
+    path = scenario.get("file") or (scenario["name"] if scenario["name"] in scenario_files() else "")
     cell, run = settings.get("cell"), run.resolve()
-    if scenario["name"] not in scenario_files() or not built_in or (cell is not None and not cell["file"]):
+    if not path or not arm or (cell is not None and not cell["file"]):
         return None
-    words = ["simbridge", "run", scenario["name"], "--plan", str(run), "--backend", backend["name"]]
+    words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]
     words += ["--frame", scenario["frame"]] if scenario["frame"] != "base_link" else []
+    words += ["--transform", *map(repr, scenario["transform"])] if "transform" in scenario else []
+    words += [word for name in ("anchor", "topic") if name in scenario for word in (f"--{name}", scenario[name])]
     words += [] if cell is None else ["--cell", str(Path(cell["file"]).resolve())]
     if "controller" in settings and "host" not in (cell or {}):
         words += ["--host", settings["controller"]["host"]]
@@ -121,7 +125,8 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
         words += ["--kinematics", str(run)]
     elif cell is not None or not backend["simulated_time"]:
         words += ["--kinematics", "nominal"]
-    words += ["--robot", robot["name"], "--period", repr(backend["period"])]
+    words += ["--robot", arm, "--period", repr(backend["period"])]
+    words += ["--home", *map(repr, robot["home"])] if "file_home" in robot else []
     words += ["--max-tool-speed", repr(robot["max_tool_speed"]), "--floor", str(scenario.get("floor", "none"))]
     if any(robot["tcp"]):
         words += ["--tcp", *(repr(v) for v in robot["tcp"])]

@@ -19,11 +19,11 @@ import tomli_w
 
 from simbridge.errors import InvalidParameter, OutputError, writing
 from simbridge.robot.input_file import TomlFile, first_repeated
-from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane, Vector
+from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
+from simbridge.robot.values import Six, Vector
 
-Six = tuple[float, float, float, float, float, float]
 T = TypeVar("T")
 
 # Base_link in the world (z up), as rotation vectors. On the wall y of base_link points down: turned about x of the

@@ -120,9 +120,9 @@ class TomlFile:
         return self.text.count("\n", 0, start + found[0].end()) + 1 if len(found) == 1 else None
 
     def check_length(self, field: str, values: Sequence[object], n: int) -> None:
-        """One value a joint."""
+        """One value per joint."""
         if len(values) != n:
-            self.refuse(field, f"{n} values are needed, one a joint, but there are {len(values)}")
+            self.refuse(field, f"{n} values are needed, one per joint, but there are {len(values)}")
 
     def check_finite(self, field: str, values: Sequence[float]) -> None:
         for i, value in enumerate(values):

@@ -36,7 +36,7 @@ def load_robot(
         UnknownName: There is no robot of that name.
         InputFileError: The file cannot be read, or a field is missing or wrong; names the field.
         InvalidHome: `home` is not one position within the limits for each joint.
-        InvalidParameter: `lengths` are given for an arm that is not planar, or are not one positive number a link.
+        InvalidParameter: `lengths` are given for an arm that is not planar, or are not one positive number per link.
     """
     files = robot_files()
     text = os.fspath(robot)
@@ -71,7 +71,7 @@ def read_toml(path: Path, lengths: Sequence[float] | None = None) -> Robot:
 
     Raises:
         InputFileError: Names the wrong field.
-        InvalidParameter: The arm is not planar, or the lengths are not one positive number a link.
+        InvalidParameter: The arm is not planar, or the lengths are not one positive number per link.
     """
     file = TomlFile(path)
     data = file.decode(RobotFile)

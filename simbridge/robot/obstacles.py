@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-Vector = tuple[float, float, float]
+from simbridge.robot.values import Vector
+
 # Height in base_link, m, or no floor.
 Floor = float | Literal["none"]
 

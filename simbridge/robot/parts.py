@@ -11,6 +11,8 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+ShapeKind = Literal["capsule", "cylinder"]
+
 # Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
 _ROUNDING = 0.01
 
@@ -30,7 +32,7 @@ class Shape:
         solid: Whether it takes part in collision checks; otherwise it is only drawn.
     """
 
-    kind: Literal["capsule", "cylinder"]
+    kind: ShapeKind
     start: tuple[float, float, float]
     end: tuple[float, float, float]
     radius: float
@@ -87,7 +89,7 @@ class Link:
 
 @dataclass(frozen=True)
 class DhTable:
-    """Standard (distal) Denavit-Hartenberg parameters, a row a joint.
+    """Standard (distal) Denavit-Hartenberg parameters, one row per joint.
 
     T_i = Rz(q_i + theta_i) Tz(d_i) Tx(a_i) Rx(alpha_i).
 

@@ -10,7 +10,6 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pinocchio as pin
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge.errors import InvalidParameter
 from simbridge.robot.parts import DhTable, Joint, Link, RosCalibration, Shape, urdf_text
 from simbridge.robot.pose import Array, read_only
+from simbridge.robot.values import Task
 
 # m/s^2
 G = 9.81
@@ -93,7 +93,7 @@ class Robot:
     payload: float = 0.0
     payload_cog: Array | None = None
     gravity: Array = field(default_factory=lambda: read_only((0.0, 0.0, -G)))
-    task: Literal["pose", "axis", "position"] = "pose"
+    task: Task = "pose"
     source: Path | None = None
     calibration: DhTable | RosCalibration | None = None
 

@@ -14,9 +14,7 @@ import msgspec
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot.input_file import TomlFile
-
-Vector = tuple[float, float, float]
-Task = Literal["pose", "axis", "position"]
+from simbridge.robot.values import Task, Vector
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
@@ -181,13 +179,13 @@ def with_lengths(data: RobotFile, lengths: Sequence[float]) -> RobotFile:
     m r^2 / 4 + m l^2 / 12, the part with the length grows by s^3.
 
     Raises:
-        InvalidParameter: The arm is not planar with its links along x, or these are not one positive number a link.
+        InvalidParameter: The arm is not planar with its links along x, or these are not one positive number per link.
     """
     kinematics = data.kinematics
     if any(kinematics.alpha) or any(kinematics.d) or not all(a > 0.0 for a in kinematics.a):
         raise InvalidParameter("link lengths", list(lengths), f"left out: {data.title} is not a planar arm")
     if len(lengths) != len(kinematics.a) or not all(math.isfinite(length) and length > 0.0 for length in lengths):
-        needed = f"{len(kinematics.a)} positive numbers in m, one a link"
+        needed = f"{len(kinematics.a)} positive numbers in m, one per link"
         raise InvalidParameter("link lengths", list(lengths), needed)
     new = [float(length) for length in lengths]
     links = [_scaled(link, length / a) for link, length, a in zip(data.links, new, kinematics.a, strict=True)]

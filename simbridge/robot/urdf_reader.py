@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.robot.input_file import RESERVED
-from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
+from simbridge.robot.parts import Joint, Link, Shape, ShapeKind, inertia_fault, inertia_tensor
 from simbridge.robot.pose import read_only
 from simbridge.robot.robot import Robot
 from simbridge.robot.urdf_tree import Element, Tree, axis_frame, child, movable, origin, read_tree, read_xml
@@ -155,7 +154,7 @@ def _shapes(link: Element, placement: pin.SE3) -> Iterator[Shape]:
                 yield Shape(kind, next(ends), next(ends), radius)  # type: ignore[arg-type]
 
 
-def _measures(shape: Element) -> tuple[Literal["capsule", "cylinder"], np.ndarray, float]:
+def _measures(shape: Element) -> tuple[ShapeKind, np.ndarray, float]:
     """Kind, half of the axis and radius."""
     z = np.array([0.0, 0.0, 0.5])
     if shape.tag == "cylinder":

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from simbridge.backends.backend import Backend
 from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.ik.callable_solver import CallableSolver, StepFunction
+from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
@@ -208,6 +208,8 @@ def replayed(
     if "sampling" in made:
         options = replace(options, sampling=Sampling(**made["sampling"]))
     recorded = settings["solver"]
+    if solver is None and recorded["name"] not in SOLVERS:
+        solver = RecordedSolver(robot, recorded)
     return plan, solver or named_solver(robot, recorded["name"], recorded["parameters"]), options
 
 
@@ -258,6 +260,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "scenario": {
             "name": scenario.name,
+            "file": None if scenario.file is None else str(scenario.file),
             "description": scenario.description,
             "source": plan.trajectory.source,
             "hold": plan.hold,
@@ -271,6 +274,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "source": "" if robot.source is None else str(robot.source),
             "joint_names": list(robot.joint_names),
             "home": robot.home.tolist(),
+            "file_home": None if robot.file_home is None else robot.file_home.tolist(),
             "position_min": robot.position_min.tolist(),
             "position_max": robot.position_max.tolist(),
             "max_velocity": robot.max_velocity.tolist(),

@@ -64,7 +64,7 @@ def survey(host: str, timeout: float = 2.0) -> Survey:
         except ControllerError as error:
             return error
         except UnicodeError:  # from looking up an invalid name
-            return ConnectionLost(host, port, "there is no host of that name")
+            return ConnectionLost(host, port, "no connection (there is no host of that name)")
 
     with ThreadPoolExecutor(len(readers)) as pool:
         found = dict(zip(readers, pool.map(read, readers), strict=True))

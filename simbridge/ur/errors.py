@@ -36,7 +36,9 @@ class ConnectionLost(ControllerError, ConnectionError):
     def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
         self.port, self.reason = port, reason
         where = host if port is None else f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
-        super().__init__(host, f"Lost the controller at {where}: {reason}. {hint or _LOOK_AT_CONNECTION}")
+        refused = reason.removeprefix("no connection (")
+        what, why = ("Lost", reason) if refused == reason else ("No connection to", refused.removesuffix(")"))
+        super().__init__(host, f"{what} the controller at {where}: {why}. {hint or _LOOK_AT_CONNECTION}")
 
 
 class StaleState(ControllerError, TimeoutError):

@@ -16,16 +16,14 @@ from typing import Any
 
 from simbridge.ur.errors import ConnectionLost, UnsupportedController
 from simbridge.ur.packages import MalformedPackage, PackageBuffer
-from simbridge.ur.tables import RTDE, RTDE_FORMATS, RtdePackage
-
-_HEADER = struct.Struct(">HB")
+from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
 Package = dict[str, Any]
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
     """A package with its header."""
-    return _HEADER.pack(_HEADER.size + len(payload), kind) + payload
+    return RTDE_HEADER.pack(RTDE_HEADER.size + len(payload), kind) + payload
 
 
 class Recipe:
@@ -72,7 +70,7 @@ class RtdeConnection:
 
     def __init__(self, host: str, timeout: float = 2.0) -> None:
         self.host, self._timeout = host, timeout
-        self._packages = PackageBuffer(_HEADER, 65535)
+        self._packages = PackageBuffer(RTDE_HEADER, 65535)
         self._waiting: list[tuple[int, bytes]] = []
         try:
             self._socket = socket.create_connection((host, RTDE), timeout=timeout)

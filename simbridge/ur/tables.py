@@ -8,6 +8,7 @@ the robot types as in UR's own client library.
 
 from __future__ import annotations
 
+import struct
 from enum import IntEnum
 
 DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE = 29999, 30001, 30002, 30003, 30004
@@ -88,7 +89,8 @@ ROBOT_TYPES = {
 }  # fmt: skip
 E_SERIES_TYPES = (1, 2, 3, 4)  # those whose e-Series arm is called "UR5e" and so on
 
-# RTDE: data types as in `struct`, and the types of packages.
+# RTDE: the header of a package (size, type), data types as in `struct`, and the types of packages.
+RTDE_HEADER = struct.Struct(">HB")
 RTDE_FORMATS = {
     "BOOL": "?", "UINT8": "B", "UINT32": "I", "UINT64": "Q", "INT32": "i", "DOUBLE": "d", "VECTOR3D": "3d",
     "VECTOR6D": "6d", "VECTOR6INT32": "6i", "VECTOR6UINT32": "6I",

@@ -48,6 +48,9 @@ def do(command, **arguments):
         pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped", marks=SOAK),
         pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ConnectionLost", "watchdog stops the arm",
                      id="servo process killed"),
+        # What ur_rtde sometimes does when its connection is dropped.
+        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGSEGV), "ConnectionLost", "30004",
+                     id="ur_rtde crashed"),
     ],
 )  # fmt: skip
 def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outcome, message_part, e_series, tmp_path):
@@ -154,7 +157,7 @@ def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e
     steady = (log.plan_time > 0.3) & (log.plan_time < 1.9)
     full, slow = (np.median(error[steady & (np.abs(log.speed_scaling - s) < 1e-6)]) / (0.1 * s) for s in (1.0, 0.3))
     assert slow == pytest.approx(full, abs=1.2 * 0.002)
-    # A sample now and then waits for the tests that run beside this one.
+    # A sample now and then waits for the tests that run at the same time.
     assert np.quantile(error[steady], 0.98) < 0.1 * (full + 0.005)
 
 

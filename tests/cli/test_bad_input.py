@@ -220,7 +220,7 @@ def test_a_turn_past_a_joints_end_is_refused(refused, tmp_path, tum):
         ("--solver.kp 1 2", "one number, or six"),
         ("--solver.kp", "one number, or six"),
         ("--solver.kp nan", "one number, or six"),
-        ("--solver.kd -1", "none of them negative"),
+        ("--solver.kd -1", "The solver's kd is -1.0; it must be one number, or six, none of them negative"),
         ("--solver.dt 0", "The solver's dt is 0.0"),
         ("--solver.dt nan", "The solver's dt is nan"),
         ("--solver.tool-mass=-1", "tool_mass is -1.0"),

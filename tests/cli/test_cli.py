@@ -532,6 +532,15 @@ def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_pat
     assert len((out / "attained.tum").read_text().splitlines()) == len(log.stamp)
 
 
+def test_only_an_interrupted_run_speaks_of_motion(cli, monkeypatch):
+    def interrupted(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simbridge.bench.bench.bench", interrupted)
+    answer = cli("bench")
+    assert (answer.status, answer.err) == (130, "Interrupted.\n")
+
+
 def test_ctrl_c_before_anything_moves_is_reported_as_such(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def scenario(robot):\n    raise KeyboardInterrupt\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -52,6 +53,19 @@ def test_a_flag_of_another_solver_is_refused_and_that_solver_named(cli, line):
     # It has no settings that could be suggested.
     answer = cli("check", line, "--solver=closed-form", "--solver.kp", "1")
     assert answer.message.startswith("There is no setting 'kp' of closed-form. kp is a setting of forward-dynamics")
+
+
+@pytest.mark.parametrize("command", [("check", "square_tracking", "--solver.kp"), ("experiment", "tracking", "--kp")])
+def test_a_refused_value_is_reported_in_one_paragraph_like_every_error(cli, command):
+    answer = cli(*command, -1)
+    assert (answer.status, answer.out) == (2, "")
+    assert re.fullmatch(r"The (solver's )?kp is -1\.0; it must be [^│]*\.", answer.message)
+
+
+def test_the_preset_none_is_the_default(cli, line):
+    shown = [cli("check", line, *flags, "--json") for flags in ((), ("--solver.preset", "none"))]
+    assert shown[0].status == shown[1].status == 0
+    assert shown[0].out == shown[1].out
 
 
 def test_an_unknown_solver_is_refused_with_the_known_ones(cli, line):

@@ -80,7 +80,8 @@ def test_json_has_the_numbers_of_both_summaries(cli, line_run, slower, tmp_path)
 def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, square_run, tmp_path):
     answer = cli("compare", line_run, square_run, "--out", tmp_path / "out")
     assert answer.status == 2
-    assert "square_tracking" in answer.message and "one takes 0.4 s and the other 16 s" in answer.message
+    expected = "The scenario of square is square_tracking; it must be line, as in line: one takes 0.4 s and the other"
+    assert answer.message.startswith(f"{expected} 16 s")
     assert not (tmp_path / "out").exists()
 
 

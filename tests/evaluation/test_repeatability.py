@@ -114,7 +114,7 @@ def test_a_path_without_rests_has_no_pose_figures(square: Evaluation) -> None:
     found = iso_figures([square, square])
     assert "AP" not in {figure["symbol"] for figure in found["figures"]} and found["stops_m"] == []
     assert any(
-        sentence.startswith("No AP, RP, stabilisation time or OV: the target nowhere rests")
+        sentence.startswith("No AP, RP, stabilisation time or OV: the target does not rest anywhere")
         for sentence in found["missing"]
     )
 
@@ -124,7 +124,7 @@ def test_a_rest_at_the_start_is_no_stop(tum: Any, through: Any, tmp_path: Path) 
     file = tum(tmp_path / "start.tum", through(points, [0.0, 0.5, 1.0]))
     assert main(["run", str(file), "--out", str(tmp_path / "run"), "--json"]) == 0
     found = iso_figures([Evaluation.of(RunDirectory.open(tmp_path / "run"))])
-    assert "nowhere rests for 0.2 s except at its start" in found["missing"][0]
+    assert "does not rest anywhere for 0.2 s except at its start" in found["missing"][0]
 
 
 def test_two_corners_at_consecutive_waypoints_have_figures_and_an_octagon_has_none(

@@ -97,8 +97,10 @@ def test_the_source_is_next_to_its_machine_code_and_can_be_read(filled):
 def test_a_damaged_file_is_replaced(filled, pattern, damage):
     (path,) = filled.rglob(pattern)
     path.write_bytes(damage(path.read_bytes()))
-    value, _ = finished(start(filled))
+    value, warnings = finished(start(filled))
     assert value == 42.0
+    # The source is written again without compiling.
+    assert warnings.count(NOTICE) == (pattern != "*.py")
     assert finished(start(filled)) == (42.0, "")
 
 

@@ -227,11 +227,11 @@ def test_forward_dynamics_takes_arrays_where_it_is_made_itself():
     assert ForwardDynamicsParameters(kp=np.full(6, 50.0)) == ForwardDynamicsParameters(kp=(50.0,) * 6)
 
 
-@pytest.mark.parametrize("made_with", [simbridge.ForwardDynamics, DampedLeastSquares])
+@pytest.mark.parametrize("solver_class", [simbridge.ForwardDynamics, DampedLeastSquares])
 @pytest.mark.parametrize("wrong", [0.2, (0.2,), (0.1, 0.2, 0.3), "ab", (0.1, "b"), (0.1, -1.0), (0.1, math.nan)])
-def test_error_clamps_that_are_not_two_positive_numbers_are_refused(made_with, wrong):
+def test_error_clamps_that_are_not_two_positive_numbers_are_refused(solver_class, wrong):
     with pytest.raises(InvalidParameter, match="solver's error_clamp"):
-        made_with(UR10, error_clamp=wrong)
+        solver_class(UR10, error_clamp=wrong)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from simbridge.ik.constrained import solve_constraints
 from simbridge.ik.damped_least_squares import damped_motion, null_space_pull
 from simbridge.ik.feedback import feedback_step
 from simbridge.ik.jacobian_transpose import best_length_step, given_length_step
-from simbridge.ik.kernels.step import allocate
+from simbridge.ik.kernels.step import allocate_buffers
 from simbridge.ik.pseudoinverse import pseudoinverse_step
 from simbridge.ik.selectively_damped import selectively_damped_step
 from tests.ik.machine import machine_code
@@ -27,9 +27,9 @@ three_motions = machine_code(solve_constraints)
 pull_in_null_space = machine_code(null_space_pull)
 
 
-def damped(settings, work):
+def damped(settings, buffers):
     """`damped_motion` with the arguments of a step."""
-    machine_code(damped_motion)(work, work["error"], *settings, work["dq"])
+    machine_code(damped_motion)(buffers, buffers["error"], *settings, buffers["dq"])
 
 
 class Case:
@@ -47,23 +47,23 @@ class Case:
 
     def run(self, step, *parameters, error=None):
         """dq of a step, and what it returns; the unused components and the scratch arrays hold rubbish."""
-        work = self.record()
-        work["error"][: self.m] = self.e if error is None else error
+        buffers = self.record()
+        buffers["error"][: self.m] = self.e if error is None else error
         run = step if step in (damped, constrained_step) or "<locals>" in step.__qualname__ else machine_code(step)
-        returned = run(parameters, work)
-        dq = work["dq"][: self.n].copy()
+        returned = run(parameters, buffers)
+        dq = buffers["dq"][: self.n].copy()
         assert np.all(np.isfinite(dq))
         return dq, returned
 
     def record(self):
         """The record of a step, with the Jacobian; all else is rubbish."""
         # One size for all, since the sizes are part of what is compiled.
-        work = allocate(12)[0]
-        for name in work.dtype.names:
-            work[name] = 5
-        work["n"], work["rows"], work["q"][: self.n] = self.n, self.m, self.q
-        work["jacobian"][: self.n, : self.m] = self.j.T
-        return work
+        buffers = allocate_buffers(12)[0]
+        for name in buffers.dtype.names:
+            buffers[name] = 5
+        buffers["n"], buffers["rows"], buffers["q"][: self.n] = self.n, self.m, self.q
+        buffers["jacobian"][: self.n, : self.m] = self.j.T
+        return buffers
 
 
 def cases(scales=(0.0, 0.0), ranks=(0, 6)):
@@ -223,24 +223,24 @@ def test_no_other_length_of_the_transpose_leaves_less_error(case):
     assert left(1.0) <= min(left(share) for share in (0.0, 0.5, 0.99, 1.01, 2.0)) * (1.0 + 1e-12)
 
 
-def motions(error, values, rows, rank, hessian, gradient, work):
+def motions(error, values, rows, rank, hessian, gradient, buffers):
     """The three motions: for the error, for custom strict rows, for the soft rows."""
-    work["wanted"][:, :6] = [error, values]
-    three_motions(rows, rank, hessian, gradient, work)
-    return tuple(work[name][: len(gradient)].copy() for name in ("dq", "held", "drift"))
+    buffers["wanted"][:, :6] = [error, values]
+    three_motions(rows, rank, hessian, gradient, buffers)
+    return tuple(buffers[name][: len(gradient)].copy() for name in ("dq", "held", "drift"))
 
 
-def whole_step(error, rows, rank, hessian, gradient, work):
+def whole_step(error, rows, rank, hessian, gradient, buffers):
     """All motions in one."""
-    work["dq"][: len(gradient)] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, work), axis=0)
+    buffers["dq"][: len(gradient)] = np.sum(motions(error, np.zeros(6), rows, rank, hessian, gradient, buffers), axis=0)
 
 
-def constrained_step(settings, work):
+def constrained_step(settings, buffers):
     """The whole step with one soft row per joint, dq_i = natural_i, and how many strict rows depend on others."""
     weights, natural, cutoff = settings
-    hessian, rows = 2.0 * np.diag(weights) / (weights.max() or 1.0), int(work["rows"])
-    rank = independent_rows(work["jacobian"], rows, cutoff, work)
-    whole_step(work["error"], rows, rank, hessian, hessian @ natural, work)
+    hessian, rows = 2.0 * np.diag(weights) / (weights.max() or 1.0), int(buffers["rows"])
+    rank = independent_rows(buffers["jacobian"], rows, cutoff, buffers)
+    whole_step(buffers["error"], rows, rank, hessian, hessian @ natural, buffers)
     return rows - rank
 
 
@@ -270,24 +270,24 @@ def test_the_constrained_step_has_the_smallest_soft_cost_of_all_solutions(case, 
 @given(any_case)
 def test_each_motion_of_the_constrained_step_does_only_its_own_part(case):
     hessian, gradient, rank = np.eye(case.n), case.rng.normal(size=case.n), case.rank
-    work, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
-    jacobian = work["jacobian"]
+    buffers, none, parts = case.record(), np.zeros(6), np.zeros((2, 6))
+    jacobian = buffers["jacobian"]
     parts[:, : case.m] = [case.e, case.rng.normal(size=case.m)]
-    assert independent_rows(jacobian, case.m, CUTOFF, work) == rank
-    found = motions(*parts, case.m, rank, hessian, gradient, work)
+    assert independent_rows(jacobian, case.m, CUTOFF, buffers) == rank
+    found = motions(*parts, case.m, rank, hessian, gradient, buffers)
     for part, error, slope in zip(found, (*parts, none), (0.0 * gradient, 0.0 * gradient, gradient), strict=True):
-        independent_rows(jacobian, case.m, CUTOFF, work)
-        whole_step(error, case.m, rank, hessian, slope, work)
-        close(part, work["dq"][: case.n])
+        independent_rows(jacobian, case.m, CUTOFF, buffers)
+        whole_step(error, case.m, rank, hessian, slope, buffers)
+        close(part, buffers["dq"][: case.n])
 
 
 @given(any_case, st.booleans())
 def test_the_clamped_pull_is_the_gradient_in_the_true_null_space(case, printed):
     beta, off = case.rng.uniform(0.0, 1.0, case.n), case.q - case.posture
-    work = case.record()
-    pull_in_null_space(work, beta, case.posture, printed)
+    buffers = case.record()
+    pull_in_null_space(buffers, beta, case.posture, printed)
     z = beta * off**2 if printed else 2.0 * beta * off
-    close(work["drift"][: case.n], (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z)
+    close(buffers["drift"][: case.n], (np.linalg.pinv(case.j, rcond=1e-6) @ case.j - np.eye(case.n)) @ z)
 
 
 @given(regular_case)
@@ -297,9 +297,9 @@ def test_the_constrained_step_solves_the_lectures_system_for_any_soft_rows(case)
     soft, wanted = case.rng.normal(size=(case.n, case.n)), case.rng.normal(size=case.n)
     hessian, gradient = 2.0 * soft.T @ soft, 2.0 * soft.T @ wanted
 
-    def step(settings, work):
-        rank = independent_rows(work["jacobian"], case.m, 1e-9, work)
-        whole_step(work["error"], case.m, rank, *system, work)
+    def step(settings, buffers):
+        rank = independent_rows(buffers["jacobian"], case.m, 1e-9, buffers)
+        whole_step(buffers["error"], case.m, rank, *system, buffers)
 
     system = (hessian, gradient)
     kkt = np.block([[hessian, case.j.T], [case.j, np.zeros((case.m, case.m))]])

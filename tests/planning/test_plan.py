@@ -285,6 +285,12 @@ def test_slowing_down_as_the_message_says_is_enough(through):
     assert planned(trajectory, speed_scale=scale, max_tool_speed=0.2, **options).samples > 100
 
 
+def test_no_speed_is_advised_where_velocity_jumps_would_still_be_too_large():
+    with refuses("velocity") as caught:
+        planned(square(speed=0.2), speed_scale=9.0, max_tool_speed=10.0)
+    assert "Slow it down (--speed-scale)" in str(caught.value)
+
+
 @pytest.mark.parametrize("scale", [1.0, 0.19, 0.05])
 def test_a_held_sample_is_a_step_at_any_speed_so_a_lower_speed_is_not_advised(through, scale):
     trajectory = through([[0.6, 0.164, 0.3], [0.65, 0.164, 0.3], [0.7, 0.164, 0.3]], [0.0, 0.5, 1.0])

@@ -1,4 +1,4 @@
-"""An arm whose task is a position is not blamed for a rotation nobody asked for: only for what it turned by mistake."""
+"""For a task of positions, a rotation that nobody asked for is no error; one that the arm makes by mistake is."""
 
 from __future__ import annotations
 

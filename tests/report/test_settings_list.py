@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import numpy as np
 import pytest
 
 from simbridge.planning.options import Options
+from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import important_settings, repeat_command
+from simbridge.resources import ROBOTS, SCENARIOS
 from simbridge.running.runner import Run, run
 
 
@@ -40,11 +43,45 @@ def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_sam
     assert np.array_equal(repeated.log.position, original.evaluation().log.position)
 
 
-@pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"robot": "my_robot"}, {"source": "/elsewhere/arm.urdf"}])
-def test_a_scenario_or_robot_that_is_not_built_in_has_no_command(original: Run, changes: dict[str, Any]) -> None:
+def test_own_files_are_named_by_absolute_paths(cli: Any, line: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """A file of samples, a robot file and a solver in the working directory; the solver is gone when it is repeated."""
+    work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
+    for directory in (work, elsewhere):
+        directory.mkdir()
+    monkeypatch.chdir(work)
+    shutil.copy(line, "recording.tum")
+    shutil.copy(ROBOTS / "ur10.toml", "my.toml")
+    own = "import simbridge\nstep = simbridge.ClosedForm(simbridge.load_robot('ur10')).branches\n"
+    Path("my_ik_for_tests.py").write_text(own + "def nearest(q, target):\n    return step(target, near=q)[0]\n")
+    home = ("--home", "0.1", "-1.3", "1.9", "-2.17", "-1.57", "0")
+    flags = (*home, "--robot", "./my.toml", "--solver", "./my_ik_for_tests.py:nearest", "--anchor", "start", "--json")
+    first = cli("run", "recording.tum", *flags, "--out", "first")
+    assert first.status == 0, first.message
+    Path("my_ik_for_tests.py").unlink()
+    settings = RunDirectory.open(Path("first")).settings()
+    command = repeat_command(settings, Path("first"))
+    assert command is not None and f"run {work / 'recording.tum'} --plan {work / 'first'}" in command
+    monkeypatch.chdir(elsewhere)
+    again = cli(*shlex.split(command)[1:], "--out", "again", "--json")
+    assert again.status == 0, again.message
+    plans = [np.load(directory / "plan.npz")["setpoints"] for directory in (work / "first", Path("again"))]
+    assert np.array_equal(*plans)
+    assert RunDirectory.open(Path("again")).settings()["solver"] == settings["solver"]
+
+
+def test_a_custom_script_is_named_by_its_absolute_path(cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    # Of the same name as a built-in one.
+    monkeypatch.chdir(tmp_path)
+    Path("step.py").write_text((SCENARIOS / "square_tracking.py").read_text())
+    assert cli("run", "./step.py", "--out", "first", "--json").status == 0
+    command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
+    assert command is not None and command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
+
+
+@pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"source": ""}])
+def test_a_scenario_or_robot_that_is_in_no_file_has_no_command(original: Run, changes: dict[str, Any]) -> None:
     settings = original.evaluation().settings
     settings["scenario"]["name"] = changes.get("scenario", settings["scenario"]["name"])
-    settings["robot"]["name"] = changes.get("robot", settings["robot"]["name"])
     settings["robot"]["source"] = changes.get("source", settings["robot"]["source"])
     assert repeat_command(settings, Path("runs/1")) is None
 

@@ -71,7 +71,7 @@ def test_the_files_own_lengths_change_nothing():
 @pytest.mark.parametrize(
     ("name", "lengths", "reason"),
     [
-        ("planar3r", (0.5, 0.4), "3 positive numbers in m, one a link"),
+        ("planar3r", (0.5, 0.4), "3 positive numbers in m, one per link"),
         ("planar3r", (0.5, 0.4, 0.0), "3 positive numbers"),
         ("planar2r", (0.5, float("nan")), "2 positive numbers"),
         ("planar2r", (), "2 positive numbers"),

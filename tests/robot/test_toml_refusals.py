@@ -97,8 +97,8 @@ REFUSED = [
     ("[controller]\n", "controller = 3\n[controls]\n", "controller", "controller = 3", "expected a table"),
     ('color = "dark"', 'color = "pink"', "base.shapes[0].color", "pink", "'pink' is not among the known: silver, grey, blue, dark"),
     ('kind = "cylinder", solid', 'kind = "cone", solid', "links[0].shapes[1].kind", "cone", "known: capsule, cylinder"),
-    # not one value a joint
-    ("home = [0.5, -0.5]", "home = [0.5]", "home", "home =", "2 values are needed, one a joint, but there are 1"),
+    # not one value per joint
+    ("home = [0.5, -0.5]", "home = [0.5]", "home", "home =", "2 values are needed, one per joint, but there are 1"),
     ("alpha = [1.5707963267948966, 0.0]", "alpha = [0, 0, 0]", "kinematics.alpha", "alpha", "but there are 3"),
     ("effort = [50.0, 20.0]", "effort = []", "limits.effort", "effort", "but there are 0"),
     ('["shoulder", "elbow"]', "[]", "kinematics.joint_names", "joint_names", "at least one joint"),

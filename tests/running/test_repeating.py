@@ -70,7 +70,7 @@ def test_the_common_summary_has_each_runs_error_and_the_figures_with_their_cycle
     figures = {figure["symbol"]: figure for figure in iso["figures"]}
     assert set(figures) >= {"AT", "RT"} and "AP" not in figures
     assert (figures["AT"]["cycles"], figures["AT"]["asked"]) == (3, 10)
-    assert iso["stops_m"] == [] and "the target nowhere rests for 0.2 s" in iso["missing"][0]
+    assert iso["stops_m"] == [] and "the target does not rest anywhere for 0.2 s" in iso["missing"][0]
 
 
 def test_the_five_poses_of_the_test_cube_have_their_pose_figures(cli, tmp_path, capsys, without_pages):

@@ -248,10 +248,10 @@ def test_a_calibrated_controllers_tool_is_where_its_own_table_puts_it(e_series) 
 
 
 def test_a_port_where_nothing_listens_is_named() -> None:
-    with pytest.raises(
-        ConnectionLost, match=re.escape(f"{HOST}, port 30001 (primary): no connection (Connection refused)")
-    ) as caught:
+    message = f"No connection to the controller at {HOST}, port 30001 (primary): Connection refused. "
+    with pytest.raises(ConnectionLost, match=re.escape(message)) as caught:
         read_arm_description(HOST)
+    assert caught.value.reason == "no connection (Connection refused)"
     assert (caught.value.host, caught.value.port) == (HOST, 30001)
 
 

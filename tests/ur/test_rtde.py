@@ -181,7 +181,7 @@ def test_every_type_is_unpacked():
 
 
 def test_a_host_where_nothing_listens_is_reported():
-    with pytest.raises(ConnectionLost, match="no connection") as ended, RtdeReader(FAKE, ALL, timeout=0.2):
+    with pytest.raises(ConnectionLost, match="No connection to") as ended, RtdeReader(FAKE, ALL, timeout=0.2):
         pass
     assert ended.value.port == PORT
 

@@ -56,7 +56,7 @@ MAX_CORRELATED = 1 << 18
 # Tolerance of the best shift, s.
 RESOLUTION = 1e-6
 # The smaller part of the golden section.
-GOLDEN = 0.5 * (3.0 - math.sqrt(5.0))
+SMALLER_PART = 0.5 * (3.0 - math.sqrt(5.0))
 # The search ends after this many calls even if the function is too rough for the tolerance.
 MAX_EVALUATIONS = 50
 
@@ -277,7 +277,7 @@ def minimize_scalar(
                 step = math.copysign(tolerance, middle - best)
         else:
             last = (high if best < middle else low) - best
-            step = GOLDEN * last
+            step = SMALLER_PART * last
         trial = best + (step if abs(step) >= tolerance else math.copysign(tolerance, step))
         at_trial = function(trial)
         if at_trial <= at_best:

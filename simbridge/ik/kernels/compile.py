@@ -92,6 +92,7 @@ def _compiled(text: str, name: str, purpose: str, arguments: tuple[Any, ...]) ->
             raise
         except Exception:
             # A damaged file. One that is not damaged raises the same error again.
+            _report_compiling(purpose)
             for file in files[0].glob(files[1]):
                 file.unlink(missing_ok=True)
             cached = numba.njit(cache=True, **_OPTIONS)(function)

@@ -181,9 +181,9 @@ def decompose(a: Array, p: int, q: int, left: Array, singular: Array, right: Arr
     Args:
         a: Matrix, left as it is.
         p, q: Rows and columns in use.
-        left: Left singular vectors, one a row (k, p), where k = min(p, q).
+        left: Left singular vectors, one per row (k, p), where k = min(p, q).
         singular: Singular values (k,), falling, within 1e-14 of the largest.
-        right: Right singular vectors, one a row (k, q).
+        right: Right singular vectors, one per row (k, q).
 
     Returns:
         k. The singular vectors of the longer side (`right` if p <= q) that belong to a singular value of zero are zero,

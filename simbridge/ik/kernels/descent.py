@@ -29,7 +29,7 @@ from simbridge.ik.kernels.null_space import (
     null_space_step,
 )
 from simbridge.ik.kernels.source import Generated, Structure
-from simbridge.ik.kernels.step import Work, take_step
+from simbridge.ik.kernels.step import Buffers, take_step
 from simbridge.robot.pose import Array, Flags
 
 # Parts of a step: below the first another direction is better, below the second it is as good as none.
@@ -69,33 +69,33 @@ def _compiled_loop(structure: Structure, task: str, solver: str, step: Callable[
     return kernel(source.module_text(track, given=given), "track", f"{solver} for this kinematic structure")
 
 
-def predicted(work: Work, dq: Array) -> float:
+def predicted(buffers: Buffers, dq: Array) -> float:
     """The reduction of the cost by dq, if the arm were linear and dq small."""
     reduction = 0.0
-    for i in range(work.rows):
+    for i in range(buffers.rows):
         way = 0.0
         for j in range(dq.shape[0]):
-            way += work.jacobian[j, i] * dq[j]
-        reduction += way * work.error[i] * (1.0 if i < 3 else work.rotation_weight)
+            way += buffers.jacobian[j, i] * dq[j]
+        reduction += way * buffers.error[i] * (1.0 if i < 3 else buffers.rotation_weight)
     return reduction
 
 
-def steepest(work: Work, dq: Array) -> None:
+def steepest(buffers: Buffers, dq: Array) -> None:
     """The Jacobian transpose with the best length: it always reduces the error, if it is short enough."""
     along, size, sums, parts = 0.0, 0.0, 0.0, 0.0
     for j in range(dq.shape[0]):
         dq[j] = 0.0
-        for i in range(work.rows):
-            part = work.jacobian[j, i] * work.error[i] * (1.0 if i < 3 else work.rotation_weight)
+        for i in range(buffers.rows):
+            part = buffers.jacobian[j, i] * buffers.error[i] * (1.0 if i < 3 else buffers.rotation_weight)
             dq[j] += part
             parts += part * part
         sums += dq[j] * dq[j]
-    for i in range(work.rows):
+    for i in range(buffers.rows):
         way = 0.0
         for j in range(dq.shape[0]):
-            way += work.jacobian[j, i] * dq[j]
-        weight = 1.0 if i < 3 else work.rotation_weight
-        along += weight * work.error[i] * way
+            way += buffers.jacobian[j, i] * dq[j]
+        weight = 1.0 if i < 3 else buffers.rotation_weight
+        along += weight * buffers.error[i] * way
         size += weight * way * way
     length = along / size if size > 1e-290 and sums > _CANCELLED * _CANCELLED * parts else 0.0
     for j in range(dq.shape[0]):
@@ -118,7 +118,7 @@ def track(
 
     Args:
         settings: Of the step.
-        arrays: The record of `step.allocate`.
+        arrays: The record of `step.allocate_buffers`.
         iterations: The most per pose.
         tolerance: Translation (m) and rotation (rad) that end the iterations when both are met; negative ones never
             are.
@@ -126,60 +126,60 @@ def track(
         out: Result: joint positions (T, n).
         last: Result (3,): remaining translation (m) and rotation (rad), and iterations, at the last pose.
     """
-    work = arrays[0]
-    before, dq, held, clamp = work.before, work.dq, work.held, work.step_clamp
+    buffers = arrays[0]
+    before, dq, held, clamp = buffers.before, buffers.dq, buffers.held, buffers.step_clamp
     n = q.shape[0]
     guarded = math.isfinite(clamp)
-    copy(q, work.q)
+    copy(q, buffers.q)
     for t in range(poses.shape[0]):
-        aim(poses[t], work.target)
+        aim(poses[t], buffers.target)
         # The largest acceptable cost of what is being tried, and how much of it is.
         allowed, trial, scale = np.inf, _NOTHING, 0.0
         cost, reduction, left, done = np.inf, 0.0, 0.0, 0
         while True:
-            found = linearized_cost(work)
+            found = linearized_cost(buffers)
             if guarded and found > allowed:
                 # Too far: half of it; instead of a step that is still too long the steepest descent; in the end
                 # nothing.
                 scale *= 0.5
                 if trial == _STEP and scale < _SHORT:
                     trial, scale = _STEEPEST, 1.0
-                    steepest(work, dq)
+                    steepest(buffers, dq)
                     limit_step(dq, left)
-                    reduction = predicted(work, dq)
+                    reduction = predicted(buffers, dq)
                 allowed = max(cost - _SHARE * scale * reduction, _ROUNDING)
                 if scale < _SHORTEST:
                     allowed, scale = np.inf, 0.0
                 for i in range(n):
-                    work.q[i] = before[i] + scale * dq[i] + held[i]
+                    buffers.q[i] = before[i] + scale * dq[i] + held[i]
                 continue
             if trial != _NOTHING:
-                null_space_step(settings, work, found)
-            distance, angle = norm(work.residual, 0), norm(work.residual, 3)
+                null_space_step(settings, buffers, found)
+            distance, angle = norm(buffers.residual, 0), norm(buffers.residual, 3)
             if done == iterations or (distance <= tolerance[0] and angle <= tolerance[1]):
                 last[0], last[1], last[2] = distance, angle, done
                 break
             done += 1
             trial, scale = _STEP, 1.0
-            cost = cost_of(work)
-            adopt(work)
-            take_step(settings, work)
+            cost = cost_of(buffers)
+            adopt(buffers)
+            take_step(settings, buffers)
             limit_step(held, clamp)
             left = clamp - largest(held)
             kept = limit_step(dq, left)
-            reduction = predicted(work, dq)
+            reduction = predicted(buffers, dq)
             if kept < _SHORT:
                 # Near a singularity a step may be dominated by one large motion, and the clamp leaves nothing of the
                 # rest.
-                steepest(work, before)
+                steepest(buffers, before)
                 limit_step(before, left)
-                better = predicted(work, before)
+                better = predicted(buffers, before)
                 if better > reduction / _SHARE:
                     trial, reduction = _STEEPEST, better
                     copy(before, dq)
             allowed = max(cost - _SHARE * abs(reduction), _ROUNDING)
             for i in range(n):
-                before[i] = work.q[i]
-                work.q[i] += dq[i] + held[i]
-        copy(work.q, out[t])
-    copy(work.q, q)
+                before[i] = buffers.q[i]
+                buffers.q[i] += dq[i] + held[i]
+        copy(buffers.q, out[t])
+    copy(buffers.q, q)

@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from simbridge.ik.kernels.dense import copy
-from simbridge.ik.kernels.step import Work, linearize, take_step
+from simbridge.ik.kernels.step import Buffers, linearize, take_step
 from simbridge.robot.pose import Array
 
 # The cost (half a squared error, m and rad) of a micrometre: what a drift may cost.
@@ -33,10 +33,10 @@ def clamped_cost(size: float, clamp: float) -> float:
     return 0.5 * size * size if size <= clamp else clamp * (size - 0.5 * clamp)
 
 
-def cost_of(work: Work) -> float:
+def cost_of(buffers: Buffers) -> float:
     """The cost of the residual, which steps are to reduce."""
-    cost = clamped_cost(norm(work.residual, 0), work.translation_clamp)
-    return cost + work.rotation_weight * clamped_cost(norm(work.residual, 3), work.rotation_clamp)
+    cost = clamped_cost(norm(buffers.residual, 0), buffers.translation_clamp)
+    return cost + buffers.rotation_weight * clamped_cost(norm(buffers.residual, 3), buffers.rotation_clamp)
 
 
 def largest(step: Array) -> float:
@@ -59,27 +59,27 @@ def limit_step(step: Array, clamp: float) -> float:
     return scale
 
 
-def linearized_cost(work: Work) -> float:
-    """Linearize at `work.q`: error and Jacobian there, and the residual; returns its cost."""
+def linearized_cost(buffers: Buffers) -> float:
+    """Linearize at `buffers.q`: error and Jacobian there, and the residual; returns its cost."""
     linearize(
-        work.placements,
-        work.q,
-        work.target,
-        work.translation_clamp,
-        work.rotation_clamp,
-        work.residual,
-        work.error_there,
-        work.jacobian_there,
+        buffers.placements,
+        buffers.q,
+        buffers.target,
+        buffers.translation_clamp,
+        buffers.rotation_clamp,
+        buffers.residual,
+        buffers.error_there,
+        buffers.jacobian_there,
     )
-    return cost_of(work)
+    return cost_of(buffers)
 
 
-def adopt(work: Work) -> None:
+def adopt(buffers: Buffers) -> None:
     """Where the last motion has led becomes where the step begins."""
-    copy(work.error_there, work.error)
-    for j in range(work.q.shape[0]):
+    copy(buffers.error_there, buffers.error)
+    for j in range(buffers.q.shape[0]):
         for k in range(6):
-            work.jacobian[j, k] = work.jacobian_there[j, k]
+            buffers.jacobian[j, k] = buffers.jacobian_there[j, k]
 
 
 def largest_difference(one: Array, other: Array) -> float:
@@ -90,22 +90,22 @@ def largest_difference(one: Array, other: Array) -> float:
     return found
 
 
-def no_null_space_step(settings: Any, work: Work, cost: float) -> None:
+def no_null_space_step(settings: Any, buffers: Buffers, cost: float) -> None:
     """In the place of `null_space_step`, for solvers without a drift: less to compile."""
 
 
-def null_space_step(settings: Any, work: Work, cost: float) -> None:
-    """Move `work.q` by the drift of the step that led to it, at this cost, and linearize again."""
-    q, way, base, clamp = work.q, work.way, work.base, work.step_clamp
+def null_space_step(settings: Any, buffers: Buffers, cost: float) -> None:
+    """Move `buffers.q` by the drift of the step that led to it, at this cost, and linearize again."""
+    q, way, base, clamp = buffers.q, buffers.way, buffers.base, buffers.step_clamp
     n = q.shape[0]
     size = 0.0
     for i in range(n):
-        way[i] = work.drift[i]
+        way[i] = buffers.drift[i]
         size += way[i] * way[i]
     if size == 0.0:
         return
     guarded = math.isfinite(clamp)
-    left = clamp - largest_difference(q, work.before)
+    left = clamp - largest_difference(q, buffers.before)
     if left <= 0.0:
         return
     size *= limit_step(way, left) ** 2
@@ -114,21 +114,21 @@ def null_space_step(settings: Any, work: Work, cost: float) -> None:
     while scale >= _MIN_DRIFT:
         for i in range(n):
             q[i] = base[i] + scale * way[i]
-        if linearized_cost(work) <= cost or not guarded:
+        if linearized_cost(buffers) <= cost or not guarded:
             return
         # The correction is its motion, and its drift where the solver would move on.
-        adopt(work)
-        take_step(settings, work)
-        limit_step(work.dq, clamp)
+        adopt(buffers)
+        take_step(settings, buffers)
+        limit_step(buffers.dq, clamp)
         surviving, onward = 0.0, 0.0
         for i in range(n):
-            q[i] += work.dq[i]
+            q[i] += buffers.dq[i]
             surviving += (q[i] - base[i]) * way[i]
-            onward += work.drift[i] * way[i]
-        corrected = linearized_cost(work) <= max(cost, _TOLERATED)
+            onward += buffers.drift[i] * way[i]
+        corrected = linearized_cost(buffers) <= max(cost, _TOLERATED)
         useful = onward >= 0.0 and surviving >= _SURVIVING * scale * size
-        if corrected and useful and largest_difference(q, work.before) <= clamp:
+        if corrected and useful and largest_difference(q, buffers.before) <= clamp:
             return
         scale *= 0.5
     copy(base, q)
-    linearized_cost(work)
+    linearized_cost(buffers)

@@ -2,13 +2,13 @@
 
 A solver's step is a plain function, compiled together with the loops:
 
-    def step(settings, work)
+    def step(settings, buffers)
 
 - `settings`: a tuple of numbers and arrays, from the solver's `compiled_step()`;
-- `work`: a record with the arrays that the step reads, those that it fills, and scratch: see `allocate`.
+- `buffers`: a record with the arrays that the step reads, those that it fills, and scratch: see `allocate_buffers`.
 
-A step may remove from `work.jacobian` what its own rows leave no freedom for; the steepest descent, which may replace
-the step, then keeps to these rows as well. Finite input has to give finite output, singular or not; the loops clamp.
+A step may remove from `buffers.jacobian` what its own rows leave no freedom for; the steepest descent, which may
+replace the step, then keeps to these rows, too. Finite input must give finite output, singular or not; the loops clamp.
 
 One record instead of its arrays, because each array is seven arguments of every function that it passes through.
 """
@@ -21,14 +21,14 @@ import numpy as np
 
 from simbridge.robot.pose import Array
 
-Work: TypeAlias = Any
-"""The record, as compiled code sees it: `work.dq[0]`."""
+Buffers: TypeAlias = Any
+"""The record, as compiled code sees it: `buffers.dq[0]`."""
 
 MAX_STRICT = 6
 """Strict rows that a solver may add to the six of the task."""
 
 
-def allocate(n: int) -> Any:
+def allocate_buffers(n: int) -> Any:
     """A record for n joints, all zero, as an array (1,). The shapes are those of its fields."""
     m = 6 + MAX_STRICT
     # The shape of an array in a record is part of its type: these two are chosen between.
@@ -57,7 +57,7 @@ def allocate(n: int) -> Any:
         # A motion of the joints, and one of the tool.
         "motion": (n,),
         "task": (6,),
-        # Singular vectors in joint space and in task space, one a row, and singular values.
+        # Singular vectors in joint space and in task space, one per row, and singular values.
         "joints": (side, side),
         "tool": (side, side),
         "singular": (m,),
@@ -110,6 +110,6 @@ def linearize(
     raise NotImplementedError
 
 
-def take_step(settings: Any, work: Work) -> None:
+def take_step(settings: Any, buffers: Buffers) -> None:
     """Stands for a solver's step."""
     raise NotImplementedError
