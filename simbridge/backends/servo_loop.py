@@ -1,7 +1,7 @@
 """The servo loop: one checked setpoint per control period, paced by absolute deadlines locked to the controller.
 
 Everything that decides what is sent is here, without sockets or ur_rtde: the loop runs against a `Link`. What is sent
-comes from a `Motion`: a `Replay` of a plan, or `Live` setpoints.
+comes from a `Motion` (motion.py): a plan that is replayed, or live setpoints.
 
 Time. A state with the controller's timestamp t arrives; at a fixed phase after it the setpoint for t + period is sent.
 The deadlines advance by exactly one period and are pulled slowly towards that phase, so that network jitter does not
@@ -22,12 +22,12 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simbridge.backends.servo_channel import StateRing
+from simbridge.backends.motion import Motion
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState, TargetsStopped
+from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
 
@@ -40,8 +40,6 @@ AHEAD = 0.008  # s
 RAMP = 4.0  # 1/s
 # After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET = 0.03  # s
-# A live setpoint older than this is outdated.
-LIVE_DEADLINE = 0.1  # s
 # A setpoint is sent this fraction of a period after the arrival of the state it responds to.
 _PHASE = 0.2
 # Two setpoints sent within this fraction of a period may arrive in one tick of the controller, which uses only one.
@@ -54,83 +52,6 @@ _REASON_TIMEOUT = 0.1  # s
 _CAUSE = 0.5  # s
 # For the first state, and for the control script to run.
 _FIRST_TIMEOUT = 1.0  # s
-
-
-class Motion(Protocol):
-    """A source of setpoints."""
-
-    def next(self, rate: float) -> tuple[Array, float]:
-        """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
-
-        Args:
-            rate: Fraction of a period by which the plan advances: 1 at full speed, 0 while the controller pauses.
-        """
-        ...
-
-    @property
-    def finished(self) -> bool:
-        """Whether the last setpoint has been returned."""
-        ...
-
-
-class Replay:
-    """A plan: setpoints (T, n), rad, one period apart, replayed at the controller's speed.
-
-    At full speed every setpoint is sent as planned, bit for bit; while the controller scales the speed, setpoints are
-    interpolated linearly.
-    """
-
-    def __init__(self, setpoints: Array) -> None:
-        self._setpoints = setpoints
-        self._position = 0.0
-        self._begun = False
-        self.finished = False
-
-    def next(self, rate: float) -> tuple[Array, float]:
-        """See `Motion`."""
-        if self._begun:
-            self._position = min(self._position + rate, len(self._setpoints) - 1.0)
-        self._begun = True
-        index = int(self._position)
-        part = self._position - index
-        self.finished = index == len(self._setpoints) - 1
-        setpoint = self._setpoints[index]
-        if part:
-            setpoint = setpoint + part * (self._setpoints[index + 1] - setpoint)
-        return np.array(setpoint), self._position
-
-
-class Live:
-    """The newest setpoint of a source in another process that posts one per period.
-
-    A live source cannot be slowed down. While the controller pauses, the arm is held at the last setpoint; if the
-    source has moved on meanwhile, its next setpoint is more than a step away and the guard refuses it.
-    """
-
-    finished = False
-
-    def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
-        self._ring, self._clock = ring, clock
-        self._position = -1.0
-        self._begin = clock()
-        self._held: Array | None = None
-
-    def next(self, rate: float) -> tuple[Array, float]:
-        """See `Motion`.
-
-        Raises:
-            TargetsStopped: The newest setpoint is older than 100 ms.
-        """
-        found = self._ring.newest()
-        waited = self._clock() - (self._begin if found is None else max(self._begin, found[2]))
-        if found is None or waited > LIVE_DEADLINE:
-            raise TargetsStopped(waited)
-        number, setpoint, _ = found
-        self._ring.take(number)
-        self._position += 1.0
-        if rate > 0.0 or self._held is None:
-            self._held = setpoint
-        return self._held, self._position
 
 
 class Link(Protocol):

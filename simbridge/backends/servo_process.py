@@ -30,8 +30,9 @@ from typing import Any, TextIO
 import msgspec
 import numpy as np
 
+from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
-from simbridge.backends.servo_loop import Live, Replay, ServoLoop
+from simbridge.backends.servo_loop import ServoLoop
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array

@@ -16,7 +16,7 @@ import numpy as np
 
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.dense import aim
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 from simbridge.ik.workspace_boundary import (
     FOLD,
     FREE,

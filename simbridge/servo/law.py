@@ -24,7 +24,7 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array
 
 LOOKAHEAD = 0.03  # s, as UR's own driver

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, Live, Replay, ServoLoop
+from simbridge.backends.motion import Live, Replay
+from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot

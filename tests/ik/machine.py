@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 
 
 @functools.cache

@@ -29,7 +29,7 @@ print(values[0])
 OWN = """
 import numpy as np
 from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 
 FACTOR = {factor}
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from simbridge.evaluation.identification.servoj import NotIdentified, Path, TargetMotion, Tuning
 from simbridge.ik.kernels.compile import kernel
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array, Counts
 
 # How many commands a call may advance, and how many around the nearest ones are considered for each.

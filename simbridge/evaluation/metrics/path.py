@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from simbridge.evaluation.metrics.pose_errors import PositionStatistics, statistics
 from simbridge.evaluation.metrics.samples import ReadOnlyArrays, column, rows, stamps
 from simbridge.ik.kernels.compile import Kernel, kernel
-from simbridge.ik.kernels.source import module_text
+from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array
 
 Point = tuple[float, float, float]

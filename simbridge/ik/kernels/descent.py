@@ -18,6 +18,7 @@ import numpy as np
 from simbridge.ik.kernels import source
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.dense import aim, copy
+from simbridge.ik.kernels.module import Generated, module_text
 from simbridge.ik.kernels.null_space import (
     adopt,
     cost_of,
@@ -28,7 +29,7 @@ from simbridge.ik.kernels.null_space import (
     norm,
     null_space_step,
 )
-from simbridge.ik.kernels.source import Generated, Structure
+from simbridge.ik.kernels.source import Structure
 from simbridge.ik.kernels.step import Buffers, take_step
 from simbridge.robot.pose import Array, Flags
 
@@ -66,7 +67,7 @@ def _compiled_loop(structure: Structure, task: str, solver: str, step: Callable[
         "take_step": step,
         "null_space_step": null_space_step if drifts else no_null_space_step,
     }
-    return kernel(source.module_text(track, given=given), "track", f"{solver} for this kinematic structure")
+    return kernel(module_text(track, given=given), "track", f"{solver} for this kinematic structure")
 
 
 def predicted(buffers: Buffers, dq: Array) -> float:

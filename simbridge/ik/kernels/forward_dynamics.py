@@ -17,6 +17,7 @@ import numpy as np
 from simbridge.ik.kernels import source
 from simbridge.ik.kernels.compile import Kernel, kernel
 from simbridge.ik.kernels.dense import aim, copy
+from simbridge.ik.kernels.module import module_text
 from simbridge.ik.kernels.source import Structure
 from simbridge.robot.pose import Array, Counts, Flags
 
@@ -36,7 +37,7 @@ def kernels(placements: Array, prismatic: Flags, task: str = "pose") -> Kernels:
 
 @lru_cache(maxsize=64)
 def _kernels(structure: Structure, task: str) -> Kernels:
-    text = source.module_text(track, accumulate, solve, given={"move": source.move(structure, task)})
+    text = module_text(track, accumulate, solve, given={"move": source.move(structure, task)})
     purpose = "forward-dynamics solver for this kinematic structure"
     return Kernels(*(kernel(text, name, purpose) for name in Kernels._fields))
 

@@ -1,0 +1,93 @@
+"""What the servo loop sends: a source of setpoints, which is a plan that is replayed, or live setpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from simbridge.backends.servo_channel import StateRing
+from simbridge.robot.pose import Array
+from simbridge.ur.errors import TargetsStopped
+
+# A live setpoint older than this is outdated.
+LIVE_DEADLINE = 0.1  # s
+
+
+class Motion(Protocol):
+    """A source of setpoints."""
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
+
+        Args:
+            rate: Fraction of a period by which the plan advances: 1 at full speed, 0 while the controller pauses.
+        """
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether the last setpoint has been returned."""
+        ...
+
+
+class Replay:
+    """A plan: setpoints (T, n), rad, one period apart, replayed at the controller's speed.
+
+    At full speed every setpoint is sent as planned, bit for bit; while the controller scales the speed, setpoints are
+    interpolated linearly.
+    """
+
+    def __init__(self, setpoints: Array) -> None:
+        self._setpoints = setpoints
+        self._position = 0.0
+        self._begun = False
+        self.finished = False
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """See `Motion`."""
+        if self._begun:
+            self._position = min(self._position + rate, len(self._setpoints) - 1.0)
+        self._begun = True
+        index = int(self._position)
+        part = self._position - index
+        self.finished = index == len(self._setpoints) - 1
+        setpoint = self._setpoints[index]
+        if part:
+            setpoint = setpoint + part * (self._setpoints[index + 1] - setpoint)
+        return np.array(setpoint), self._position
+
+
+class Live:
+    """The newest setpoint of a source in another process that posts one per period.
+
+    A live source cannot be slowed down. While the controller pauses, the arm is held at the last setpoint; if the
+    source has moved on meanwhile, its next setpoint is more than a step away and the guard refuses it.
+    """
+
+    finished = False
+
+    def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ring, self._clock = ring, clock
+        self._position = -1.0
+        self._begin = clock()
+        self._held: Array | None = None
+
+    def next(self, rate: float) -> tuple[Array, float]:
+        """See `Motion`.
+
+        Raises:
+            TargetsStopped: The newest setpoint is older than 100 ms.
+        """
+        found = self._ring.newest()
+        waited = self._clock() - (self._begin if found is None else max(self._begin, found[2]))
+        if found is None or waited > LIVE_DEADLINE:
+            raise TargetsStopped(waited)
+        number, setpoint, _ = found
+        self._ring.take(number)
+        self._position += 1.0
+        if rate > 0.0 or self._held is None:
+            self._held = setpoint
+        return self._held, self._position
