@@ -19,7 +19,7 @@ Samples go to the file in chunks of at most 0.25 s. A chunk that was written is 
 `kill -9` (not a power cut), so a killed run loses less than its last half second. In memory are the open chunk and
 MCAP's index of the earlier chunks: about 14 MB an hour.
 
-A sample of six joints takes about 300 bytes, as its numbers are as noisy as an arm's, and 96 more for MCAP's index.
+A sample of six joints takes about 430 bytes, as its numbers are as noisy as an arm's, and 128 more for MCAP's index.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ class LogWriter:
         frame_id: The frame in which the targets are given.
         metadata: Facts about the run, written first, so that a killed run has them, too.
         indexed: Whether other tools can jump to an instant; without it they read the file from its beginning, and a
-            sample takes 96 bytes less.
+            sample takes 128 bytes less.
 
     Raises:
         LogWriteError: From every method: the file cannot be opened or written. Then no more samples are taken, and

@@ -196,7 +196,7 @@ def test_stamps_of_whole_milliseconds_are_exact_for_other_tools(run_of, write_lo
     assert times == [k * 10**6 for k in range(3000)]
 
 
-@pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 98), (0.008, 31), (0.01, 25), (0.3, 1)])
+@pytest.mark.parametrize(("period", "in_a_chunk"), [(0.002, 69), (0.008, 31), (0.01, 25), (0.3, 1)])
 def test_a_chunk_holds_whole_samples_of_at_most_a_quarter_second(run_of, write_log, tmp_path, period, in_a_chunk):
     path = write_log(tmp_path / "log.mcap", run_of(300, period), period=period)
 
@@ -223,7 +223,7 @@ def test_a_log_without_an_index_is_read_by_other_tools_from_its_beginning_and_is
     assert indexed.stat().st_size - plain.stat().st_size >= 300 * 6 * 16
 
 
-def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_600_mb(run_of, write_log, tmp_path):
+def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_800_mb(run_of, write_log, tmp_path):
     random = np.random.default_rng(3)
 
     def noisy(count):
@@ -233,12 +233,12 @@ def test_an_hour_at_500_hz_of_an_arms_numbers_is_less_than_600_mb(run_of, write_
     samples = []
     for sample in run_of(2000, 0.002):
         joints = {name: noisy(6) for name in JOINT_FIELDS} | {"target": noisy(7)}
-        joints["solution"] = joints["setpoint"]
+        joints["solution"] = joints["command"] = joints["setpoint"]
         usual = {"plan_time": sample.stamp, "speed_scaling": 1.0, "safety_mode": 1, "limited": False}
         samples.append(replace(sample, **joints, **usual))
     path = write_log(tmp_path / "log.mcap", samples, period=0.002, indexed=False)
 
-    assert path.stat().st_size / len(samples) * 3600 * 500 < 600e6
+    assert path.stat().st_size / len(samples) * 3600 * 500 < 800e6
 
 
 # What cannot be written
@@ -315,7 +315,7 @@ def test_an_mcap_file_of_another_program_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("layout", "reason"),
     [
-        ({"version": "2", "joint_names": "[]", "frame_id": "base_link"}, "layout 2"),
+        ({"version": "3", "joint_names": "[]", "frame_id": "base_link"}, "layout 3"),
         ({"version": "1", "joint_names": "[1]", "frame_id": "base_link"}, "damaged"),
         ({"version": "1", "joint_names": "shoulder", "frame_id": "base_link"}, "damaged"),
         ({"version": "1", "frame_id": "base_link"}, "damaged"),
