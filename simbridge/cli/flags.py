@@ -137,7 +137,7 @@ class Evaluate:
 
 @dataclass
 class Identify:
-    """What a recording shows of an arm: servoj, joint servo, kinematics, payload and friction (docs/identify.md)."""
+    """What a recording or a run shows of its arm: servoj, joints, payload and more."""
 
     recording: Annotated[Positional[str], arg(metavar="RECORDING|RUN")]
     """A recording of RTDE outputs (CSV with UR's field names), or a run directory."""

@@ -203,11 +203,13 @@ class Options:
         None,
         "The simulated arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag.",
         "PLANT.TOML",
+        "none",
         commands=_RUN,
     )
-    feedforward: Switch = option(
-        "off",
+    feedforward: Switch | None = option(
+        None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
+        unset="the cell's, else off",
         commands=("run", "check", "inspect"),
         table="scenario",
     )
@@ -246,6 +248,10 @@ class Options:
         for name in ("host", "tcp", "payload", "floor"):
             if self.cell is not None:
                 object.__setattr__(self, name, self.cell.resolve(name, getattr(self, name)))
+        if self.feedforward is None:
+            # What a cell recommends, not a fact of the installation: an option may differ from it.
+            recommended = None if self.cell is None else self.cell.feedforward
+            object.__setattr__(self, "feedforward", recommended or "off")
 
     @property
     def robot(self) -> str:

@@ -86,6 +86,9 @@ class Cell:
     calibration: Path | None = _value(
         "path", "calibration.toml", "kinematics of this individual arm, relative to this file"
     )
+    feedforward: str | None = _value(
+        "switch", "off", 'whether commands are sent ahead, so that the arm does not lag: "on" or "off"'
+    )
     source: Path | None = field(default=None, compare=False)
 
     @property
@@ -180,6 +183,7 @@ RULES: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"six finite numbers x y z rx ry rz within {_MAX_TOOL:g} m and a full turn, in m and rad (not mm, degrees)",
     ),
     "path": (lambda path: True, "a path"),
+    "switch": (lambda switch: switch in ("on", "off"), "on or off"),
     "payload": (lambda mass: 0.0 <= mass < math.inf, "a mass in kg, not negative"),
     "mounting": (_is_mounting, f"{', '.join(MOUNTINGS)}, or a rotation vector up to a full turn in rad (not degrees)"),
     "floor": (

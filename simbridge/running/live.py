@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
@@ -170,6 +172,7 @@ def connect(
         solver: The paper's solver by default.
         ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
         choices: Fields of `Options` that do not concern a scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1.
+            Feedforward, which needs a trajectory known in advance, is not used.
 
     Raises:
         UnknownName: There is no such backend or robot.
@@ -177,6 +180,13 @@ def connect(
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     _, arm, options = resolve_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    if options.feedforward == "on":
+        warnings.warn(
+            "Feedforward is off in this live session: it needs to know where the targets go next. A trajectory that is "
+            "known in advance can use it: simbridge.run.",
+            stacklevel=2,
+        )
+        options = replace(options, feedforward="off")
     return LiveArm(
         backend_class(backend).from_options(arm, options, ask=ask),
         solver or ForwardDynamics(arm),

@@ -158,6 +158,15 @@ def test_a_flag_may_say_the_same_and_what_the_cell_leaves_out(cli, lab, text, fl
     assert cli("check", "square_tracking", "--cell", lab(text), *flags.split()).status == 0
 
 
+@pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])
+def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(cli, lab, line, flags, used, tmp_path):
+    out = tmp_path / "out"
+    cell = lab('feedforward = "on"')
+    answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")
+    assert (answer.status, json.loads(answer.out)["feedforward"]) == (0, used == "on")
+    assert RunDirectory.open(out).settings()["scenario"]["feedforward"] == used
+
+
 def test_a_solver_for_another_tcp_than_the_cells_is_refused_and_one_for_the_same_taken(line):
     flange = simbridge.load_robot("ur10")
     options = Options(cell=Cell(tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), payload=1.0, mounting="ceiling"))

@@ -180,7 +180,8 @@ log = LogWriter(sys.argv[1], joint_names=list("abcdef"), period=0.008, metadata=
 start = time.monotonic()
 for k in range(100000):
     time.sleep(max(0.0, start + 0.008 * k - time.monotonic()))
-    log.write(Sample(k, 0.008 * k, 0.0, np.zeros(7), n, n, n, n + k, n, n, n, n, n, 1.0, 7, 1, 2, False, time.monotonic()))
+    joints = (n, n, n, n + k, n, n, n, n, n)
+    log.write(Sample(k, 0.008 * k, 0.0, np.zeros(7), *joints, 1.0, 7, 1, 2, False, time.monotonic()))
     print(k, flush=True)
 """
 
@@ -352,7 +353,8 @@ n = np.random.default_rng(1).normal(size=6)
 try:
     with LogWriter(sys.argv[1], joint_names=list("abcdef"), period=0.008) as log:
         for k in range(100000):
-            log.write(Sample(k, 0.008 * k, 0.0, np.zeros(7), n, n, n, n + k, n * k, n, n, n, n, 1.0, 7, 1, 2, False, 0.0))
+            joints = (n, n, n, n + k, n * k, n, n, n, n)
+            log.write(Sample(k, 0.008 * k, 0.0, np.zeros(7), *joints, 1.0, 7, 1, 2, False, 0.0))
 except LogWriteError as error:
     json.dump([error.bytes_written, error.reason, k], sys.stdout)
 """

@@ -135,6 +135,18 @@ def test_a_move_through_the_floor_is_refused_and_the_arm_stays(arm):
     arm.servo(target(PLACE))
 
 
+def test_feedforward_is_not_used_without_knowing_what_comes_next():
+    """The commands are those of a session without it."""
+    home = tool(ROBOT.home).translation
+    with pytest.warns(UserWarning, match="Feedforward is off in this live session"):
+        arms = [simbridge.connect(feedforward="on"), simbridge.connect()]
+    commands, up = [], np.array([0.0, 0.0, 1.0])
+    for arm in arms:
+        with arm:
+            commands.append([arm.servo(target(home + 0.002 * k * up)).command for k in range(5)])
+    assert np.array_equal(*commands)
+
+
 def test_an_unknown_backend_is_refused_with_the_nearest_name():
     with pytest.raises(UnknownName, match="Did you mean 'pybullet'"):
         simbridge.connect("pybulet")
