@@ -112,12 +112,17 @@ def plan_facts(prepared: Prepared) -> Facts:
     if peaks.clearance is not None:
         one, other = peaks.clearance.bodies
         nearest = f"{one} to {other}, {peaks.clearance.distance * 1e3:.0f} mm"
+    feedforward: Facts = ()
+    if peaks.command_lead is not None:
+        lead = f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at corners"
+        feedforward = (("feedforward", f"{lead}. Nobody here has seen what a real controller does with them"),)
     return (
         ("plan", f"{prepared.scenario.name}, {plan.duration:.1f} s"),
         ("fastest joint", fastest),
         ("fastest tool", f"{peaks.tool_speed:.3f} m/s"),
         ("nearest", nearest),
         ("kinematics", kinematics_words(prepared.kinematics)),
+        *feedforward,
     )
 
 

@@ -7,7 +7,10 @@ from dataclasses import replace
 import pytest
 
 from simbridge.backends.operator_confirmation import confirm
+from simbridge.planning.options import Options
 from simbridge.robot.cell import Cell
+from simbridge.running.run_setup import prepare
+from simbridge.running.runner import plan_facts
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from tests.backends.test_preflight import FACTS, TCP, UR10E
 
@@ -37,6 +40,15 @@ def test_the_operator_sees_arm_tool_mounting_slider_and_plan():
     assert "look at the arm" in shown["mounting"]
     assert shown["speed slider"] == "100 %"
     assert shown["plan"] == "square, 16.0 s"
+
+
+def test_the_operator_sees_that_commands_are_sent_ahead(line):
+    operator = Operator(True)
+    for feedforward in ("off", "on"):
+        prepared = prepare(line, robot="ur10e", options=Options(feedforward=feedforward))
+        confirm(FACTS, UR10E, None, plan_facts(prepared), operator, yes=False)
+        assert ("feedforward" in operator.shown) == (feedforward == "on")
+    assert "lead the arm by up to" in operator.shown["feedforward"]
 
 
 def test_what_the_software_does_not_report_is_shown_as_such():
