@@ -18,6 +18,7 @@ from simbridge.servo.plant import Plant
 CORNER_TOLERANCE = 0.0005  # m
 # Rest before and after the motion, in which a corner at its ends is rounded, s; what is not needed is cut off again.
 _REST = 0.1
+_LIMIT = "let setpoints be limited (--on-limits limit), "
 
 
 class Feedforward(NamedTuple):
@@ -35,7 +36,9 @@ class Feedforward(NamedTuple):
     commands: Array
 
 
-def feedforward(robot: Robot, setpoints: Array, period: float, plant: Plant, corner_tolerance: float) -> Feedforward:
+def feedforward(
+    robot: Robot, setpoints: Array, period: float, plant: Plant, corner_tolerance: float, *, limited: bool
+) -> Feedforward:
     """The commands with which the arm follows setpoints without lag.
 
     Args:
@@ -44,6 +47,7 @@ def feedforward(robot: Robot, setpoints: Array, period: float, plant: Plant, cor
         period: Control period, s.
         plant: The servo law's tuning and the lag of the joints.
         corner_tolerance: How far the tool's path may be rounded, m.
+        limited: Whether setpoints were limited already, so that a refusal does not advise it.
 
     Raises:
         InvalidParameter: There is not one setpoint for each cycle of the controller.
@@ -58,17 +62,19 @@ def feedforward(robot: Robot, setpoints: Array, period: float, plant: Plant, cor
     ahead = taken_ahead(padded, law.cycle, plant.joint_lag)
     wanted, excess = smoothed(law, ahead)
     if excess is not None:
-        _refuse_excess(robot, rest, law, excess)
+        _refuse_excess(robot, rest, law, excess, limited)
     # One sample of rest stays at each end.
     left, arrived = (np.flatnonzero((wanted != wanted[end]).any(axis=1)) for end in (0, -1))
     first = min(int(left[0]) - 1, rest) if len(left) else rest
     last = max(int(arrived[-1]) + 2, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
     wanted = wanted[first:last]
-    _check_rounding(robot, period, rest - first, ahead[first:last], wanted, corner_tolerance)
+    _check_rounding(robot, period, rest - first, ahead[first:last], wanted, corner_tolerance, limited)
     return Feedforward(rest - first, last - rest - len(setpoints), wanted, law.commands_for(wanted))
 
 
-def _check_rounding(robot: Robot, period: float, rest: int, ahead: Array, wanted: Array, tolerance: float) -> None:
+def _check_rounding(
+    robot: Robot, period: float, rest: int, ahead: Array, wanted: Array, tolerance: float, limited: bool
+) -> None:
     """Refuse a motion (T, n) whose tool path is farther from that of the setpoints than the tolerance, m."""
     changed = np.flatnonzero((ahead != wanted).any(axis=1))
     if not len(changed):
@@ -89,7 +95,7 @@ def _check_rounding(robot: Robot, period: float, rest: int, ahead: Array, wanted
         raise LimitExceeded(
             f"The plan was refused: at sample {k} ({k * period:.3f} s) feedforward would round the path by "
             f"{1e3 * value:.2f} mm; {1e3 * tolerance:.2f} mm are allowed. Slow it down (--speed-scale), round the "
-            "corner, let setpoints be limited (--on-limits limit), or allow more (--corner-tolerance).",
+            f"corner, {'' if limited else _LIMIT}or allow more (--corner-tolerance).",
             "rounding",
             sample=k,
             time=k * period,
@@ -99,7 +105,7 @@ def _check_rounding(robot: Robot, period: float, rest: int, ahead: Array, wanted
         )
 
 
-def _refuse_excess(robot: Robot, rest: int, law: ServojLaw, excess: Excess) -> NoReturn:
+def _refuse_excess(robot: Robot, rest: int, law: ServojLaw, excess: Excess, limited: bool) -> NoReturn:
     k, name = excess.sample - rest, robot.joint_names[excess.joint]
     if excess.quantity == "acceleration":
         what = (
@@ -111,9 +117,8 @@ def _refuse_excess(robot: Robot, rest: int, law: ServojLaw, excess: Excess) -> N
             f"With a lookahead of {law.lookahead:g} s that is a joint at {excess.limit / law.lookahead:.2g} rad/s"
         )
     raise LimitExceeded(
-        f"The plan was refused: at sample {k} ({k * law.cycle:.3f} s) {what}. Slow it down (--speed-scale), let "
-        "setpoints be limited (--on-limits limit), use a shorter lookahead (--servo-lookahead), or go without "
-        "feedforward.",
+        f"The plan was refused: at sample {k} ({k * law.cycle:.3f} s) {what}. Slow it down (--speed-scale), "
+        f"{'' if limited else _LIMIT}use a shorter lookahead (--servo-lookahead), or go without feedforward.",
         excess.quantity,
         sample=k,
         time=k * law.cycle,

@@ -202,7 +202,7 @@ def make_plan(
     lead = None
     if options.feedforward == "on":
         tolerance = CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
-        ahead = feedforward(robot, plan.setpoints, period, options.plant_model, tolerance)
+        ahead = feedforward(robot, plan.setpoints, period, options.plant_model, tolerance, limited=limiting)
         check_commands(robot, ahead.commands, period)
         plan = replace(_rested(plan, ahead.before, ahead.after), wanted=ahead.wanted)
         lead = float(np.abs(ahead.commands - ahead.wanted).max())
