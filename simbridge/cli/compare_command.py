@@ -62,12 +62,15 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
     console.print(_errors(comparison, names))
     console.print("\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
     console.print(_parts(comparison, names))
-    console.print("\nSeparation from the first run's tool, mm:")
-    console.print(_separations(comparison, names))
     console.print()
-    for run in comparison.runs:
+    for name, separation in zip(names, comparison.separation, strict=True):
+        if separation is not None:
+            distances = statistics(separation[1].distance)
+            amount = f"RMS {millimetres(distances['rms'])} mm, max {millimetres(distances['max'])} mm"
+            console.print(f"Separation of {name} from the first run's tool: {amount}.")
+    for name, run in zip(names, comparison.runs, strict=True):
         facts = (run.summary["robot"], run.summary["solver"], run.summary["plant_model"])
-        console.print(f"{run.name}: {', '.join(facts)}.", markup=False)
+        console.print(f"{name}: {escape(', '.join(facts))}.")
     if any(comparison.prediction):
         console.print("\nPrediction error, simulated to measured:")
         console.print(_predictions(comparison, names))
@@ -107,12 +110,3 @@ def _parts(comparison: Comparison, names: Sequence[str]) -> Table:
         errors = [summary[part.key] for part in parts]
         rows.append((name, *("–" if error is None else millimetres(error["position_m"]["rms"]) for error in errors)))
     return table_of(("run", *(part.name for part in parts)), rows)
-
-
-def _separations(comparison: Comparison, names: Sequence[str]) -> Table:
-    rows = []
-    for name, separation in zip(names, comparison.separation, strict=True):
-        distances = None if separation is None else statistics(separation[1].distance)
-        cells = ("–", "–") if distances is None else (millimetres(distances["rms"]), millimetres(distances["max"]))
-        rows.append((name, *cells))
-    return table_of(("run", "separation RMS", "max"), rows)
