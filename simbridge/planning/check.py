@@ -156,6 +156,25 @@ def check_commands(robot: Robot, commands: Array, period: float) -> None:
     _check_positions(robot, commands, period)
 
 
+def check_predicted_velocity(robot: Robot, velocity: Array, period: float, *, held: bool = False) -> None:
+    """Refuse setpoints for which the servo law predicts velocities (T, n) of the arm, rad/s, past a limit.
+
+    Raises:
+        LimitExceeded: Names sample, time, joint, value and limit.
+    """
+    magnitude = np.abs(velocity)
+    excess = magnitude > robot.max_velocity * _SLACK
+    if excess.any():
+        k, i = _first(excess)
+        value, limit, name = float(magnitude[k, i]), float(robot.max_velocity[i]), robot.joint_names[i]
+        what = (
+            f"servoj would overshoot: it would move {name} at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s, "
+            "which the setpoints keep"
+        )
+        slower = f"Slow it down to {0.95 / float((magnitude / robot.max_velocity).max()):.2g} of its speed"
+        _refuse_limit("velocity", k, period, value, limit, what, _remedies(held, slower), name)
+
+
 def _remedies(held: bool, slower: str, *others: str) -> str:
     """What to do about setpoints that are too fast; a lower speed is advised only where it helps."""
     if held:

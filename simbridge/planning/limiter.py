@@ -34,12 +34,15 @@ class Limiter:
         robot: Its position, velocity and acceleration limits hold.
         period: Control period, s.
         max_tool_speed: m/s; None where the time of the whole plan is stretched instead.
+        max_velocity: Lower limits of velocity (n,), rad/s; the robot's by default.
     """
 
-    def __init__(self, robot: Robot, period: float, max_tool_speed: float | None = None) -> None:
+    def __init__(
+        self, robot: Robot, period: float, max_tool_speed: float | None = None, max_velocity: Array | None = None
+    ) -> None:
         n = robot.n
         self._robot, self._period, self._max_tool_speed = robot, period, max_tool_speed
-        self._max_velocity = robot.max_velocity * _INSIDE
+        self._max_velocity = (robot.max_velocity if max_velocity is None else max_velocity) * _INSIDE
         self._max_step = robot.max_acceleration * period * _INSIDE
         self._otg = ruckig.Ruckig(n, period)
         self._input, self._output = ruckig.InputParameter(n), ruckig.OutputParameter(n)
@@ -164,13 +167,15 @@ def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
     return np.linalg.norm(np.diff(points, axis=0), axis=1) / period
 
 
-def limited(robot: Robot, solution: Array, period: float) -> tuple[Array, NDArray[np.bool_]]:
-    """A whole solution (T, n) within the limits of velocity and acceleration, and which setpoints were changed.
+def limited(
+    robot: Robot, solution: Array, period: float, max_velocity: Array | None = None
+) -> tuple[Array, NDArray[np.bool_]]:
+    """A whole solution (T, n) within limits of velocity (n,), rad/s and acceleration, and which setpoints were changed.
 
     Returns:
         Setpoints and flags, T of each or more: the last target is held until the setpoints have attained it.
     """
-    limiter = Limiter(robot, period)
+    limiter = Limiter(robot, period, max_velocity=max_velocity)
     limiter.reset(solution[0])
     steps = [limiter.next(q) for q in solution]
     longest = len(solution) + int(_MAX_SETTLING / period)

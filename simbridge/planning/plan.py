@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
 from simbridge.ik.solver import TOLERANCE, Solver
-from simbridge.planning.check import Peaks, check_commands, check_reach, check_setpoints
+from simbridge.planning.check import Peaks, check_commands, check_predicted_velocity, check_reach, check_setpoints
 from simbridge.planning.feedforward import CORNER_TOLERANCE, feedforward
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
@@ -22,11 +22,15 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
+from simbridge.servo.law import ServojLaw
+from simbridge.servo.plant import controller_cycle
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
 _MAX_SAMPLES = 10_000_000
+# How often setpoints are limited again because servoj would overshoot a velocity limit.
+_OVERSHOOTS = 4
 
 
 @dataclass(frozen=True)
@@ -192,7 +196,10 @@ def make_plan(
         scenario = replace(scenario, sampling=options.sampling, hold="zero-order")
     limiting = (options.on_limits or scenario.on_limits) == "limit"
     max_tool_speed = options.max_tool_speed or robot.max_tool_speed
-    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None)
+    # With feedforward the arm is checked with the commands that it gets then.
+    follows = options.servo == "servoj" and options.feedforward == "off"
+    law = options.plant_model.law(controller_cycle(robot.period, period)) if follows else None
+    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, law)
     # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
     own = scenario.sampling is None or scenario.sampling.rate is None
     gaps = np.diff((plan.given or plan.trajectory).times)
@@ -211,6 +218,8 @@ def make_plan(
     peaks = check_setpoints(
         robot, joints, period, max_tool_speed, collisions, held=held, max_acceleration=max_acceleration
     )
+    if law is not None:
+        check_predicted_velocity(robot, law.follow(plan.setpoints, call=period).qd, law.cycle, held=held)
     return plan, replace(peaks, command_lead=lead)
 
 
@@ -227,9 +236,18 @@ def _rested(plan: Plan, before: int, after: int) -> Plan:
 
 
 def _solve(
-    robot: Robot, scenario: Scenario, solver: Solver, options: Options, period: float, max_tool_speed: float | None
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    options: Options,
+    period: float,
+    max_tool_speed: float | None,
+    law: ServojLaw | None,
 ) -> Plan:
-    """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given."""
+    """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given.
+
+    Limited setpoints are those for which the servo law, if any, keeps the velocity limits, too.
+    """
     trajectory = scenario.trajectory.time_scaled(options.speed_scale)
     hold = options.hold or scenario.hold
     count = _samples(trajectory, period)
@@ -242,7 +260,7 @@ def _solve(
     solution = solver.track(targets, start)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
-        setpoints, changed = limited(robot, solution, period)
+        setpoints, changed = _limited(robot, solution, period, law)
         late = (0, len(setpoints) - count)
         times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
         solution, setpoints, changed, times = _stretched(
@@ -250,6 +268,20 @@ def _solve(
         )
     sampled = None if given is trajectory else given
     return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
+
+
+def _limited(robot: Robot, solution: Array, period: float, law: ServojLaw | None) -> tuple[Array, NDArray[np.bool_]]:
+    """The limited setpoints and which were changed, with lower velocities where the servo law would overshoot."""
+    max_velocity = robot.max_velocity
+    for _ in range(_OVERSHOOTS):
+        setpoints, changed = limited(robot, solution, period, max_velocity)
+        if law is None:
+            break
+        peak = np.abs(law.follow(setpoints, call=period).qd).max(axis=0)
+        if (peak <= robot.max_velocity).all():
+            break
+        max_velocity = max_velocity / np.maximum(1.0, 1.001 * peak / robot.max_velocity)
+    return setpoints, changed
 
 
 def _samples(trajectory: Trajectory, period: float) -> int:
