@@ -63,10 +63,10 @@ def feedforward(
     wanted, excess = smoothed(law, ahead)
     if excess is not None:
         _refuse_excess(robot, rest, law, excess, limited)
-    # One sample of rest stays at each end.
+    # The arm rests for a sample before it moves, and after it until first its velocity and then its command rest.
     left, arrived = (np.flatnonzero((wanted != wanted[end]).any(axis=1)) for end in (0, -1))
     first = min(int(left[0]) - 1, rest) if len(left) else rest
-    last = max(int(arrived[-1]) + 2, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
+    last = max(int(arrived[-1]) + 4, rest + len(setpoints)) if len(arrived) else rest + len(setpoints)
     wanted = wanted[first:last]
     _check_rounding(robot, period, rest - first, ahead[first:last], wanted, corner_tolerance, limited)
     return Feedforward(rest - first, last - rest - len(setpoints), wanted, law.commands_for(wanted))

@@ -34,7 +34,7 @@ Servo = Literal["servoj", "ideal", "stiff"]
 Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
 
-_RUN, _POSES = ("run",), ("run", "check", "inspect")
+_RUN, _PLANNED = ("run",), ("run", "check", "inspect")
 
 
 def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any) -> Any:
@@ -113,7 +113,7 @@ class Options:
     frame: Frame = option(
         "base_link",
         "Frame of the poses: base_link (x forward, as in ROS) or base (as on the pendant).",
-        commands=_POSES,
+        commands=_PLANNED,
         table="scenario",
     )
     transform: tuple[float, ...] = option(
@@ -121,13 +121,13 @@ class Options:
         "Transform from the frame of a file's poses to base_link: x y z in m, and a quaternion.",
         "X Y Z QX QY QZ QW",
         "none",
-        commands=_POSES,
+        commands=_PLANNED,
         table="scenario",
     )
     anchor: Anchor | None = option(
         None,
         "start: move the motion of a file so that it begins at the tool's pose at home.",
-        commands=_POSES,
+        commands=_PLANNED,
         unset="none",
         table="scenario",
     )
@@ -136,14 +136,14 @@ class Options:
         "Topic of a ROS bag; /tf:child for a frame of tf.",
         "NAME",
         "the only one",
-        commands=_POSES,
+        commands=_PLANNED,
         table="scenario",
     )
     column: Column | None = option(
         None,
         "What of a controller's recording is the trajectory (CSV with UR's field names).",
         unset="actual_TCP_pose",
-        commands=_POSES,
+        commands=_PLANNED,
         flag="from",
         table="scenario",
     )
@@ -187,30 +187,30 @@ class Options:
         "servoj",
         "How the simulated arm follows commands: by UR's servo law, verified on a real UR5e at gain 300 "
         "(docs/validation.md), or by an ideal servo, for work on solvers (also called stiff).",
-        commands=_RUN,
+        commands=_PLANNED,
     )
     servo_gain: float | None = option(
-        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_RUN
+        None, "servoj's gain: stiffness, 100 to 2000.", "GAIN", unset=f"the plant's, or {GAIN:g}", commands=_PLANNED
     )
     servo_lookahead: float | None = option(
         None,
         "servoj's lookahead, by which a steady motion is trailed, 0.03 to 0.2 s.",
         "S",
         unset=f"the plant's, or {LOOKAHEAD:g}",
-        commands=_RUN,
+        commands=_PLANNED,
     )
     plant: AnyPath | None = option(
         None,
         "The simulated arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag.",
         "PLANT.TOML",
         "none",
-        commands=_RUN,
+        commands=_PLANNED,
     )
     feedforward: Switch | None = option(
         None,
         "on: send commands ahead of the setpoints, by the inverse of servoj's law, so that the arm does not lag.",
         unset="the cell's, else off",
-        commands=("run", "check", "inspect"),
+        commands=_PLANNED,
         table="scenario",
     )
     corner_tolerance: float | None = option(
@@ -218,7 +218,7 @@ class Options:
         "With feedforward: how far the tool's path may be rounded at corners.",
         "MM",
         "0.5",
-        commands=("run", "check", "inspect"),
+        commands=_PLANNED,
         units=(1e-3,),
     )
     on_scaling: OnScaling = option(

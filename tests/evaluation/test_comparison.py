@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from simbridge.evaluation.comparison import compare_runs, iso_figures_of
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.prediction_error import prediction_error
 from simbridge.recording.run_directory import RunDirectory
 
 pytestmark = pytest.mark.usefixtures("without_pages")
@@ -120,3 +122,34 @@ def test_a_directory_of_repeats_is_compared_run_by_run(line_run, tmp_path):
     for name in ("01", "02"):
         shutil.copytree(line_run, tmp_path / "many" / name)
     assert [run.name for run in compare_runs([tmp_path / "many"]).runs] == ["01", "02"]
+
+
+@pytest.fixture
+def measured(same):
+    """The run, as if it had been made on a controller."""
+    file = same / "settings.toml"
+    text = file.read_text(encoding="utf-8")
+    assert "simulated_time = true" in text
+    file.write_text(text.replace("simulated_time = true", "simulated_time = false"), encoding="utf-8")
+    return same
+
+
+def test_of_simulated_and_measured_runs_the_prediction_error_is_given(cli, line_run, measured, slower, tmp_path):
+    answer = cli("compare", line_run, measured, slower, "--out", tmp_path / "out", "--json")
+    first, other, simulated = (run["prediction_error"] for run in json.loads(answer.out)["runs"])
+    assert first is None and simulated is None
+    assert other["position_m"] == {"rms": 0.0, "max": 0.0} and other["joints_rad"]["max"] == 0.0
+    answer = cli("compare", measured, line_run, "--out", tmp_path / "other")
+    assert "Prediction error, simulated to measured" in answer.out
+    assert "Prediction error" in (tmp_path / "other" / "compare.html").read_text(encoding="utf-8")
+
+
+def test_a_measured_arm_that_is_late_shows_as_delay_with_nothing_left(line_run):
+    simulated = Evaluation.of(RunDirectory.open(line_run))
+    late = 3
+    q = simulated.log.position
+    position = np.concatenate([np.repeat(q[:1], late, axis=0), q[:-late]])
+    found = prediction_error(simulated, replace(simulated, log=replace(simulated.log, position=position)))
+    assert found["delay_s"] == pytest.approx(late * 0.008, abs=2e-4)
+    assert found["joints_rad"]["rms"] == pytest.approx(np.sqrt(np.mean((position - q) ** 2)), rel=1e-9)
+    assert found["delay_removed"]["position_m"]["rms"] < 0.05 * found["position_m"]["rms"]
