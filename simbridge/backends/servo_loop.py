@@ -8,8 +8,8 @@ The deadlines advance by exactly one period and are pulled slowly towards that p
 become jitter of the loop. The state stamped t + period belongs to the sample: reference, setpoint and attained then
 refer to one instant of the controller's clock.
 
-Speed. The plan advances by the controller's speed scaling: immediately when it slows down, ramped when it speeds up,
-and not at all while the program is paused. When no states arrive, at most a few more setpoints are sent; then the loop
+Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second, and not at
+all while the program is paused. When no states arrive, at most a few more setpoints are sent; then the loop
 waits, and after 100 ms it gives up.
 """
 
@@ -30,13 +30,14 @@ from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
+from simbridge.ur.tables import RuntimeState
 
 STALE = 0.1  # s without a newer state
 # After this time without a setpoint, the script's watchdog has probably ended it: 0.1 s, less the uncertainty.
 WATCHDOG = 0.09  # s
 # How long setpoints are sent without a newer state: the arm's target is at most this far ahead of the controller.
 AHEAD = 0.008  # s
-# When the controller speeds up again: from rest to full speed in a quarter of a second.
+# When the controller changes its speed: between rest and full speed in a quarter of a second.
 RAMP = 4.0  # 1/s
 # After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET = 0.03  # s
@@ -194,10 +195,13 @@ class ServoLoop:
     def brake(self) -> None:
         """Bring a moving arm to rest along its path, within the acceleration limit, and hold it there.
 
+        While the program is paused nothing is sent: the controller has braked the arm.
+
         Raises:
             ControllerError: The arm has stopped by itself, or no states arrive.
+            GuardViolation: A command would leave the joint range.
         """
-        if self._hold is None or self._motion is None:
+        if self._hold is None or self._motion is None or not self._playing:
             return
         q, qd = self._predicted(self._last_due)
         inverse = InverseServoj(self._law, q)
@@ -282,7 +286,7 @@ class ServoLoop:
     @property
     def _reason_known(self) -> bool:
         """Whether the cause of a stop was seen: a safety stop also ends the program."""
-        return self._stopped is not None and stop_of(self._stopped) not in (ProgramStopped, ArmNotReady)
+        return self._stopped is not None and stop_of(self._stopped) not in (None, ProgramStopped, ArmNotReady)
 
     def _match(self, state: Package) -> None:
         """Match a state to the setpoint it belongs to, and record both."""
@@ -321,9 +325,20 @@ class ServoLoop:
             raise StaleState(self._host, self.state["timestamp"], quiet)
         if self._stopped is not None:
             raise self._stop()
+        if self._motion is None:
+            return
+        if self._feedforward and not self._playing:
+            # The controller brakes the arm off the path that the inverse assumes: there is no way back onto it.
+            self._stopped = self.state
+            raise self._stop()
         scaling = scaling_of(self.state)
-        if self._motion is not None and not self._follow and scaling < FULL_SPEED:
+        if not self._follow and scaling < FULL_SPEED:
             raise SpeedScaled(self._host, scaling)
+
+    @property
+    def _playing(self) -> bool:
+        """Whether the program runs, and is not paused."""
+        return bool(self.state["runtime_state"] == RuntimeState.PLAYING)
 
     def _stop(self) -> ArmStopped:
         """The error for the stop that was seen; its cause may become visible a little later than its effects."""
@@ -370,8 +385,8 @@ class ServoLoop:
     def _next(self, scaling: float) -> tuple[Array, float]:
         """The setpoint of the next cycle, and its position within the plan."""
         change = RAMP * self._period
-        # With feedforward the arm follows at once, so it is slowed down as gently as it is sped up.
-        slowest = self._rate - change if self._feedforward else 0.0
+        # While the program is paused the controller has braked the arm, which must find the plan where it left it.
+        slowest = self._rate - change if self._playing else 0.0
         self._rate = max(min(scaling, self._rate + change), slowest)
         if self._motion is None:
             assert self._hold is not None

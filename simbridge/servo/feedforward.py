@@ -146,8 +146,11 @@ class InverseServoj:
         return command
 
     def braking(self, deceleration: float) -> Array:
-        """The wanted motion (N, n), rad, from here to rest, joints in proportion, at `deceleration` rad/s^2."""
+        """The wanted motion (N, n), rad, from here to rest, joints in proportion, at `deceleration` rad/s^2.
+
+        Its last command is where the arm then rests, and may be held.
+        """
         largest = float(np.abs(self._qd).max(initial=0.0))
         count = int(np.ceil(largest / (deceleration * self.law.cycle)))
-        shares = np.arange(count - 1, -1, -1) / max(count, 1)
+        shares = np.append(np.arange(count - 1, -1, -1) / max(count, 1), 0.0)
         return self._q + self.law.cycle * np.cumsum(shares[:, np.newaxis] * self._qd, axis=0)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simbridge.robot.pose import Array
+from simbridge.servo.law import JointMotion, ServojJoints, ServojLaw
 from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package
 
@@ -48,7 +49,7 @@ class OnTheWire(NamedTuple):
 
 
 class FakeLink:
-    """A controller whose arm is at the newest setpoint at each tick. See `servo_loop.Link`.
+    """A controller whose arm is at the newest setpoint at each tick, or obeys servoj. See `servo_loop.Link`.
 
     Args:
         clock: The host's.
@@ -58,10 +59,12 @@ class FakeLink:
         delay: Transport delay of the state of a tick, s; None if it never arrives. States keep their order.
         changes: Fields of the state that change at a tick.
         freezes: How long the controller's clock stands still before a tick, s.
+        law: Of servoj, if the arm obeys it.
 
     Attributes:
         sent: The setpoints that were sent, in order.
         arrivals: When each state arrived, by the host's clock, s.
+        motions: Of an arm that obeys servoj, after each tick since the first setpoint.
     """
 
     def __init__(
@@ -74,7 +77,9 @@ class FakeLink:
         delay: Callable[[int], float | None] = lambda tick: 0.0,
         changes: Mapping[int, Mapping[str, Any]] | None = None,
         freezes: Mapping[int, float] | None = None,
+        law: ServojLaw | None = None,
     ) -> None:
+        self._joints = None if law is None else ServojJoints(law, q)
         self._clock, self._period = clock, period
         self._host_period = period / (1.0 + drift)
         self._delay, self._changes, self._freezes = delay, changes or {}, freezes or {}
@@ -94,6 +99,7 @@ class FakeLink:
         self._last_arrival = 0.0
         self.sent: list[OnTheWire] = []
         self.arrivals: list[float] = []
+        self.motions: list[JointMotion] = []
 
     def states(self, timeout: float) -> list[Package]:
         """See `servo_loop.Link`."""
@@ -124,7 +130,12 @@ class FakeLink:
         tick, at = self._tick, self._next_tick_at
         playing = self._fields["runtime_state"] == 2 and stop_of(self._fields) is None
         if self.sent and playing:
-            self._fields["actual_q"] = tuple(self.sent[-1].setpoint.tolist())
+            q = self.sent[-1].setpoint
+            if self._joints is not None:
+                self._joints.command(q)
+                q = self._joints.step()
+                self.motions.append(self._joints.motion)
+            self._fields["actual_q"] = tuple(q.tolist())
         self._fields.update(self._changes.get(tick, {}))
         q = self._fields["actual_q"]
         delay = self._delay(tick)
@@ -133,6 +144,9 @@ class FakeLink:
             still = (0.0,) * len(q)
             state = {**self._fields, "timestamp": tick * self._period, "target_q": q}
             state |= {"target_qd": still, "target_qdd": still}
+            if self._joints is not None:
+                names = ("target_q", "target_qd", "target_qdd")
+                state |= dict(zip(names, map(tuple, self._joints.motion), strict=True))
             self._travelling.append((self._last_arrival, state))
         self._tick = tick + 1
         self._next_tick_at = at + self._host_period + self._freezes.get(tick + 1, 0.0)

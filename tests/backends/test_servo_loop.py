@@ -45,12 +45,12 @@ class Bench:
         )
         self.states = []
 
-    def play(self, motion):
-        self.loop.play(motion, lambda scalars, vectors: self.states.append((scalars, vectors)))
+    def play(self, motion, **options):
+        self.loop.play(motion, lambda scalars, vectors: self.states.append((scalars, vectors)), **options)
 
-    def run(self, motion, slots=None):
+    def run(self, motion, slots=None, **options):
         """Play a motion for so many periods, or to its end."""
-        self.play(motion)
+        self.play(motion, **options)
         count = 0
         while not self.loop.idle if slots is None else count < slots:
             self.loop.slot()
@@ -268,20 +268,23 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
 
 @PERIODS
 @pytest.mark.parametrize(
-    "halt",
+    ("halt", "braking"),
     [
-        ({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}),
-        ({"speed_scaling": 0.0}, {"speed_scaling": 1.0}),
-        ({"runtime_state": 4}, {"runtime_state": 2}),
+        (({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}), 1.0 / RAMP),
+        (({"speed_scaling": 0.0}, {"speed_scaling": 1.0}), 1.0 / RAMP),
+        # The controller brakes the arm.
+        (({"runtime_state": 4}, {"runtime_state": 2}), 0.0),
     ],
     ids=["slider", "scaling", "pause at the pendant"],
 )
-def test_while_the_controller_pauses_the_plan_holds_and_then_resumes_with_a_ramp(period, halt):
+def test_while_the_controller_pauses_the_plan_holds_and_then_resumes_with_a_ramp(period, halt, braking):
     stop, go = round(1.0 / period), round(1.5 / period)
     bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(Replay(glide(round(3.0 / period), period=period)))
     ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
     speed = speeds(bench)
-    assert (speed[(ticks >= stop) & (ticks < go)] == 0.0).all()
+    held = stop + round(braking / period)
+    assert (speed[(ticks >= held) & (ticks < go)] == 0.0).all()
+    assert np.diff(speed[(ticks >= stop) & (ticks < held)]) == pytest.approx(-0.3 * RAMP * period, rel=1e-3)
     ramp = speed[ticks >= go][: round(0.25 / period)]
     assert np.diff(ramp) == pytest.approx(0.3 * RAMP * period, rel=1e-3)
     assert ramp[0] == pytest.approx(0.3 * RAMP * period, rel=1e-3) and speed.max() == pytest.approx(0.3)

@@ -1,0 +1,111 @@
+"""An arm that obeys servoj, driven by the servo loop: feedforward, and how it brakes. On a simulated clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.backends.motion import Replay
+from simbridge.servo.feedforward import MAX_ACCELERATION
+from simbridge.servo.law import ServojLaw
+from simbridge.ur.errors import ProgramStopped, ProtectiveStop
+from tests.backends.fake_link import VirtualClock
+from tests.backends.test_servo_loop import HOME, Bench
+
+PERIOD = 0.002
+FEEDFORWARD = pytest.mark.parametrize("feedforward", [False, True])
+
+
+def arm(**controller):
+    return Bench(PERIOD, law=ServojLaw(PERIOD), **controller)
+
+
+def from_rest_to_rest(amplitude=0.4, duration=1.0):
+    """Setpoints (T, n): minimum jerk, with 0.1 s of rest at both ends."""
+    u = np.clip((np.arange(round((duration + 0.2) / PERIOD)) * PERIOD - 0.1) / duration, 0.0, 1.0)
+    way = amplitude * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    return HOME + way[:, None] * np.array([1.0, 0.5, -0.5, 0.3, -0.8, 0.6])
+
+
+PLAN = from_rest_to_rest()
+
+
+def wanted_at(bench):
+    """Where the plan is at the recorded samples (T, n), rad."""
+    position = bench.recorded("position")
+    return np.stack([np.interp(position, np.arange(len(PLAN)), joint) for joint in PLAN.T], axis=1)
+
+
+def accelerations(bench):
+    return np.abs([motion.qdd for motion in bench.link.motions])
+
+
+def test_with_feedforward_the_arm_is_at_each_setpoint_when_it_is_due():
+    bench = arm().run(Replay(PLAN), feedforward=True)
+    # Commands are single precision.
+    assert np.abs(bench.recorded("controller_target") - PLAN).max() < 1e-6
+    assert np.abs(bench.recorded("setpoint") - PLAN).max() > 0.01
+
+
+def test_without_it_the_arm_trails_by_the_lag_of_the_law():
+    bench = arm().run(Replay(PLAN))
+    late = round(ServojLaw(PERIOD).lag / PERIOD)
+    assert np.abs(bench.recorded("controller_target")[late:] - PLAN[:-late]).max() < 2e-3
+
+
+@given(
+    changes=st.dictionaries(
+        st.integers(20, 500), st.sampled_from([{"target_speed_fraction": f} for f in (0.0, 0.3, 0.7, 1.0)]), max_size=4
+    )
+)
+def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
+    bench = arm(changes={**changes, 700: {"target_speed_fraction": 1.0}}).run(Replay(PLAN), feedforward=True)
+    assert np.abs(bench.recorded("controller_target") - wanted_at(bench)).max() < 1e-6
+    assert accelerations(bench).max() <= MAX_ACCELERATION
+
+
+@pytest.mark.parametrize(
+    ("seen", "kind"), [({"runtime_state": 4}, ProgramStopped), ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop)]
+)
+def test_a_pause_ends_feedforward_and_nothing_more_is_sent(seen, kind):
+    bench = arm(changes={250: seen})
+    with pytest.raises(kind):
+        bench.run(Replay(PLAN), feedforward=True)
+    assert bench.link.sent[-1].tick == 249
+    bench.loop.brake()
+    assert bench.link.sent[-1].tick == 249
+
+
+def test_commands_that_come_late_do_not_bend_the_path():
+    late = iter([0.0] * 200 + [0.005] + [0.0] * 100 + [0.003] + [0.0] * 5000)
+    bench = arm(clock=VirtualClock(lambda: next(late))).run(Replay(PLAN), feedforward=True)
+    assert bench.loop.missed_deadlines > 0
+    assert accelerations(bench).max() <= MAX_ACCELERATION
+    assert np.abs(bench.recorded("controller_target")[-1] - PLAN[-1]).max() < 1e-6
+
+
+@FEEDFORWARD
+@given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0))
+def test_a_stop_brakes_along_the_path_within_the_acceleration_limit(feedforward, slots, amplitude):
+    bench = arm()
+    bench.run(Replay(from_rest_to_rest(amplitude)), slots, feedforward=feedforward)
+    before = bench.link.motions[-1]
+    bench.loop.brake()
+    # The last command is held.
+    for _ in range(100):
+        bench.link.states(PERIOD)
+    assert accelerations(bench).max() <= MAX_ACCELERATION
+    after = bench.link.motions[-1]
+    assert np.abs(after.qd).max() < 1e-4
+    # Joints brake in proportion: straight on, by no more than it takes at 30 rad/s^2 and what was on its way.
+    way = after.q - before.q
+    assert np.abs(way).max() <= np.abs(before.qd).max() ** 2 / 60.0 + 0.02 * np.abs(before.qd).max() + 1e-4
+
+
+def test_at_rest_there_is_nothing_to_brake():
+    bench = arm().run(Replay(PLAN), feedforward=True)
+    sent = len(bench.link.sent)
+    bench.loop.brake()
+    assert len(bench.link.sent) == sent
