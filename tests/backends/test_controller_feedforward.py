@@ -1,0 +1,93 @@
+"""A smooth motion on an emulated controller, without and with feedforward: as in simulation, and stopped gently."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from simbridge.servo.feedforward import MAX_ACCELERATION
+from tests.backends.trial import ProcessTrial
+from tests.controllers import REALTIME_FLAGS
+
+# From home, where the arm is, around a circle and back; a sample each cycle, so that no acceleration is missing.
+CIRCLE = """
+import numpy as np
+from simbridge import Robot, Scenario
+from simbridge.robot.kinematics import tool_path
+from simbridge.trajectory import Trajectory
+
+def scenario(robot: Robot) -> Scenario:
+    times = np.arange(0.0, 2.0, 0.002)
+    u = times / times[-1]
+    angle = 2.0 * np.pi * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+    poses = np.tile(tool_path(robot, robot.home[None])[0], (len(times), 1))
+    poses[:, 1] += 0.08 * np.sin(angle)
+    poses[:, 2] -= 0.08 * (1.0 - np.cos(angle))
+    return Scenario(Trajectory(times, poses))
+"""
+
+
+@pytest.fixture(scope="module")
+def circle(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scenario") / "small_circle.py"
+    path.write_text(CIRCLE)
+    return path
+
+
+def run(circle, out, *flags):
+    """The summary of a run on the ur10e, and what was said."""
+    command = [sys.executable, "-m", "simbridge", "run", str(circle), "--robot", "ur10e", *flags, "--out", str(out)]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return json.loads((out / "summary.json").read_text())
+
+
+def on(controller):
+    return ("--backend", "ursim", "--host", controller.host, *REALTIME_FLAGS)
+
+
+def accelerations(record, begin=0):
+    """Of the controller's joint targets (T, n), rad/s^2, from a tick on."""
+    since = record.tick >= begin
+    assert (np.diff(record.tick[since]) == 1).all()
+    return np.diff(record.target_q[since], n=2, axis=0) / 0.002**2
+
+
+def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(circle, e_series, tmp_path):
+    simulated, measured = run(circle, tmp_path / "simulated"), run(circle, tmp_path / "measured", *on(e_series))
+    assert measured["plant_error"]["position_m"]["rms"] == pytest.approx(
+        simulated["plant_error"]["position_m"]["rms"], rel=0.03
+    )
+    assert measured["plant_delay_s"] == pytest.approx(simulated["plant_delay_s"], abs=0.001)
+    law = measured["servo_law"]
+    assert law["holds"] is True
+    assert (law["gain"], law["lookahead_s"]) == (pytest.approx(2000.0, rel=0.02), pytest.approx(0.03, rel=0.02))
+    assert law["residual_rad"]["p99"] < 1e-4
+
+
+def test_with_feedforward_only_the_links_delay_is_left(circle, e_series, tmp_path):
+    begin = e_series.record().tick[-1]
+    summary = run(circle, tmp_path / "run", *on(e_series), "--feedforward", "on")
+    assert summary["servo_law"]["holds"] is True
+    # Of the link: a few cycles where this computer is busy.
+    assert summary["plant_delay_s"] == pytest.approx(summary["servo_law"]["delay_s"], abs=0.001)
+    assert summary["plant_delay_s"] < 0.006
+    assert summary["delay_compensated"]["position_m"]["rms"] < 1e-4
+    assert np.abs(accelerations(e_series.record(), begin)).max() <= MAX_ACCELERATION
+
+
+@pytest.mark.parametrize("feedforward", ["off", "on"])
+def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_series, tmp_path):
+    flags = ("--robot", "ur10e", "--backend", "ursim", "--feedforward", feedforward)
+    with ProcessTrial(e_series, tmp_path, circle, *flags) as trial:
+        trial.streaming()
+        begin = trial.tick()
+        trial.signal(signal.SIGINT)
+        assert trial.end()[0] == 130
+        trial.check_rest(begin)
+        assert np.abs(accelerations(e_series.record(), begin)).max() <= MAX_ACCELERATION
