@@ -329,5 +329,5 @@ def _servo_settings(options: Options, robot: Robot, period: float, *, simulated:
     tuning = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain, "cycle": cycle}
     if not simulated:
         return tuning
-    file = {"plant_file": plant.source} if plant.source else {}
+    file = {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated} if plant.source else {}
     return tuning | {"phase": plant.phase, "joint_lag": plant.joint_lag} | file

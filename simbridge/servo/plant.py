@@ -29,6 +29,7 @@ class Plant(msgspec.Struct, frozen=True):
         phase: How long after the begin of a controller's cycle calls begin, s.
         joint_lag: How much later the joints are where their targets were, s.
         source: The file of the numbers; "" for the defaults and the command line.
+        not_simulated: What else the file says of the arm: "payload 1.66 kg, friction"; "" for nothing.
     """
 
     gain: float = GAIN
@@ -36,6 +37,7 @@ class Plant(msgspec.Struct, frozen=True):
     phase: float = 0.0
     joint_lag: float = JOINT_LAG
     source: str = ""
+    not_simulated: str = ""
 
     def law(self, cycle: float) -> ServojLaw:
         """The servo law on a controller with that cycle, s."""
@@ -52,11 +54,17 @@ class _JointServo(msgspec.Struct, forbid_unknown_fields=True):
     lag_s: float = JOINT_LAG
 
 
+class _Payload(msgspec.Struct):
+    mass_kg: float
+
+
 class _PlantFile(msgspec.Struct):
-    """The tables that are simulated; the others of the file (payload, friction, source) are for people."""
+    """The tables that are simulated, and those that are only shown; the others (uncertainty, source) are for people."""
 
     servoj: _Servoj
     joint_servo: _JointServo = msgspec.field(default_factory=_JointServo)
+    payload: _Payload | None = None
+    friction: dict[str, list[float]] | None = None
 
 
 def load_plant(path: AnyPath) -> Plant:
@@ -76,7 +84,10 @@ def load_plant(path: AnyPath) -> Plant:
         file.refuse("joint_servo.lag_s", f"this is {data.joint_servo.lag_s}; it must be from 0 to 0.002 s")
     if not 0.0 <= data.servoj.phase_s < 0.01:
         file.refuse("servoj.phase_s", f"this is {data.servoj.phase_s}; it must be from 0 to less than a cycle")
-    return Plant(data.servoj.gain, data.servoj.lookahead_s, data.servoj.phase_s, data.joint_servo.lag_s, str(file.path))
+    payload = "" if data.payload is None else f"payload {data.payload.mass_kg:.2f} kg"
+    shown = ", ".join(filter(None, [payload, "" if data.friction is None else "friction"]))
+    servoj = data.servoj
+    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, data.joint_servo.lag_s, str(file.path), shown)
 
 
 def plant_model(backend: Mapping[str, Any]) -> str:
@@ -91,7 +102,8 @@ def plant_model(backend: Mapping[str, Any]) -> str:
     tuning = f"servoj, gain {backend['servo_gain']:g}, lookahead {backend['servo_lookahead']:g} s"
     if not simulated:
         return f"servo: the controller's {tuning}"
-    source = f" ({backend['plant_file']})" if "plant_file" in backend else ""
+    source = "; not simulated: ".join(backend[key] for key in ("plant_file", "plant_not_simulated") if backend.get(key))
+    source = source and f" ({source})"
     return f"simulated arm: UR's {tuning}{source}; {VERIFIED}"
 
 

@@ -87,7 +87,7 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
     # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
-    assert f"gain 300, lookahead 0.1 s ({plant})" in summary["plant_model"]
+    assert f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)" in summary["plant_model"]
     answer = cli("check", "circle", "--robot", "ur10e", "--plant", plant, "--servo-gain", 500)
     assert answer.status == 0 and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
 
