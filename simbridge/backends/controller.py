@@ -226,7 +226,7 @@ class ControllerBackend(Backend):
             if isinstance(setpoints, np.ndarray):
                 self._check_start(setpoints[0])
                 # Closed explicitly, not by the garbage collector: closing stops the arm.
-                with contextlib.closing(self._replay(process, setpoints)) as states:
+                with contextlib.closing(self._replay(process, setpoints, self._settings.feedforward)) as states:
                     for state in states:
                         self._timing.add(state)
                         yield state
@@ -267,10 +267,12 @@ class ControllerBackend(Backend):
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
 
-    def _replay(self, process: ServoProcess, setpoints: Array) -> Generator[ArmState, None, None]:
+    def _replay(
+        self, process: ServoProcess, setpoints: Array, feedforward: bool = False
+    ) -> Generator[ArmState, None, None]:
         """The states of a plan, as they arrive."""
         with self._stop_on_error():
-            ring = process.replay(setpoints)
+            ring = process.replay(setpoints, feedforward=feedforward)
             done, heard = False, time.monotonic()
             try:
                 while not done:

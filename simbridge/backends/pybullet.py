@@ -283,7 +283,7 @@ class PyBulletBackend(Backend):
             self.stop()
 
     def stop(self) -> None:
-        """Brake the arm along its path, and wait until it is at rest."""
+        """Brake the arm, all joints in proportion, and wait until it is at rest."""
         if self._law is None:
             self._settle(self._command)
             return

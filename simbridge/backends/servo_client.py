@@ -95,8 +95,8 @@ class ServoProcess:
                     return event
         raise ConnectionLost(self._config.host, REALTIME, f"the control script did not run in {CONNECT_TIMEOUT:g} s")
 
-    def replay(self, setpoints: Array) -> StateRing:
-        """Send setpoints (T, n), rad, one per period.
+    def replay(self, setpoints: Array, *, feedforward: bool = False) -> StateRing:
+        """Send setpoints (T, n), rad, one per period; with feedforward, what makes the arm follow them.
 
         Returns:
             The ring in which the state of each appears.
@@ -104,7 +104,7 @@ class ServoProcess:
         plan = self._memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that scales the speed takes more periods than the plan has.
-        return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan))
+        return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward)
 
     def live(self, first: Array) -> StateRing:
         """Send live setpoints, beginning with this one (n,), rad.

@@ -27,7 +27,7 @@ from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramStopped, SpeedScaled, StaleState
+from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
 from simbridge.ur.rtde import Package
 from simbridge.ur.tables import RuntimeState
@@ -51,6 +51,8 @@ _PULL = 0.02
 _REASON_TIMEOUT = 0.1  # s
 # A program that ends within this time after a gap in the setpoints ended because of it.
 _CAUSE = 0.5  # s
+# A joint target slower than this is at rest.
+_REST = 1e-4  # rad/s
 # For the first state, and for the control script to run.
 _FIRST_TIMEOUT = 1.0  # s
 
@@ -116,8 +118,9 @@ class ServoLoop:
         self._motion: Motion | None = None
         self._record: Record | None = None
         self._hold: Array | None = None
-        # The newest command that was due by now.
-        self._taken: Array | None = None
+        # Where the commands so far bring the controller's targets, rad and rad/s, and the newest of them. The link's
+        # delay is not in it: it shifts the whole motion, and bends none of it.
+        self._q = self._qd = self._command = np.empty(0)
         self._rate = 1.0
         self._sequence = 0
         self._last_due = -1
@@ -162,8 +165,8 @@ class ServoLoop:
         """
         if self._hold is None:
             self._guard.reset(self.measured)
+            self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
         self._inverse, self._feedforward = None, feedforward
-        self._taken = self.measured if self._hold is None else self._hold
         self._motion, self._record = motion, record
         self._sequence = 0
         self._pending.clear()
@@ -193,40 +196,46 @@ class ServoLoop:
         self._send()
 
     def brake(self) -> None:
-        """Bring a moving arm to rest along its path, within the acceleration limit, and hold it there.
+        """Bring a moving arm to rest, straight on and all joints in proportion, and hold it there.
 
         While the program is paused nothing is sent: the controller has braked the arm.
 
         Raises:
             ControllerError: The arm has stopped by itself, or no states arrive.
-            GuardViolation: A command would leave the joint range.
         """
         if self._hold is None or self._motion is None or not self._playing:
             return
-        q, qd = self._predicted(self._last_due)
-        inverse = InverseServoj(self._law, q)
-        inverse.reset(q, qd)
         self._motion = None
-        for wanted in inverse.braking(BRAKING):
+        inverse, resting = InverseServoj(self._law, self._q), False
+        while not resting:
             self._wait()
             self._check_state()
-            self._hold = self._guard.check_command(inverse.command(wanted), wanted)
-            if not self._link.servo(self._hold):
-                raise self._stop()
+            due = max(self._tick(self.state), self._last_due) + 1
+            q, qd = self._held_until(due)
+            resting = bool(np.abs(qd).max() < _REST)
+            inverse.reset(q, qd)
+            self._hold = self._guard.within_range(inverse.command(inverse.braking(BRAKING)[0]))
+            self._put(self._hold, due)
 
-    def _predicted(self, tick: int) -> tuple[Array, Array]:
-        """Where the commands that were sent will have brought the controller's targets at a tick: rad and rad/s."""
-        q, qd = np.array(self.state["target_q"]), np.array(self.state["target_qd"])
-        if not np.isfinite(qd).all():
-            qd = np.array(self.state["actual_qd"])
-        if tick <= self._tick(self.state) or self._taken is None:
-            return q, qd
-        due = {sent.due: sent.command for sent in self._pending}
-        commands = [self._taken]
-        for each in range(self._tick(self.state) + 1, tick + 1):
-            commands.append(due.get(each, commands[-1]))
-        motion = self._law.follow(np.array(commands[1:]), q=q, qd=qd)
+    def _held_until(self, due: int) -> tuple[Array, Array]:
+        """Where the controller's targets are before a tick, rad and rad/s; until then the last command holds."""
+        missed = due - self._last_due - 1
+        if missed < 1 or self._last_due < 0:
+            return self._q, self._qd
+        motion = self._law.follow(np.repeat(self._command[np.newaxis], missed, axis=0), q=self._q, qd=self._qd)
         return motion.q[-1], motion.qd[-1]
+
+    def _put(self, command: Array, due: int) -> None:
+        """Send a command (n,), rad, that is due at a tick, if the guard takes what it does to the arm."""
+        q, qd = self._held_until(due)
+        motion = self._law.follow(command[np.newaxis], q=q, qd=qd)
+        if self._feedforward and self._motion is not None:
+            self._guard.check_acceleration(motion.qdd[0])
+        self._sent = self._clock.monotonic()
+        if not self._link.servo(command):
+            # The next states show the cause.
+            raise self._stop()
+        self._q, self._qd, self._command, self._last_due = motion.q[0], motion.qd[0], command, due
 
     def _would_crowd(self, ahead: int) -> bool:
         """Whether a setpoint sent now might arrive in the same tick as the last one, so that one of them is lost.
@@ -293,7 +302,6 @@ class ServoLoop:
         tick = self._tick(state)
         while self._pending and self._pending[0].due <= tick:
             sent = self._pending.popleft()
-            self._taken = sent.command
             if sent.due < tick:
                 self.missed_states += 1
             elif self._record is not None:
@@ -328,7 +336,7 @@ class ServoLoop:
         if self._motion is None:
             return
         if self._feedforward and not self._playing:
-            # The controller brakes the arm off the path that the inverse assumes: there is no way back onto it.
+            # The controller brakes the arm off the path that the inverse assumes.
             self._stopped = self.state
             raise self._stop()
         scaling = scaling_of(self.state)
@@ -346,7 +354,8 @@ class ServoLoop:
         while not self._reason_known and (left := end - self._clock.monotonic()) > 0.0:
             self._take(self._link.states(left))
         state = self._stopped or self.state
-        kind = stop_of(state) or ProgramStopped
+        paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
+        kind = stop_of(state) or (ProgramPaused if paused else ProgramStopped)
         if kind is ProgramStopped and self._unsent and self._clock.monotonic() - self._unsent_until < _CAUSE:
             return ProgramStopped(
                 self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"], self._unsent
@@ -366,18 +375,10 @@ class ServoLoop:
                 command = self._guard.check_command(self._inverse.command(checked), checked)
             if self._motion is None or self._motion.finished:
                 break
-        if elapsed > 1:
-            q, qd = self._predicted(due - 1)
-            self._guard.check_late(self._law.follow(command[np.newaxis], q=q, qd=qd).qdd[0])
-        now = self._clock.monotonic()
-        self._sent = now
-        if not self._link.servo(command):
-            # The next states show the cause.
-            raise self._stop()
+        self._put(command, due)
         self._hold = checked
-        self._last_due = due
         if self._motion is not None:
-            self._pending.append(Sent(self._last_due, self._sequence, position, now, command, scaling))
+            self._pending.append(Sent(due, self._sequence, position, self._sent, command, scaling))
             self._sequence += 1
             if self._motion.finished:
                 self._motion = None

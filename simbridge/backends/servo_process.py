@@ -33,7 +33,7 @@ import numpy as np
 from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
 from simbridge.backends.servo_loop import ServoLoop
-from simbridge.errors import GuardViolation, SimbridgeError
+from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
@@ -225,7 +225,7 @@ class Session:
             self._link.start_watchdog()
             self._watched = True
         motion = Live(ring) if setpoints is None else Replay(setpoints)
-        loop.play(motion, ring.write, feedforward=setpoints is not None and self._config.settings.feedforward)
+        loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
     def stop(self) -> None:
         """Bring the arm to rest within at most `STOP_TIMEOUT`."""
@@ -233,9 +233,7 @@ class Session:
             # A controller that no longer answers must not block this process: the alarm's default action ends it.
             signal.alarm(STOP_TIMEOUT)
             if self._loop is not None:
-                # What cannot be braked along its path is left to the control script.
-                with contextlib.suppress(GuardViolation):
-                    self._loop.brake()
+                self._loop.brake()
             self._link.stop()
 
 

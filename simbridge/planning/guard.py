@@ -133,17 +133,22 @@ class Guard:
             raise
         return q
 
-    def check_late(self, qdd: Array) -> None:
-        """Check the arm's predicted accelerations qdd (n,), rad/s^2, with a command that follows a gap.
+    def check_acceleration(self, qdd: Array) -> None:
+        """Check the accelerations qdd (n,), rad/s^2, that the servo law predicts of the arm, with feedforward.
 
         Raises:
-            GuardViolation: One is beyond the limit: the gap was too long for the arm's speed.
+            GuardViolation: One is beyond the limit: the motion asks for it, or commands were late for too long.
         """
-        if (np.abs(qdd) > MAX_ACCELERATION).any():
+        if (np.abs(qdd) > MAX_ACCELERATION * (1.0 + 1e-3)).any():
             self._violated = True
             i = int(np.argmax(np.abs(qdd)))
-            what = "after commands that were late, its predicted acceleration"
-            raise self._violation("acceleration", i, abs(qdd[i]), MAX_ACCELERATION, what, "rad/s^2")
+            raise self._violation(
+                "acceleration", i, abs(qdd[i]), MAX_ACCELERATION, "its predicted acceleration", "rad/s^2"
+            )
+
+    def within_range(self, command: Array) -> Array:
+        """A command (n,), rad, as near to it as the joint range allows: for braking, which must not be refused."""
+        return np.clip(command, self._low, self._high)
 
     def _numbers(self, given: Array, name: str) -> Array:
         try:

@@ -266,6 +266,13 @@ class ArmNotReady(ArmStopped):
     remedy = "At the pendant: power on and release the brakes; the robot mode must be 7, running."
 
 
+class ProgramPaused(ArmStopped):
+    """The program was paused during a run with feedforward, which cannot go on from where the controller braked."""
+
+    what = "The program was paused"
+    remedy = "A run with feedforward does not go on after a pause: start it again."
+
+
 class ProgramStopped(ArmStopped):
     """The control script was stopped or paused at the pendant, by its watchdog, or by an error in it.
 

@@ -60,6 +60,7 @@ class FakeLink:
         changes: Fields of the state that change at a tick.
         freezes: How long the controller's clock stands still before a tick, s.
         law: Of servoj, if the arm obeys it.
+        lag: How many cycles an arm that obeys servoj gets its commands late.
 
     Attributes:
         sent: The setpoints that were sent, in order.
@@ -78,8 +79,9 @@ class FakeLink:
         changes: Mapping[int, Mapping[str, Any]] | None = None,
         freezes: Mapping[int, float] | None = None,
         law: ServojLaw | None = None,
+        lag: int = 0,
     ) -> None:
-        self._joints = None if law is None else ServojJoints(law, q)
+        self._joints, self._lag = None if law is None else ServojJoints(law, q), lag
         self._clock, self._period = clock, period
         self._host_period = period / (1.0 + drift)
         self._delay, self._changes, self._freezes = delay, changes or {}, freezes or {}
@@ -132,7 +134,8 @@ class FakeLink:
         if self.sent and playing:
             q = self.sent[-1].setpoint
             if self._joints is not None:
-                self._joints.command(q)
+                arrived = [sent.setpoint for sent in self.sent if sent.tick + self._lag < tick]
+                self._joints.command(arrived[-1] if arrived else self._joints.q)
                 q = self._joints.step()
                 self.motions.append(self._joints.motion)
             self._fields["actual_q"] = tuple(q.tolist())

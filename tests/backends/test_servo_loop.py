@@ -40,9 +40,9 @@ class Bench:
         self.period = period
         self.clock = clock or VirtualClock()
         self.link = FakeLink(self.clock, HOME, period, **controller)
-        self.loop = ServoLoop(
-            self.link, Guard(UR10, period), "arm", ServojLaw(period), follow_scaling=follow, clock=self.clock
-        )
+        law = controller.get("law") or ServojLaw(period)
+        guard = Guard(UR10, period, law.lookahead)
+        self.loop = ServoLoop(self.link, guard, "arm", law, follow_scaling=follow, clock=self.clock)
         self.states = []
 
     def play(self, motion, **options):

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Replay
+from simbridge.errors import GuardViolation
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.errors import ProgramStopped, ProtectiveStop
+from simbridge.ur.errors import ProgramPaused, ProtectiveStop
 from tests.backends.fake_link import VirtualClock
 from tests.backends.test_servo_loop import HOME, Bench
 
@@ -18,8 +19,8 @@ PERIOD = 0.002
 FEEDFORWARD = pytest.mark.parametrize("feedforward", [False, True])
 
 
-def arm(**controller):
-    return Bench(PERIOD, law=ServojLaw(PERIOD), **controller)
+def arm(tuning=(2000.0, 0.03), **controller):
+    return Bench(PERIOD, law=ServojLaw(PERIOD, *tuning), **controller)
 
 
 def from_rest_to_rest(amplitude=0.4, duration=1.0):
@@ -67,7 +68,7 @@ def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
 
 
 @pytest.mark.parametrize(
-    ("seen", "kind"), [({"runtime_state": 4}, ProgramStopped), ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop)]
+    ("seen", "kind"), [({"runtime_state": 4}, ProgramPaused), ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop)]
 )
 def test_a_pause_ends_feedforward_and_nothing_more_is_sent(seen, kind):
     bench = arm(changes={250: seen})
@@ -87,9 +88,9 @@ def test_commands_that_come_late_do_not_bend_the_path():
 
 
 @FEEDFORWARD
-@given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0))
-def test_a_stop_brakes_along_the_path_within_the_acceleration_limit(feedforward, slots, amplitude):
-    bench = arm()
+@given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
+def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(feedforward, slots, amplitude, lag):
+    bench = arm(lag=lag)
     bench.run(Replay(from_rest_to_rest(amplitude)), slots, feedforward=feedforward)
     before = bench.link.motions[-1]
     bench.loop.brake()
@@ -102,6 +103,29 @@ def test_a_stop_brakes_along_the_path_within_the_acceleration_limit(feedforward,
     # Joints brake in proportion: straight on, by no more than it takes at 30 rad/s^2 and what was on its way.
     way = after.q - before.q
     assert np.abs(way).max() <= np.abs(before.qd).max() ** 2 / 60.0 + 0.02 * np.abs(before.qd).max() + 1e-4
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+@pytest.mark.parametrize("tuning", [(2000.0, 0.1), (300.0, 0.1), (100.0, 0.2)])
+def test_a_stop_brakes_as_gently_with_a_long_lookahead(tuning, lag):
+    bench = arm(tuning, lag=lag)
+    bench.run(Replay(from_rest_to_rest(1.0)), 350)
+    assert np.abs(bench.link.motions[-1].qd).max() > 1.0
+    bench.loop.brake()
+    for _ in range(200):
+        bench.link.states(PERIOD)
+    assert accelerations(bench).max() <= MAX_ACCELERATION
+    assert np.abs(bench.link.motions[-1].qd).max() < 1e-3
+
+
+def test_a_corner_that_was_not_smoothed_is_refused_before_it_is_sent():
+    plan = PLAN.copy()
+    plan[300:] += 0.0003 * np.arange(len(plan) - 300)[:, None].clip(max=30) * np.array([1.0, 0, 0, 0, 0, 0])
+    bench = arm()
+    with pytest.raises(GuardViolation, match="acceleration") as refused:
+        bench.run(Replay(plan), feedforward=True)
+    assert refused.value.rule == "acceleration"
+    assert accelerations(bench).max() <= MAX_ACCELERATION
 
 
 def test_at_rest_there_is_nothing_to_brake():
