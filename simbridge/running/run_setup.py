@@ -87,13 +87,10 @@ class Prepared:
             "servo_gain": plant.gain,
             "cycle": cycle,
         }
-        if not simulated:
-            return tuning
-        tuning |= {"phase": plant.phase, "joint_lag": plant.joint_lag}
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
             tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
-        return tuning
+        return tuning | ({"phase": plant.phase, "joint_lag": plant.joint_lag} if simulated else {})
 
     @property
     def kinematics(self) -> KinematicsSummary:
