@@ -98,7 +98,7 @@ def _attempt(
     if excess is None:
         excess = _rounding(robot, law.cycle, ahead, wanted, corner_tolerance)
     if excess is not None:
-        return excess._replace(sample=excess.sample - rest)
+        return excess._replace(sample=min(max(excess.sample - rest, 0), len(setpoints) - 1))
     # The arm rests for a sample before it moves, and after it until first its velocity and then its command rest.
     left, arrived = (np.flatnonzero((wanted != wanted[end]).any(axis=1)) for end in (0, -1))
     first = min(int(left[0]) - 1, rest) if len(left) else rest

@@ -48,7 +48,7 @@ def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_before_the_contro
             return None, arm, options
 
     monkeypatch.setattr("simbridge.running.run_setup.backend_class", lambda _name: Controller)
-    with pytest.raises(InvalidParameter, match="below 0.121"):
+    with pytest.raises(InvalidParameter, match=r"below 0\.121"):
         simbridge.connect("ursim", robot=ROBOT, servo_lookahead=0.13)
 
 
