@@ -132,7 +132,7 @@ class PyBulletBackend(Backend):
         self._stiffness, self._damping = bandwidth**2, 2.0 * bandwidth
         cycle = controller_cycle(robot.period, self.period)
         self._law = None if plant is None else PlantReference(plant, robot.home, self.period, cycle, PHYSICS_STEP)
-        self._inverse = InverseServoj((plant or Plant()).law(cycle), robot.home)
+        self._inverse = None if plant is None else InverseServoj(plant.law(cycle), robot.home)
         self._feedforward = feedforward
         self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
         self._bullet: Any = None
@@ -269,12 +269,13 @@ class PyBulletBackend(Backend):
 
     def stream(self, setpoints: Iterable[Array]) -> Generator[ArmState, None, None]:
         begin = self._count
-        self._inverse.reset(self._command)
+        if self._inverse is not None:
+            self._inverse.reset(self._command)
         self._epoch = time.monotonic() - begin * self.period
         try:
             for index, setpoint in enumerate(setpoints):
                 self._sent = self._guard.check(setpoint, self._q)
-                if self._feedforward:
+                if self._feedforward and self._inverse is not None:
                     self._sent = self._guard.check_command(self._inverse.command(self._sent), self._sent)
                 self._advance(self._sent)
                 self._sequence = index
@@ -284,7 +285,7 @@ class PyBulletBackend(Backend):
 
     def stop(self) -> None:
         """Brake the arm, all joints in proportion, and wait until it is at rest."""
-        if self._law is None:
+        if self._law is None or self._inverse is None:
             self._settle(self._command)
             return
         # From where the servo law has brought the targets, with or without feedforward.
@@ -297,8 +298,8 @@ class PyBulletBackend(Backend):
     def _rest(self, q: Array) -> None:
         """Wanted at rest at q (n,), rad."""
         self._path = np.stack([q, q])
-        self._inverse.reset(q)
-        if self._law is not None:
+        if self._law is not None and self._inverse is not None:
+            self._inverse.reset(q)
             self._law.reset(q)
 
     def recover(self) -> None:

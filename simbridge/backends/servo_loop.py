@@ -25,7 +25,7 @@ import numpy as np
 from simbridge.backends.motion import Motion
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
-from simbridge.servo.feedforward import BRAKING, InverseServoj
+from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ArmNotReady, ArmStopped, ProgramPaused, ProgramStopped, SpeedScaled, StaleState
 from simbridge.ur.facts import FULL_SPEED, scaling_of, stop_of
@@ -37,8 +37,6 @@ STALE = 0.1  # s without a newer state
 WATCHDOG = 0.09  # s
 # How long setpoints are sent without a newer state: the arm's target is at most this far ahead of the controller.
 AHEAD = 0.008  # s
-# When the controller changes its speed: between rest and full speed in a quarter of a second.
-RAMP = 4.0  # 1/s
 # After this time without setpoints the arm is at rest, and the plan continues from rest.
 FORGET = 0.03  # s
 # A setpoint is sent this fraction of a period after the arrival of the state it responds to.
@@ -385,7 +383,7 @@ class ServoLoop:
 
     def _next(self, scaling: float) -> tuple[Array, float]:
         """The setpoint of the next cycle, and its position within the plan."""
-        change = RAMP * self._period
+        change = SCALING_RAMP * self._period
         # While the program is paused the controller has braked the arm, which must find the plan where it left it.
         slowest = self._rate - change if self._playing else 0.0
         self._rate = max(min(scaling, self._rate + change), slowest)

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.planning.inspection import Facts, Spread
-from simbridge.planning.plan import is_slowed_down
+from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
@@ -34,6 +34,9 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "limited_samples": int(plan.limited.sum()),
         "predicted_lag_s": prepared.solver.lag(plan.period),
         "kinematics": prepared.kinematics,
+        "plant_model": prepared.plant_model,
+        "feedforward": prepared.options.feedforward == "on",
+        "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
         "solver_notes": list(prepared.solver_notes),
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
@@ -70,6 +73,9 @@ def show_check(prepared: Prepared) -> None:
     else:
         first, second = peaks.clearance.bodies
         console.print(f"Smallest clearance: {peaks.clearance.distance * 1e3:.0f} mm, {first} to {second}.")
+    console.print(f"{prepared.plant_model[:1].upper()}{prepared.plant_model[1:]}.", soft_wrap=True, markup=False)
+    if peaks.command_lead is not None:
+        console.print(f"Feedforward: commands lead the arm by at most {peaks.command_lead:.3f} rad.")
     if (kinematics := kinematics_words(prepared.kinematics)) != "nominal":
         console.print(f"Kinematics: {kinematics}.", soft_wrap=True, markup=False)
     lag = prepared.solver.lag(plan.period)
@@ -79,8 +85,8 @@ def show_check(prepared: Prepared) -> None:
         console.print(note, soft_wrap=True, markup=False)
     if is_slowed_down(plan.duration, float(plan.trajectory_times[-1]), plan.period):
         console.print(
-            f"Slowed down to respect the tool-speed limit: {plan.trajectory_times[-1]:.2f} s of trajectory take "
-            f"{plan.duration:.2f} s."
+            f"Slowed down {slow_down_reason(peaks.command_lead is not None)}: {plan.trajectory_times[-1]:.2f} s of "
+            f"trajectory take {plan.duration:.2f} s."
         )
     if plan.limited.any():
         console.print(f"The limiter changed {int(plan.limited.sum())} setpoints.")

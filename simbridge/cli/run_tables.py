@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
-from simbridge.planning.plan import is_slowed_down
+from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
@@ -65,7 +65,7 @@ def _print_time(console: Console, summary: Summary) -> None:
     """Slower motion by the plan or the controller, and the control loop's timing."""
     duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
     if is_slowed_down(duration, trajectory, summary["period_s"]):
-        why = "to respect the tool-speed limit" if loop is None else "by the plan, the controller or the network"
+        why = slow_down_reason(summary["feedforward"]) if loop is None else "by the plan, the controller or the network"
         console.print(f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s.")
     if loop is None:
         return

@@ -7,7 +7,7 @@ acceleration is a limit only where setpoints are limited (`on_limits="limit"`): 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pinocchio as pin
@@ -47,6 +47,30 @@ class Peaks:
     tool_speed: float
     clearance: Clearance | None
     command_lead: float | None = None
+
+
+class Remedies(NamedTuple):
+    """What helps against setpoints that are too fast.
+
+    Attributes:
+        held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
+        limited: Whether setpoints are limited already.
+    """
+
+    held: bool = False
+    limited: bool = False
+
+    def advice(self, slower: str, *others: str) -> str:
+        """What to do, as a sentence; a lower speed is advised only where it helps."""
+        choices = [f"{slower} (--speed-scale)", *others]
+        if self.held:
+            choices = ["interpolate the target (--hold linear)", "give it more samples"]
+        if not self.limited:
+            choices.append("let setpoints be limited (--on-limits limit)")
+        *first, last = choices
+        text = f"{', '.join(first)}, or {last}." if first else f"{last}."
+        held = "Each sample is held until the next one, so it is a step at any speed: "
+        return held + text if self.held else text
 
 
 def check_reach(solver: Solver, trajectory: Trajectory, times: Array, targets: Array, start: Array) -> None:
@@ -108,8 +132,7 @@ def check_setpoints(
     period: float,
     max_tool_speed: float,
     collisions: CollisionModel,
-    *,
-    held: bool = False,
+    remedies: Remedies = Remedies(),  # noqa: B008 (immutable)
     max_acceleration: float | None = None,
 ) -> Peaks:
     """Refuse joint positions (T, n) that exceed a limit.
@@ -122,7 +145,7 @@ def check_setpoints(
         period: Control period, s.
         max_tool_speed: m/s.
         collisions: Of the same arm.
-        held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
+        remedies: Advised in refusals.
         max_acceleration: rad/s^2; None where it is no limit.
 
     Raises:
@@ -137,12 +160,12 @@ def check_setpoints(
     # Velocity jumps do not shrink in proportion: where they are too large as well, no number would be right.
     jumpy = jumps.max() * enough > 0.8 * robot.max_velocity_jump
     slower = "Slow it down" if jumpy else f"Slow it down to {enough:.2g} of its speed"
-    peak_velocity = _check_velocity(robot, velocity, period, held, slower)
-    _check_jumps(robot, jumps, period, held)
+    peak_velocity = _check_velocity(robot, velocity, period, remedies, slower)
+    _check_jumps(robot, jumps, period, remedies)
     if max_acceleration is not None:
         _check_acceleration(robot, velocity, period, max_acceleration)
     _check_gravity(robot, setpoints, period)
-    speed = _check_tool_speed(speeds, period, max_tool_speed, held, slower)
+    speed = _check_tool_speed(speeds, period, max_tool_speed, remedies, slower)
     acceleration = jumps[1:-1].max(axis=0, initial=0.0) / period
     return Peaks(peak_velocity, jumps.max(axis=0), acceleration, speed, collisions.check(setpoints, period))
 
@@ -156,8 +179,15 @@ def check_commands(robot: Robot, commands: Array, period: float) -> None:
     _check_positions(robot, commands, period)
 
 
-def check_predicted_velocity(robot: Robot, velocity: Array, period: float, *, held: bool = False) -> None:
-    """Refuse setpoints for which the servo law predicts velocities (T, n) of the arm, rad/s, past a limit.
+def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period: float, remedies: Remedies) -> None:
+    """Refuse setpoints for which the servo law predicts velocities of the arm past a limit.
+
+    Args:
+        robot: Its limits hold.
+        velocity: Predicted (N, n), rad/s, one for each cycle of the controller, s.
+        cycle: s.
+        period: Control period, s: setpoints are that far apart.
+        remedies: Advised in a refusal.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
@@ -172,18 +202,8 @@ def check_predicted_velocity(robot: Robot, velocity: Array, period: float, *, he
             "which the setpoints keep"
         )
         slower = f"Slow it down to {0.95 / float((magnitude / robot.max_velocity).max()):.2g} of its speed"
-        _refuse_limit("velocity", k, period, value, limit, what, _remedies(held, slower), name)
-
-
-def _remedies(held: bool, slower: str, *others: str) -> str:
-    """What to do about setpoints that are too fast; a lower speed is advised only where it helps."""
-    if held:
-        return (
-            "Each sample is held until the next one, so it is a step at any speed: interpolate the target (--hold "
-            "linear), give it more samples, or let setpoints be limited (--on-limits limit)."
-        )
-    choices = [f"{slower} (--speed-scale)", *others, "or let setpoints be limited (--on-limits limit)."]
-    return ", ".join(choices)
+        sample = int(k * cycle / period + 1e-6)
+        _refuse_limit("velocity", sample, period, value, limit, what, remedies.advice(slower), name)
 
 
 def _refuse_limit(
@@ -222,7 +242,7 @@ def _check_positions(robot: Robot, setpoints: Array, period: float) -> None:
     _refuse_limit("position", k, period, value, limit, what, remedy, name)
 
 
-def _check_velocity(robot: Robot, velocity: Array, period: float, held: bool, slower: str) -> Array:
+def _check_velocity(robot: Robot, velocity: Array, period: float, remedies: Remedies, slower: str) -> Array:
     magnitude = np.abs(velocity)
     excess = magnitude > robot.max_velocity * _SLACK
     if excess.any():
@@ -232,12 +252,12 @@ def _check_velocity(robot: Robot, velocity: Array, period: float, held: bool, sl
             f"{name} would move at {value:.3f} rad/s, past its limit of {limit:.3f} rad/s; the worst of the plan is "
             f"{float((magnitude / robot.max_velocity).max()):.2f} times a limit"
         )
-        remedy = _remedies(held, slower, "keep away from singularities")
+        remedy = remedies.advice(slower, "keep away from singularities")
         _refuse_limit("velocity", k + 1, period, value, limit, what, remedy, name)
     return magnitude.max(axis=0, initial=0.0)
 
 
-def _check_jumps(robot: Robot, jumps: Array, period: float, held: bool) -> None:
+def _check_jumps(robot: Robot, jumps: Array, period: float, remedies: Remedies) -> None:
     excess = jumps > robot.max_velocity_jump * _SLACK
     if excess.any():
         k, i = _first(excess)
@@ -245,7 +265,7 @@ def _check_jumps(robot: Robot, jumps: Array, period: float, held: bool) -> None:
         what = (
             f"the velocity of {name} would jump by {value:.3f} rad/s within one period; {limit:.3f} rad/s are allowed"
         )
-        remedy = _remedies(held, "Slow it down", "round the corner", "lower the solver's kp")
+        remedy = remedies.advice("Slow it down", "round the corner", "lower the solver's kp")
         _refuse_limit("velocity jump", k, period, value, limit, what, remedy, name)
 
 
@@ -275,12 +295,12 @@ def _check_gravity(robot: Robot, setpoints: Array, period: float) -> None:
         _refuse_limit("torque", k, period, value, limit, what, remedy, name)
 
 
-def _check_tool_speed(speeds: Array, period: float, limit: float, held: bool, slower: str) -> float:
+def _check_tool_speed(speeds: Array, period: float, limit: float, remedies: Remedies, slower: str) -> float:
     excess = speeds > limit * _SLACK
     if excess.any():
         k = int(np.argmax(excess)) + 1
         value = float(speeds[k - 1])
         what = f"the tool would move at {value:.3f} m/s; {limit:.3f} m/s are allowed"
-        remedy = _remedies(held, slower, "allow more (--max-tool-speed)")
+        remedy = remedies.advice(slower, "allow more (--max-tool-speed)")
         _refuse_limit("tool speed", k, period, value, limit, what, remedy, None)
     return float(speeds.max(initial=0.0))

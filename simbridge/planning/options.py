@@ -26,6 +26,7 @@ from simbridge.robot.obstacles import CollisionScene, Floor
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
+from simbridge.text import listed
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
@@ -201,7 +202,8 @@ class Options:
     )
     plant: AnyPath | None = option(
         None,
-        "The simulated arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag.",
+        "The arm as `simbridge identify --out` measured it: gain, lookahead, phase and joint lag of the simulated arm "
+        "and for feedforward; a controller's servoj gets this gain and lookahead.",
         "PLANT.TOML",
         "none",
         commands=_PLANNED,
@@ -220,6 +222,7 @@ class Options:
         "0.5",
         commands=_PLANNED,
         units=(1e-3,),
+        table="scenario",
     )
     on_scaling: OnScaling = option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
@@ -252,6 +255,7 @@ class Options:
             # What a cell recommends, not a fact of the installation: an option may differ from it.
             recommended = None if self.cell is None else self.cell.feedforward
             object.__setattr__(self, "feedforward", recommended or "off")
+        self._check_ideal_servo()
 
     @property
     def robot(self) -> str:
@@ -275,13 +279,18 @@ class Options:
         """
         plant = Plant() if self.plant is None else load_plant(self.plant)
         given = {"gain": self.servo_gain, "lookahead": self.servo_lookahead}
-        for name, value in given.items():
-            if value is not None and self.plant is not None and value != getattr(plant, name):
+        changed = {
+            name: value
+            for name, value in given.items()
+            if value is not None and not math.isclose(value, getattr(plant, name), rel_tol=1e-6)
+        }
+        for name, value in changed.items():
+            if self.plant is not None:
                 warnings.warn(
                     f"--servo-{name} {value:g} replaces the {name} of {self.plant}, {getattr(plant, name):g}.",
                     stacklevel=2,
                 )
-        plant = msgspec.structs.replace(plant, **{name: value for name, value in given.items() if value is not None})
+        plant = msgspec.structs.replace(plant, **changed, replaced=tuple(changed))
         check_tuning(plant.lookahead, plant.gain)
         return plant
 
@@ -341,6 +350,7 @@ class Options:
         for name, value, needed in (
             ("payload", self.payload or 0.0, "a mass in kg, not negative"),
             ("unmodelled payload", self.unmodelled_payload, "a mass in kg, not negative"),
+            ("corner tolerance", self.corner_tolerance or 0.0, "a length in m, not negative"),
             *(("tolerance", part, "two numbers, none of them negative") for part in self.tolerance or ()),
         ):
             if not 0.0 <= value < math.inf:
@@ -350,6 +360,15 @@ class Options:
         _ = self.plant_model
         if self.floor is not None and (needed := requirement("floor", self.floor)):
             raise InvalidParameter("floor", self.floor, needed)
+
+    def _check_ideal_servo(self) -> None:
+        tuning = (f"--{name.replace('_', '-')}" for name in ("servo_gain", "servo_lookahead", "plant"))
+        values = (self.servo_gain, self.servo_lookahead, self.plant)
+        given = [flag for flag, value in zip(tuning, values, strict=True) if value is not None]
+        given += ["--feedforward on"] if self.feedforward == "on" else []
+        if self.servo != "servoj" and given:
+            needed = f"servoj with {listed(given)}: the ideal servo has neither this tuning nor a lag to take away"
+            raise InvalidParameter("servo", self.servo, needed)
 
 
 def literal_choices(kind: Any) -> tuple[str, ...]:

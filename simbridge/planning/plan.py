@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
 from simbridge.ik.solver import TOLERANCE, Solver
-from simbridge.planning.check import Peaks, check_commands, check_predicted_velocity, check_reach, check_setpoints
-from simbridge.planning.feedforward import CORNER_TOLERANCE, feedforward
+from simbridge.planning.check import (
+    Peaks,
+    Remedies,
+    check_commands,
+    check_predicted_velocity,
+    check_reach,
+    check_setpoints,
+)
+from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
@@ -22,13 +29,15 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
-from simbridge.servo.law import ServojLaw
+from simbridge.servo.law import JointMotion
 from simbridge.servo.plant import controller_cycle
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
 _MAX_SAMPLES = 10_000_000
+# The joint targets that the servo law makes of setpoints (T, n), rad.
+Prediction = Callable[[Array], JointMotion]
 # How often setpoints are limited again because servoj would overshoot a velocity limit.
 _OVERSHOOTS = 4
 
@@ -50,8 +59,9 @@ class Plan:
         solution: The solver's joint positions (T, n), rad.
         setpoints: Joint positions to send (T, n), rad.
         limited: Which setpoints the limiter changed (T,).
-        wanted: With feedforward: the joint positions that the arm is to take at each sample (T, n), rad, close to the
-            setpoints. They belong to a servo's tuning, so they are no part of the plan's file.
+        wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad: the setpoints, taken
+            ahead by what the arm is late, and smoothed at corners. They belong to a servo's tuning, so they are no part
+            of the plan's file.
     """
 
     checksum: str
@@ -165,6 +175,11 @@ class Plan:
             raise InvalidParameter("plan's period", f"{self.period} s", f"the run's, {period} s (--period)")
 
 
+def slow_down_reason(feedforward: bool) -> str:
+    """Why a plan takes longer than its trajectory."""
+    return f"to respect the {'limits of tool speed and feedforward' if feedforward else 'tool-speed limit'}"
+
+
 def is_slowed_down(duration: float, trajectory_duration: float, period: float) -> bool:
     """Whether a motion takes noticeably longer than its trajectory: more than rounding to whole periods."""
     return duration - trajectory_duration > max(2.0 * period, 0.01 * trajectory_duration)
@@ -196,10 +211,13 @@ def make_plan(
         scenario = replace(scenario, sampling=options.sampling, hold="zero-order")
     limiting = (options.on_limits or scenario.on_limits) == "limit"
     max_tool_speed = options.max_tool_speed or robot.max_tool_speed
+    plant, cycle = options.plant_model, controller_cycle(robot.period, period)
+    predicted: Prediction | None = None
+    if options.servo == "servoj":
+        predicted = partial(plant.law(cycle).follow, call=period, begin=plant.phase)
     # With feedforward the arm is checked with the commands that it gets then.
-    follows = options.servo == "servoj" and options.feedforward == "off"
-    law = options.plant_model.law(controller_cycle(robot.period, period)) if follows else None
-    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, law)
+    lagging = predicted if options.feedforward == "off" else None
+    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, lagging)
     # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
     own = scenario.sampling is None or scenario.sampling.rate is None
     gaps = np.diff((plan.given or plan.trajectory).times)
@@ -207,31 +225,35 @@ def make_plan(
     collisions = CollisionModel(robot, options.collision_scene)
     joints, max_acceleration = plan.setpoints, robot.max_acceleration if limiting else None
     lead = None
-    if options.feedforward == "on":
+    if options.feedforward == "on" and predicted is not None:
         tolerance = CORNER_TOLERANCE if options.corner_tolerance is None else options.corner_tolerance
-        ahead = feedforward(robot, plan.setpoints, period, options.plant_model, tolerance, limited=limiting)
+        slow_down = limiting and replay is None
+        ahead = feedforward(robot, plan.setpoints, period, plant, tolerance, slow_down=slow_down)
         check_commands(robot, ahead.commands, period)
-        plan = replace(_rested(plan, ahead.before, ahead.after), wanted=ahead.wanted)
-        lead = float(np.abs(ahead.commands - ahead.wanted).max())
+        plan = replace(_rested(plan, ahead), wanted=ahead.wanted)
         # The arm is checked as the servo law predicts it; the commands may step where it does not.
-        joints, max_acceleration = options.plant_model.law(period).follow(ahead.commands).q, MAX_ACCELERATION
-    peaks = check_setpoints(
-        robot, joints, period, max_tool_speed, collisions, held=held, max_acceleration=max_acceleration
-    )
-    if law is not None:
-        check_predicted_velocity(robot, law.follow(plan.setpoints, call=period).qd, law.cycle, held=held)
+        joints, max_acceleration = predicted(ahead.commands).q[: plan.samples], MAX_ACCELERATION
+        lead = float(np.abs(ahead.commands - joints).max())
+    remedies = Remedies(held=held, limited=limiting)
+    peaks = check_setpoints(robot, joints, period, max_tool_speed, collisions, remedies, max_acceleration)
+    if lagging is not None:
+        check_predicted_velocity(robot, lagging(plan.setpoints).qd, cycle, period, remedies)
     return plan, replace(peaks, command_lead=lead)
 
 
-def _rested(plan: Plan, before: int, after: int) -> Plan:
-    """The plan with its first sample repeated before it, and its last after it."""
-    joints, single = ((before, after), (0, 0)), (before, after)
+def _rested(plan: Plan, ahead: Feedforward) -> Plan:
+    """The plan at the speed of its feedforward, its first sample repeated before it, and its last after it."""
+
+    def rested(values: Array) -> Array:
+        paced = at_speed(values, ahead.speed) if ahead.speed < 1.0 else values
+        return np.pad(paced, ((ahead.before, ahead.after), *((0, 0),) * (values.ndim - 1)), mode="edge")
+
     return replace(
         plan,
-        trajectory_times=np.pad(plan.trajectory_times, single, mode="edge"),
-        solution=np.pad(plan.solution, joints, mode="edge"),
-        setpoints=np.pad(plan.setpoints, joints, mode="edge"),
-        limited=np.pad(plan.limited, single, mode="edge"),
+        trajectory_times=rested(plan.trajectory_times),
+        solution=rested(plan.solution),
+        setpoints=rested(plan.setpoints),
+        limited=rested(plan.limited.astype(float)) > 0.0,
     )
 
 
@@ -242,7 +264,7 @@ def _solve(
     options: Options,
     period: float,
     max_tool_speed: float | None,
-    law: ServojLaw | None,
+    predicted: Prediction | None,
 ) -> Plan:
     """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given.
 
@@ -260,7 +282,7 @@ def _solve(
     solution = solver.track(targets, start)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
-        setpoints, changed = _limited(robot, solution, period, law)
+        setpoints, changed = _limited(robot, solution, period, predicted)
         late = (0, len(setpoints) - count)
         times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
         solution, setpoints, changed, times = _stretched(
@@ -270,14 +292,16 @@ def _solve(
     return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
 
 
-def _limited(robot: Robot, solution: Array, period: float, law: ServojLaw | None) -> tuple[Array, NDArray[np.bool_]]:
+def _limited(
+    robot: Robot, solution: Array, period: float, predicted: Prediction | None
+) -> tuple[Array, NDArray[np.bool_]]:
     """The limited setpoints and which were changed, with lower velocities where the servo law would overshoot."""
     max_velocity = robot.max_velocity
     for _ in range(_OVERSHOOTS):
         setpoints, changed = limited(robot, solution, period, max_velocity)
-        if law is None:
+        if predicted is None:
             break
-        peak = np.abs(law.follow(setpoints, call=period).qd).max(axis=0)
+        peak = np.abs(predicted(setpoints).qd).max(axis=0)
         if (peak <= robot.max_velocity).all():
             break
         max_velocity = max_velocity / np.maximum(1.0, 1.001 * peak / robot.max_velocity)

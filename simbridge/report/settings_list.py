@@ -134,4 +134,12 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
         words += ["--payload", repr(robot["payload"])]
     if backend.get("unmodelled_payload"):
         words += ["--unmodelled-payload", repr(backend["unmodelled_payload"])]
+    if backend.get("servo") == "ideal":
+        words += ["--servo", "ideal"]
+    elif "servo_gain" in backend:
+        words += ["--servo-gain", repr(backend["servo_gain"]), "--servo-lookahead", repr(backend["servo_lookahead"])]
+    words += ["--plant", str(Path(backend["plant_file"]).resolve())] if "plant_file" in backend else []
+    words += ["--feedforward", scenario["feedforward"]] if "feedforward" in scenario else []
+    if "corner_tolerance" in scenario:
+        words += ["--corner-tolerance", repr(1e3 * scenario["corner_tolerance"])]
     return shlex.join(words)

@@ -14,7 +14,7 @@ from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Summary
-from simbridge.planning.plan import is_slowed_down
+from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, SMALLEST, counted, degrees, listed, millimetres, milliseconds, plain, significant
 
@@ -180,8 +180,8 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
     plan = evaluation.plan
     if is_slowed_down(plan.duration, plan.trajectory.duration, plan.period):
         cautions.append(
-            f"The motion was slowed down to respect the tool-speed limit: {plan.trajectory.duration:.2f}{NO_BREAK}s of "
-            f"trajectory took {plan.duration:.2f}{NO_BREAK}s."
+            f"The motion was slowed down {slow_down_reason(summary['feedforward'])}: "
+            f"{plan.trajectory.duration:.2f}{NO_BREAK}s of trajectory took {plan.duration:.2f}{NO_BREAK}s."
         )
     scaling = summary.get("speed_scaling")
     if scaling is not None and scaling["min"] < 0.999:

@@ -34,7 +34,7 @@ from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_sett
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable, Shape
 from simbridge.robot.robot import Robot
-from simbridge.servo.plant import controller_cycle
+from simbridge.servo.plant import controller_cycle, plant_model
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.facts import ControllerFacts
 
@@ -68,6 +68,29 @@ class Prepared:
     def reported_kinematics(self) -> DhTable | None:
         """The controller's own; None in simulation."""
         return None if self.controller is None else self.controller.arm.kinematics
+
+    @property
+    def plant_model(self) -> str:
+        """What follows the commands, in one line."""
+        return plant_model(self.servo_settings | {"simulated_time": self.controller is None})
+
+    @property
+    def servo_settings(self) -> dict[str, Any]:
+        """What follows the commands: its keys in settings.toml."""
+        plant, simulated = self.options.plant_model, self.controller is None
+        if simulated and self.options.servo != "servoj":
+            return {"servo": "ideal"}
+        cycle = controller_cycle(self.robot.period, self.plan.period)
+        tuning: dict[str, Any] = {
+            "servo": "servoj",
+            "servo_lookahead": plant.lookahead,
+            "servo_gain": plant.gain,
+            "cycle": cycle,
+        }
+        if plant.source:
+            tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
+            tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
+        return tuning | ({"phase": plant.phase, "joint_lag": plant.joint_lag} if simulated else {})
 
     @property
     def kinematics(self) -> KinematicsSummary:
@@ -132,8 +155,14 @@ def resolve_arm(
         ControllerError: One of its subclasses: the controller cannot be used.
     """
     kind = backend_class(backend)
+    if options.servo != "servoj" and not kind.capabilities.simulated_time:
+        needed = f"servoj, which the controller runs with --backend {backend}; the ideal servo is a simulated one"
+        raise InvalidParameter("servo", options.servo, needed)
     arm = equipped_arm(robot, solver, options)
     controller, described, options = kind.resolve(arm, options)
+    if options.servo == "servoj":
+        # Refuses what is unstable at this controller's cycle.
+        options.plant_model.law(controller_cycle(described.period, options.period or described.period))
     if solver is not None and described.checksum != arm.checksum:
         needed = "made for exactly this arm: leave the solver out, or run with nominal kinematics (--kinematics)"
         raise InvalidParameter("solver", solver.name, needed)
@@ -300,7 +329,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "period": plan.period,
             "simulated_time": arm.capabilities.simulated_time,
             "effort_unit": arm.capabilities.effort_unit,
-            **_servo_settings(options, robot, plan.period, simulated=prepared.controller is None),
+            **prepared.servo_settings,
             "on_scaling": None if facts is None else options.on_scaling,
         },
         "versions": versions(),
@@ -318,16 +347,3 @@ def _without_none(table: dict[str, Any]) -> dict[str, Any]:
     """A table without the values that are None, which TOML does not have."""
     kept = {name: value for name, value in table.items() if value is not None}
     return {name: _without_none(value) if isinstance(value, dict) else value for name, value in kept.items()}
-
-
-def _servo_settings(options: Options, robot: Robot, period: float, *, simulated: bool) -> dict[str, Any]:
-    """What follows the commands: its keys in settings.toml."""
-    if simulated and options.servo != "servoj":
-        return {"servo": "ideal"}
-    plant = options.plant_model
-    cycle = controller_cycle(robot.period, period)
-    tuning = {"servo": "servoj", "servo_lookahead": plant.lookahead, "servo_gain": plant.gain, "cycle": cycle}
-    if not simulated:
-        return tuning
-    file = {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated} if plant.source else {}
-    return tuning | {"phase": plant.phase, "joint_lag": plant.joint_lag} | file

@@ -115,7 +115,7 @@ def plan_facts(prepared: Prepared) -> Facts:
     feedforward: Facts = ()
     if peaks.command_lead is not None:
         lead = f"on: commands lead the arm by up to {peaks.command_lead:.3f} rad, and step at corners"
-        feedforward = (("feedforward", f"{lead}. Nobody here has seen what a real controller does with them"),)
+        feedforward = (("feedforward", f"{lead}. simbridge has not been tried with them on a real controller"),)
     return (
         ("plan", f"{prepared.scenario.name}, {plan.duration:.1f} s"),
         ("fastest joint", fastest),

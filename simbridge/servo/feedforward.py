@@ -7,8 +7,7 @@ would otherwise accelerate too fast or the commands would lead too far.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +18,9 @@ from simbridge.servo.law import ServojLaw
 # Limits of the arm's predicted acceleration, and of the commands' distance from it.
 MAX_ACCELERATION = 40.0  # rad/s^2
 MAX_LEAD = 0.1  # rad
+# How fast the rate at which a plan is replayed follows the controller's speed slider, 1/s: it adds this much times a
+# joint's velocity to its acceleration, for which plans leave room.
+SCALING_RAMP = 4.0
 # Deceleration of a stop: some room to the limit is left for a command that comes a cycle late.
 BRAKING = 30.0  # rad/s^2
 # Half of the longest window over which a corner is averaged, s.
@@ -28,20 +30,19 @@ _GROWTH = 0.25
 _INSIDE = 1.0 - 1e-3
 
 
-@dataclass(frozen=True)
-class Excess:
+class Excess(NamedTuple):
     """A limit that smoothing could not keep.
 
     Attributes:
-        quantity: "acceleration" or "command lead".
+        quantity: What exceeds it.
         sample: Of the motion.
-        joint: Its index.
-        value, limit: rad/s^2 or rad.
+        joint: Its index; None for the tool's path.
+        value, limit: rad/s^2 (with what a changing speed slider adds), rad, or m.
     """
 
-    quantity: Literal["acceleration", "command lead"]
+    quantity: Literal["acceleration", "command lead", "rounding"]
     sample: int
-    joint: int
+    joint: int | None
     value: float
     limit: float
 
@@ -52,12 +53,13 @@ def taken_ahead(setpoints: Array, cycle: float, lag: float) -> Array:
     return np.stack([np.interp(times + lag, times, joint) for joint in setpoints.T], axis=1)
 
 
-def smoothed(law: ServojLaw, q: Array) -> tuple[Array, Excess | None]:
+def smoothed(law: ServojLaw, q: Array, delay: float = 0.0) -> tuple[Array, Excess | None]:
     """A motion within the limits of acceleration and lead: centred averages around the samples that exceed one.
 
     Args:
         law: Of the controller.
         q: Joint positions (T, n), rad, one a cycle, at rest at both ends.
+        delay: How much later than by this law the joint targets follow, s: the commands lead by that much more.
 
     Returns:
         The motion (T, n), rad, equal to q where nothing had to be smoothed; and the worst excess that is left, if any.
@@ -65,30 +67,34 @@ def smoothed(law: ServojLaw, q: Array) -> tuple[Array, Excess | None]:
     longest = _LONGEST / law.cycle
     needed = np.zeros(len(q))
     path = q
-    while (beyond := _beyond(law, path)).any():
+    while (beyond := _beyond(found := _excess(law, path, delay))).any():
         if needed[beyond].max() >= longest:
-            return path, _worst(law, path)
+            return path, _worst(found)
         needed[beyond] += _GROWTH
         path = _averaged(q, _half_windows(needed))
     return path, None
 
 
-def _excess(law: ServojLaw, q: Array) -> tuple[tuple[Literal["acceleration", "command lead"], Array, float], ...]:
+# What is limited: its name, how much of it there is at each sample and joint (T, n), and its limit.
+_Limited = tuple[tuple[Literal["acceleration", "command lead"], Array, float], ...]
+
+
+def _excess(law: ServojLaw, q: Array, delay: float) -> _Limited:
     velocity = np.diff(q, axis=0, prepend=q[:1]) / law.cycle
-    acceleration = np.abs(np.diff(velocity, axis=0, prepend=0.0 * q[:1])) / law.cycle
-    lead = np.abs(law.commands_for(q) - q)
+    before = np.concatenate([0.0 * q[:1], velocity[:-1]])
+    room = SCALING_RAMP * np.maximum(np.abs(velocity), np.abs(before))
+    acceleration = np.abs(velocity - before) / law.cycle + room
+    lead = np.abs(law.commands_for(q) - q) + delay * np.abs(velocity)
     return ("acceleration", acceleration, MAX_ACCELERATION), ("command lead", lead, MAX_LEAD)
 
 
-def _beyond(law: ServojLaw, q: Array) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = np.any(
-        [(values > limit * _INSIDE).any(1) for _, values, limit in _excess(law, q)], axis=0
-    )
+def _beyond(limited: _Limited) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = np.any([(values > limit * _INSIDE).any(1) for _, values, limit in limited], axis=0)
     return found
 
 
-def _worst(law: ServojLaw, q: Array) -> Excess:
-    quantity, values, limit = max(_excess(law, q), key=lambda each: float(each[1].max()) / each[2])
+def _worst(limited: _Limited) -> Excess:
+    quantity, values, limit = max(limited, key=lambda each: float(each[1].max()) / each[2])
     sample, joint = np.unravel_index(int(np.argmax(values)), values.shape)
     return Excess(quantity, int(sample), int(joint), float(values[sample, joint]), limit)
 
@@ -138,10 +144,8 @@ class InverseServoj:
 
     def command(self, wanted: Array) -> Array:
         """The command (n,), rad, that brings the joint targets to `wanted` (n,), rad, within a cycle."""
-        law = self.law
-        velocity = (wanted - self._q) / law.cycle
-        acceleration = (velocity - self._qd) / law.cycle
-        command: Array = self._q + acceleration / law.gain + float(np.float32(law.lookahead)) * self._qd
+        velocity = (wanted - self._q) / self.law.cycle
+        command = self.law.setpoint(self._q, self._qd, (velocity - self._qd) / self.law.cycle)
         self._q, self._qd = np.array(wanted, dtype=float), velocity
         return command
 

@@ -118,13 +118,17 @@ class ServojLaw:
         """
         before = np.concatenate([q[:1], q[:1], q])
         qd = np.diff(before, axis=0) / self.cycle
-        qdd = np.diff(qd, axis=0) / self.cycle
-        return before[1:-1] + qdd / self.gain + float(np.float32(self.lookahead)) * qd[:-1]
+        return self.setpoint(before[1:-1], qd[:-1], np.diff(qd, axis=0) / self.cycle)
+
+    def setpoint(self, before: Array, velocity: Array, qdd: Array) -> Array:
+        """The setpoint, rad, that accelerates joints at qdd, rad/s^2, from `before`, rad, and `velocity`, rad/s."""
+        setpoint: Array = before + qdd / self.gain + float(np.float32(self.lookahead)) * velocity
+        return setpoint
 
     def setpoints_seen(self, motion: JointMotion) -> Array:
         """The setpoints s (N, n), rad, that joint targets reveal, exactly for cycles that were not split."""
         before, velocity = motion.q - self.cycle * motion.qd, motion.qd - self.cycle * motion.qdd
-        return before + motion.qdd / self.gain + float(np.float32(self.lookahead)) * velocity
+        return self.setpoint(before, velocity, motion.qdd)
 
 
 class ServojJoints:
@@ -200,6 +204,13 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
             raise InvalidParameter(name, value, f"between {low:g} and {high:g}")
     if cycle is not None and 2.0 * cycle * gain * lookahead + cycle**2 * gain >= 4.0:
         bound = (4.0 - cycle**2 * gain) / (2.0 * cycle * gain)
+        if bound <= LOOKAHEAD_RANGE[0]:
+            longest = math.sqrt(LOOKAHEAD_RANGE[0] ** 2 + 4.0 / gain) - LOOKAHEAD_RANGE[0]
+            needed = (
+                f"below {1e3 * longest:.1f} ms for servoj with a gain of {gain:g} to be stable with any lookahead: "
+                "choose a multiple of the controller's own cycle (--period), or a lower gain (--servo-gain)"
+            )
+            raise InvalidParameter("control period", f"{1e3 * cycle:g} ms", needed)
         needed = (
             f"below {bound:.3f} with a gain of {gain:g} at a cycle of {1e3 * cycle:g} ms, else the servo is unstable"
         )

@@ -13,6 +13,7 @@ from simbridge.resources import AnyPath
 from simbridge.robot.input_file import TomlFile
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN, LOOKAHEAD, JointMotion, ServojJoints, ServojLaw
+from simbridge.text import listed
 
 # By how much the joints of real e-Series arms trail their targets, s (docs/validation.md).
 JOINT_LAG = 0.0005
@@ -29,6 +30,7 @@ class Plant(msgspec.Struct, frozen=True):
         phase: How long after the begin of a controller's cycle calls begin, s.
         joint_lag: How much later the joints are where their targets were, s.
         source: The file of the numbers; "" for the defaults and the command line.
+        replaced: What of the file was replaced by another value: "gain", "lookahead".
         not_simulated: What else the file says of the arm: "payload 1.66 kg, friction"; "" for nothing.
     """
 
@@ -37,11 +39,28 @@ class Plant(msgspec.Struct, frozen=True):
     phase: float = 0.0
     joint_lag: float = JOINT_LAG
     source: str = ""
+    replaced: tuple[str, ...] = ()
     not_simulated: str = ""
 
     def law(self, cycle: float) -> ServojLaw:
-        """The servo law on a controller with that cycle, s."""
+        """The servo law on a controller with that cycle, s.
+
+        Raises:
+            InvalidParameter: The tuning is unstable, or the phase or the joint lag does not fit the cycle.
+        """
+        if not 0.0 <= self.phase < cycle:
+            raise InvalidParameter("phase of the plant", f"{self.phase:g} s", f"shorter than the cycle of {cycle:g} s")
+        if not 0.0 <= self.joint_lag <= cycle:
+            needed = f"no longer than the cycle of {cycle:g} s"
+            raise InvalidParameter("joint lag of the plant", f"{self.joint_lag:g} s", needed)
         return ServojLaw(cycle, self.gain, self.lookahead)
+
+    def phase_lag(self, cycle: float) -> float:
+        """How much longer the joint targets trail a steady motion because of the phase, s, with a call each cycle (s).
+
+        The two steps of each cycle add 3 p - 2 p^2 / h.
+        """
+        return 3.0 * self.phase - 2.0 * self.phase**2 / cycle
 
 
 class _Servoj(msgspec.Struct, forbid_unknown_fields=True):
@@ -87,7 +106,8 @@ def load_plant(path: AnyPath) -> Plant:
     payload = "" if data.payload is None else f"payload {data.payload.mass_kg:.2f} kg"
     shown = ", ".join(filter(None, [payload, "" if data.friction is None else "friction"]))
     servoj = data.servoj
-    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, data.joint_servo.lag_s, str(file.path), shown)
+    lag, source = data.joint_servo.lag_s, str(file.path)
+    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, lag, source, not_simulated=shown)
 
 
 def plant_model(backend: Mapping[str, Any]) -> str:
@@ -102,8 +122,11 @@ def plant_model(backend: Mapping[str, Any]) -> str:
     tuning = f"servoj, gain {backend['servo_gain']:g}, lookahead {backend['servo_lookahead']:g} s"
     if not simulated:
         return f"servo: the controller's {tuning}"
-    source = "; not simulated: ".join(backend[key] for key in ("plant_file", "plant_not_simulated") if backend.get(key))
-    source = source and f" ({source})"
+    source = backend.get("plant_file", "")
+    if source:
+        source += f", except the {listed(backend['plant_replaced'])}" if backend.get("plant_replaced") else ""
+        source += f"; not simulated: {backend['plant_not_simulated']}" if backend.get("plant_not_simulated") else ""
+        source = f" ({source})"
     return f"simulated arm: UR's {tuning}{source}; {VERIFIED}"
 
 
@@ -124,12 +147,10 @@ class PlantReference:
         step: Physics step, s.
 
     Raises:
-        InvalidParameter: The joint lag is longer than the cycle.
+        InvalidParameter: See `Plant.law`.
     """
 
     def __init__(self, plant: Plant, q: Array, period: float, cycle: float, step: float) -> None:
-        if not 0.0 <= plant.joint_lag <= cycle:
-            raise InvalidParameter("joint lag", f"{plant.joint_lag} s", f"between 0 and the cycle of {cycle} s")
         self._joints = ServojJoints(plant.law(cycle), q, plant.phase)
         self._period, self._cycle, self._cycles = period, cycle, round(period / cycle)
         self._weights = _hermite([((i + 1) * step - plant.joint_lag) / cycle for i in range(round(cycle / step))])

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Live, Replay
-from simbridge.backends.servo_loop import AHEAD, FORGET, RAMP, STALE, ServoLoop
+from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
+from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (
     ArmNotReady,
@@ -270,8 +271,8 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
 @pytest.mark.parametrize(
     ("halt", "braking"),
     [
-        (({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}), 1.0 / RAMP),
-        (({"speed_scaling": 0.0}, {"speed_scaling": 1.0}), 1.0 / RAMP),
+        (({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}), 1.0 / SCALING_RAMP),
+        (({"speed_scaling": 0.0}, {"speed_scaling": 1.0}), 1.0 / SCALING_RAMP),
         # The controller brakes the arm.
         (({"runtime_state": 4}, {"runtime_state": 2}), 0.0),
     ],
@@ -284,10 +285,10 @@ def test_while_the_controller_pauses_the_plan_holds_and_then_resumes_with_a_ramp
     speed = speeds(bench)
     held = stop + round(braking / period)
     assert (speed[(ticks >= held) & (ticks < go)] == 0.0).all()
-    assert np.diff(speed[(ticks >= stop) & (ticks < held)]) == pytest.approx(-0.3 * RAMP * period, rel=1e-3)
+    assert np.diff(speed[(ticks >= stop) & (ticks < held)]) == pytest.approx(-0.3 * SCALING_RAMP * period, rel=1e-3)
     ramp = speed[ticks >= go][: round(0.25 / period)]
-    assert np.diff(ramp) == pytest.approx(0.3 * RAMP * period, rel=1e-3)
-    assert ramp[0] == pytest.approx(0.3 * RAMP * period, rel=1e-3) and speed.max() == pytest.approx(0.3)
+    assert np.diff(ramp) == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-3)
+    assert ramp[0] == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-3) and speed.max() == pytest.approx(0.3)
     assert bench.recorded("position")[-1] == round(3.0 / period) - 1
     assert bench.recorded("scaling").min() == 0.0
 
@@ -347,8 +348,8 @@ def test_after_a_standstill_the_plan_resumes_with_a_ramp_where_it_was(period):
     gap = int(np.argmax(np.diff(bench.sent_at)))
     assert np.diff(bench.sent_at)[gap] > 0.05
     speed = speeds(bench)
-    assert speed[gap] == pytest.approx(0.3 * RAMP * period, rel=1e-2)
-    assert np.diff(speed[gap : gap + round(0.2 / period)]) == pytest.approx(0.3 * RAMP * period, rel=1e-2)
+    assert speed[gap] == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-2)
+    assert np.diff(speed[gap : gap + round(0.2 / period)]) == pytest.approx(0.3 * SCALING_RAMP * period, rel=1e-2)
     assert bench.recorded("position")[-1] == round(3.0 / period) - 1
     assert bench.loop.missed_deadlines >= 0.05 / period
 
@@ -498,8 +499,11 @@ def test_after_a_delay_in_which_the_arm_came_to_rest_the_plan_resumes_from_rest(
     assert np.diff(bench.sent_at)[after] > 0.9 * nap
     before, resumed = speeds(bench)[after - 2], speeds(bench)[after:]
     assert before > 0.1
-    assert np.abs(resumed[0]) <= 1.01 * RAMP * period * 0.3
-    assert np.abs(np.diff(resumed[: int(0.5 / (RAMP * period))])).max() <= 1.01 * RAMP * period * 0.3 + 1e-9
+    assert np.abs(resumed[0]) <= 1.01 * SCALING_RAMP * period * 0.3
+    assert (
+        np.abs(np.diff(resumed[: int(0.5 / (SCALING_RAMP * period))])).max()
+        <= 1.01 * SCALING_RAMP * period * 0.3 + 1e-9
+    )
     assert np.array_equal(bench.wire[-1], plan[-1])
 
 

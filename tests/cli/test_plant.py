@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
+import tomllib
 
 from simbridge.recording.log_reader import read_log
 
@@ -60,14 +62,58 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, scenario, tuni
 
 
 @pytest.mark.parametrize(
+    ("tuning", "phase", "scenario", "error_mm"),
+    [
+        ((300, 0.1), 0.001375, "circle", 0.02),
+        ((300, 0.1), 0.001375, "figure_eight", 0.02),
+        ((2000, 0.03), 0.0012, "square_tracking", 0.05),
+    ],
+)
+def test_feedforward_takes_off_the_delay_of_the_plants_phase(run, cli, tmp_path, tuning, phase, scenario, error_mm):
+    plant = tmp_path / "plant.toml"
+    plant.write_text(f"[servoj]\ngain = {tuning[0]}.0\nlookahead_s = {tuning[1]}\nphase_s = {phase}\n")
+    flags = ("--feedforward", "on", "--plant", plant)
+    summary, log = run(scenario, *flags)
+    assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
+    assert abs(summary["plant_delay_s"]) < 1e-4
+    assert np.abs(log.controller_target_acceleration).max() <= 40.0
+    # The check predicts the joint targets that the run then finds in its log.
+    checked = json.loads(cli("check", scenario, "--robot", "ur10e", *flags, "--json").out)
+    assert checked["command_lead_rad"]["max"] == pytest.approx(summary["command_lead_rad"]["max"], abs=1e-4)
+    assert (checked["feedforward"], checked["plant_model"]) == (True, summary["plant_model"])
+
+
+SOFT = ("square_tracking", "--robot", "ur10e", "--feedforward", "on", "--servo-gain", 300, "--servo-lookahead", 0.1)
+
+
+def test_corners_that_feedforward_cannot_keep_are_refused_with_a_speed_that_it_can(cli):
+    refused = cli("check", *SOFT)
+    assert refused.status == 2 and "--on-limits" not in refused.message
+    speed = re.search(r"down to ([\d.]+) of its speed", refused.message)[1]
+    assert cli("check", *SOFT, "--speed-scale", speed).status == 0
+
+
+def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):
+    slowed = cli("check", *SOFT, "--on-limits", "limit")
+    assert slowed.status == 0
+    assert "Slowed down to respect the limits of tool speed and feedforward: 16.00 s" in slowed.out
+    assert (
+        "Simulated arm: UR's servoj, gain 300" in slowed.out and "Feedforward: commands lead the arm by" in slowed.out
+    )
+
+
+@pytest.mark.parametrize(
     ("flags", "reasons"),
     [
         (
             ("square_tracking", "--servo-gain", 300, "--servo-lookahead", 0.1),
             ("would round the path by", "0.50 mm are allowed"),
         ),
+        (("circle", "--servo", "ideal"), ("must be servoj with --feedforward on",)),
+        (("circle", "--corner-tolerance", "nan"), ("corner tolerance is nan",)),
+        (("circle", "--corner-tolerance", -1), ("corner tolerance is -0.001",)),
         (("circle", "--period", 0.004), ("the controller's cycle of 0.002 s",)),
-        (("circle", "--speed-scale", 2, "--servo-lookahead", 0.2), ("would lead the arm by", "0.1 rad are allowed")),
+        (("circle", "--speed-scale", 2, "--servo-lookahead", 0.2), ("would lead the arm by", "may move at 0.5 rad/s")),
     ],
 )
 def test_what_feedforward_cannot_do_is_refused_with_the_reason(cli, flags, reasons):
@@ -90,11 +136,52 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
     assert f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)" in summary["plant_model"]
     answer = cli("check", "circle", "--robot", "ur10e", "--plant", plant, "--servo-gain", 500)
     assert answer.status == 0 and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
+    assert f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)" in answer.out
+
+
+def test_a_phase_longer_than_the_controllers_cycle_is_refused(cli, tmp_path):
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.005\n")
+    refused = cli("check", "circle", "--robot", "ur10e", "--plant", plant)
+    assert refused.status == 2 and "shorter than the cycle of 0.002 s" in refused.message
+    assert cli("check", "circle", "--robot", "ur10", "--plant", plant).status == 0
+
+
+def test_a_run_records_its_corner_tolerance(run, tmp_path):
+    run("circle", "--feedforward", "on", "--corner-tolerance", 0.2)
+    settings = tomllib.loads((tmp_path / "run" / "settings.toml").read_text())
+    assert settings["scenario"]["corner_tolerance"] == pytest.approx(0.0002)
 
 
 def test_an_unstable_tuning_is_refused_with_its_bound(cli):
     answer = cli("run", "circle", "--robot", "ur10", "--servo-lookahead", 0.13)
     assert answer.status == 2 and "below 0.121 with a gain of 2000 at a cycle of 8 ms" in answer.message
+
+
+def test_a_period_at_which_no_lookahead_is_stable_is_refused_with_what_would_do(cli):
+    answer = cli("check", "circle", "--robot", "ur10", "--period", 0.05)
+    assert answer.status == 2 and "The control period is 50 ms; it must be below 23.9 ms" in answer.message
+    assert "a multiple of the controller's own cycle" in answer.message
+
+
+def test_an_ideal_servo_needs_no_stable_tuning(cli, tmp_path, without_pages):
+    flags = ("--robot", "ur10", "--servo", "ideal", "--period", 0.05)
+    assert cli("run", "circle", *flags, "--out", tmp_path / "run").status == 0
+
+
+@pytest.mark.parametrize("flag", [("--servo-gain", 300), ("--servo-lookahead", 0.1), ("--plant", "plant.toml")])
+def test_a_tuning_given_with_the_ideal_servo_is_refused(cli, tmp_path, monkeypatch, flag):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "plant.toml").write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n")
+    answer = cli("check", "circle", "--servo", "ideal", *flag)
+    assert answer.status == 2 and f"must be servoj with {flag[0]}" in answer.message
+
+
+@pytest.mark.parametrize("backend", ["ursim", "real"])
+def test_the_ideal_servo_is_refused_on_a_controller_before_it_is_contacted(cli, backend):
+    # An address of documentation: nothing answers there.
+    answer = cli("run", "circle", "--servo", "ideal", "--backend", backend, "--host", "192.0.2.1")
+    assert answer.status == 2 and f"which the controller runs with --backend {backend}" in answer.message
 
 
 @pytest.mark.parametrize("name", ["ideal", "stiff"])

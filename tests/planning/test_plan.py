@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory, LimitExceeded, PlanRefused, TargetOutOfReach
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.check import check_setpoints
+from simbridge.planning.check import Remedies, check_predicted_velocity, check_setpoints
 from simbridge.planning.limiter import limited, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
@@ -399,6 +399,17 @@ def test_stretching_time_for_the_tool_stays_on_the_joint_path_and_keeps_the_tool
     assert np.abs(plan.setpoints[-1] - unstretched[-1]).max() < 1e-12
     assert (np.diff(plan.trajectory_times) >= 0.0).all()
     assert (np.diff(plan.trajectory_times) <= PERIOD * (1.0 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("limited", [False, True])
+def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_followed_yet(limited):
+    """Velocities are predicted for each cycle of 2 ms, samples are 8 ms apart."""
+    velocity = np.zeros((40, 6))
+    velocity[21:, 2] = 2.0 * ROBOT.max_velocity[2]
+    with refuses("velocity", match="Slow it down to 0.47 of its speed") as caught:
+        check_predicted_velocity(ROBOT, velocity, 0.002, PERIOD, Remedies(limited=limited))
+    assert (caught.value.sample, caught.value.time) == (5, pytest.approx(0.04))
+    assert ("--on-limits limit" in str(caught.value)) is not limited
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():

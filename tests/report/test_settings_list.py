@@ -78,6 +78,22 @@ def test_a_custom_script_is_named_by_its_absolute_path(cli: Any, tmp_path: Path,
     assert command is not None and command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
 
 
+def test_the_command_repeats_the_servo_and_its_feedforward(cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
+    flags = ("--feedforward", "on", "--corner-tolerance", "0.3", "--plant", "plant.toml", "--servo-gain", "1500")
+    assert cli("run", "circle", "--robot", "ur10e", *flags, "--out", "first", "--json").status == 0
+    settings = RunDirectory.open(Path("first")).settings()
+    command = repeat_command(settings, Path("first"))
+    assert command is not None
+    again = cli(*shlex.split(command)[1:], "--out", "again", "--json")
+    assert again.status == 0, again.message
+    repeated = RunDirectory.open(Path("again")).settings()
+    assert repeated["backend"] == settings["backend"] | {"plant_file": str(tmp_path / "plant.toml")}
+    for name in ("feedforward", "corner_tolerance"):
+        assert repeated["scenario"][name] == pytest.approx(settings["scenario"][name])
+
+
 @pytest.mark.parametrize("changes", [{"scenario": "my_own"}, {"source": ""}])
 def test_a_scenario_or_robot_that_is_in_no_file_has_no_command(original: Run, changes: dict[str, Any]) -> None:
     settings = original.evaluation().settings

@@ -39,6 +39,19 @@ def arm():
         yield arm
 
 
+def test_a_tuning_unstable_at_the_controllers_cycle_is_refused_before_the_controller_is_used(monkeypatch):
+    class Controller:
+        capabilities = Capabilities(simulated_time=False, effort_unit="A")
+
+        @staticmethod
+        def resolve(arm, options):
+            return None, arm, options
+
+    monkeypatch.setattr("simbridge.running.run_setup.backend_class", lambda _name: Controller)
+    with pytest.raises(InvalidParameter, match=r"below 0\.121"):
+        simbridge.connect("ursim", robot=ROBOT, servo_lookahead=0.13)
+
+
 def test_a_slow_target_is_followed_with_the_lag_of_the_servo(arm):
     speed = np.array([0.0, 0.05, 0.02])
     for k in range(1, 101):

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.servo.feedforward import BRAKING, MAX_ACCELERATION, MAX_LEAD, InverseServoj, smoothed, taken_ahead
+from simbridge.backends.motion import Replay
+from simbridge.servo.feedforward import (
+    BRAKING,
+    MAX_ACCELERATION,
+    MAX_LEAD,
+    SCALING_RAMP,
+    InverseServoj,
+    smoothed,
+    taken_ahead,
+)
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
 
 CYCLE = 0.002
@@ -37,6 +46,26 @@ def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limit
     # At rest where the setpoints are.
     assert (wanted[:2] == q[0]).all()
     assert wanted[-1] == pytest.approx(q[-1], abs=1e-12)
+
+
+@given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
+def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_changes(speeds, begin):
+    wanted, _ = smoothed(LAW, corners(speeds))
+    replay, rate, path = Replay(wanted), 1.0, []
+    # The slider falls to a tenth, stays there, and is raised again, over and over.
+    while not replay.finished:
+        goal = 1.0 if (len(path) - begin) % 500 < 250 else 0.1
+        rate += np.clip(goal - rate, -SCALING_RAMP * CYCLE, SCALING_RAMP * CYCLE)
+        path.append(replay.next(rate)[0])
+    assert np.abs(accelerations(np.array(path))).max() <= MAX_ACCELERATION
+
+
+def test_a_delay_of_the_targets_counts_as_lead():
+    law, delay, speed = ServojLaw(CYCLE, 2000.0, 0.1), 0.002, 0.9
+    wanted, excess = smoothed(law, corners([speed], samples=600), delay)
+    assert excess is None
+    velocity = np.diff(wanted, axis=0, prepend=wanted[:1]) / CYCLE
+    assert np.abs(law.commands_for(wanted) - wanted + delay * velocity).max() <= MAX_LEAD
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=4))
