@@ -56,7 +56,7 @@ def test_other_columns_may_be_words_or_empty(tmp_path):
     names = ["time", "_id", "timestamp", *joint_names(), "payload"]
     lines = [",".join(names)]
     lines += [",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()]
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines) + "\n")
     recording = read_rtde(file)
     assert np.array_equal(recording.times, TIMES)
     assert np.array_equal(recording.columns["target_q"], Q)
@@ -68,7 +68,7 @@ def test_doubled_rows_are_read_once_and_rows_with_gaps_left_out(tmp_path):
     file.write_text(text)
     recording = read_rtde(file)
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
-    assert recording.notes == ("1 row with an empty field left out", "2 rows with the stamp of the row before left out")
+    assert recording.notes == ("1 row with a missing value left out", "2 rows with the stamp of the row before left out")
 
 
 def test_the_whole_rows_of_a_file_that_was_cut_off_are_read(tmp_path):
@@ -114,7 +114,7 @@ def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path, text, reason)
 def test_commands_are_read_by_any_name_and_without_times(tmp_path, form):
     file = tmp_path / "commands.csv"
     file.write_text(table(joint_names(form), Q, ","))
-    assert np.array_equal(read_joint_positions(file), Q)
+    assert np.array_equal(read_joint_positions(file)[0], Q)
 
 
 def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):

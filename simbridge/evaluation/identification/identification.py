@@ -21,6 +21,7 @@ from simbridge.evaluation.identification.joint_servo import fit_joint_servo
 from simbridge.evaluation.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
 from simbridge.evaluation.identification.prediction import predict
 from simbridge.evaluation.identification.result import (
+    FrictionDeviation,
     FrictionResult,
     Identification,
     JointLag,
@@ -38,7 +39,7 @@ from simbridge.evaluation.identification.servoj import NotIdentified, TargetMoti
 from simbridge.evaluation.identification.timing import find_calls
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import millimetres
+from simbridge.text import counted, fixed, millimetres
 
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ E_SERIES, CB3 = 0.002, 0.008
 _LARGEST = 2.0 * np.pi + 0.2
 # How far target_qd may be off as the rate of target_q, relative.
 _INCONSISTENT = 0.3
+# One standard deviation of the tool's position that is still given, m.
+_UNCERTAIN_TOOL = 1e-4
 # Moving rows in which servoj is looked for.
 _STRETCH = 25
 
@@ -73,8 +76,10 @@ def identify(
         cycle: The controller's, s; from the recording by default.
 
     Raises:
-        UnusableSamples: The joint positions of the recording or of the commands are in degrees.
+        UnusableSamples: The joint positions of the recording or of the commands are in degrees, or not the robot's.
     """
+    if robot is not None:
+        _refuse_other_joints(robot, samples, commands)
     _refuse_degrees("recording", samples.columns.get("target_q", samples.columns.get("actual_q")))
     _refuse_degrees("commands", commands)
     reasons: dict[str, str] = {}
@@ -101,7 +106,7 @@ def identify(
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
     joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
-    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics))
+    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics, reasons))
     checked = kinematics is not None
     payload = attempt("payload_kg", lambda: _payload(samples, chosen, others, checked, reasons))
     friction = attempt("friction", lambda: _friction(samples, missing))
@@ -124,6 +129,14 @@ def _refuse_degrees(what: str, q: Array | None) -> None:
     if q is not None and q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
         reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
         raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
+
+
+def _refuse_other_joints(robot: Robot, samples: Samples, commands: Array | None) -> None:
+    recorded = next((samples.columns[name] for name in ("target_q", "actual_q") if name in samples.columns), None)
+    for what, q in (("recording", recorded), ("commands", commands)):
+        if q is not None and q.shape[1] != robot.n:
+            joints = f"{counted(q.shape[1], 'joint')}, but the {robot.title or robot.name} has {robot.n}"
+            raise UnusableSamples(what, f"it is of an arm with {joints}; name another robot.")
 
 
 def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
@@ -321,7 +334,9 @@ def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | N
     )
 
 
-def _kinematics(samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool) -> KinematicsResult:
+def _kinematics(
+    samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool, reasons: dict[str, str]
+) -> KinematicsResult:
     q, poses = samples.need("actual_q", "actual_TCP_pose")
     if robot is None:
         raise NotIdentified("the arm is not known")
@@ -334,7 +349,21 @@ def _kinematics(samples: Samples, robot: Robot | None, others: Sequence[Robot], 
         if near is not None and near[0] < OTHER_ARM:
             raise OtherArm(f"{reason}; a {near[1].title} fits within {millimetres(near[0])} mm") from None
         raise
-    return KinematicsResult(residual_m=Rms(rms=found.residual), tcp=[float(v) for v in found.tcp], source=found.source)
+    tcp, deviation = [[float(v) for v in values] for values in (found.tcp, found.tcp_deviation)]
+    known = max(deviation[:3]) <= _UNCERTAIN_TOOL
+    if not known:
+        at = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
+        reasons["kinematics.tcp"] = (
+            f"the tool is only determined to {millimetres(max(deviation[:3]))} mm by this motion, and "
+            f"{millimetres(_UNCERTAIN_TOOL)} are needed (it would be at ({at}) mm): joints that hardly move, and the "
+            "flange's own calibration, displace it; the arm's own kinematics are needed (--kinematics)"
+        )
+    return KinematicsResult(
+        residual_m=Rms(rms=found.residual),
+        tcp=tcp if known else None,
+        source=found.source,
+        uncertainty={"tcp": deviation if known else None},
+    )
 
 
 def _payload(
@@ -361,7 +390,7 @@ def _payload(
 
 def _friction(samples: Samples, missing: str | None) -> FrictionResult:
     columns = samples.columns
-    if missing is not None and "freedrive" in missing:
+    if missing is not None and any(word in missing for word in ("freedrive", "noise")):
         raise NotIdentified(missing)
     (moment,) = samples.need("target_moment")
     velocity = columns.get("target_qd", columns.get("actual_qd"))
@@ -371,7 +400,12 @@ def _friction(samples: Samples, missing: str | None) -> FrictionResult:
         samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
     assert velocity is not None and current is not None
     found = fit_friction(velocity, moment, current)
+    coulomb, viscous, *deviations = (
+        [None if np.isnan(value) else float(value) for value in values]
+        for values in (found.coulomb, found.viscous, found.coulomb_deviation, found.viscous_deviation)
+    )
     return FrictionResult(
-        coulomb_a=[None if np.isnan(value) else float(value) for value in found.coulomb],
-        viscous_a_s_per_rad=[None if np.isnan(value) else float(value) for value in found.viscous],
+        coulomb_a=coulomb,
+        viscous_a_s_per_rad=viscous,
+        uncertainty=FrictionDeviation(coulomb_a=deviations[0], viscous_a_s_per_rad=deviations[1]),
     )

@@ -60,11 +60,12 @@ class JointServoResult(TypedDict):
 
 
 class KinematicsResult(TypedDict):
-    """TCP poses compared; `tcp` in the flange: x y z (m) and a rotation vector (rad)."""
+    """TCP poses compared; `tcp` in the flange: x y z (m) and a rotation vector (rad), null where it is uncertain."""
 
     residual_m: Rms
-    tcp: list[float]
+    tcp: list[float] | None
     source: str
+    uncertainty: dict[str, list[float] | None]
 
 
 class Measured(TypedDict):
@@ -72,11 +73,19 @@ class Measured(TypedDict):
     uncertainty: float
 
 
+class FrictionDeviation(TypedDict):
+    """One standard deviation of each joint; null where it moved too little."""
+
+    coulomb_a: list[float | None]
+    viscous_a_s_per_rad: list[float | None]
+
+
 class FrictionResult(TypedDict):
     """Of each joint; null where it moved too little."""
 
     coulomb_a: list[float | None]
     viscous_a_s_per_rad: list[float | None]
+    uncertainty: FrictionDeviation
 
 
 class Identification(TypedDict):

@@ -12,6 +12,7 @@ from simbridge.errors import NotARun
 from simbridge.evaluation.identification.servoj import NotIdentified
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
+from simbridge.text import listed
 from simbridge.trajectory.rtde_recording import read_rtde
 
 
@@ -41,7 +42,7 @@ class Samples:
         """
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise NotIdentified(f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
+            raise NotIdentified(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
         return [self.columns[name] for name in names]
 
 

@@ -116,7 +116,7 @@ def test_a_real_arm_obeys_the_law():
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     found = read_rtde(folder / "replay_begin.csv.gz")
     motion = TargetMotion(found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002)
-    commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz").astype(np.float32).astype(float)
+    commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0].astype(np.float32).astype(float)
     for tuning in (find_calls(motion, commands, fit_to_path(motion, commands))[1], fit_to_held_commands(motion)):
         assert tuning.gain == pytest.approx(300.0, rel=1e-6)
         assert tuning.lookahead == pytest.approx(0.1, rel=1e-6)
