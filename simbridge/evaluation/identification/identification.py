@@ -52,6 +52,8 @@ _LARGEST = 2.0 * np.pi + 0.2
 _INCONSISTENT = 0.3
 # One standard deviation of the tool's position that is still given, m.
 _UNCERTAIN_TOOL = 1e-4
+# Error of a prediction (rad) from which calls without rows explain it, if the rows themselves obey the law.
+_UNSEEN = 1e-5
 # Moving rows in which servoj is looked for.
 _STRETCH = 25
 
@@ -253,12 +255,16 @@ def _servoj(
             f"servoj ran from {obeying.times[0] - motion.times[0]:.2f} to "
             f"{obeying.times[-1] - motion.times[0]:.2f} s: the rest is left out"
         )
-    size = np.abs(errors.errors)
-    return _servoj_result(refined, calls), PredictionResult(
-        rms_rad=float(np.sqrt(np.mean(size**2))),
-        median_rad=float(np.median(size)),
-        max_rad=float(size.max()),
-        restarts=errors.restarts,
+    servoj, size = _servoj_result(refined, calls), np.abs(errors.errors)
+    rms, span = float(np.sqrt(np.mean(size**2))), float(np.median(np.diff(obeying.times)))
+    if span > 1.01 * calls.law.duration and rms > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
+        reasons["prediction"] = (
+            f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "
+            f"calls between rows took is not recorded (had each taken the next one, it would be off by {rms:.1e} rad)"
+        )
+        return servoj, None
+    return servoj, PredictionResult(
+        rms_rad=rms, median_rad=float(np.median(size)), max_rad=float(size.max()), restarts=errors.restarts
     )
 
 

@@ -30,7 +30,7 @@ _FITTING = 0.02
 # One standard deviation of gain and lookahead that is still given, relative.
 _UNCERTAIN = 0.02
 # Nothing is known better than what the controller holds in single precision, relative.
-_SINGLE = 6e-8
+SINGLE = 6e-8
 # How many segments around the last nearest one are searched again.
 _WINDOW = 12
 # Pairs of points and segments that are compared at once at most.
@@ -138,7 +138,7 @@ class Tuning:
             gain=_within(self.gain, GAIN_RANGE, self.deviation[0]),
             # The controller's is single precision: the shortest number that it stands for.
             lookahead=_within(float(str(np.float32(self.lookahead))), LOOKAHEAD_RANGE, self.deviation[1]),
-            deviation=np.maximum(self.deviation, _SINGLE * np.array([self.gain, self.lookahead])),
+            deviation=np.maximum(self.deviation, SINGLE * np.array([self.gain, self.lookahead])),
         )
 
 
