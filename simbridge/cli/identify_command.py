@@ -59,12 +59,7 @@ def identify(
         arm = with_kinematics(arm, str(kinematics))
     sent, notes = _commands(commands) if commands is not None else (samples.commands, ())
     found = identify_samples(
-        samples,
-        robot=arm,
-        others=others,
-        commands=sent,
-        given_kinematics=given,
-        cycle=samples.cycle,
+        samples, robot=arm, others=others, commands=sent, given_kinematics=given, cycle=samples.cycle
     )
     found["notes"] += [f"{commands}: {note}" for note in notes]
     if as_json:
@@ -147,13 +142,13 @@ def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
         off = millimetres(kinematics["residual_m"]["rms"])
         rows.append((f"kinematics, {kinematics['source']}", off, "", "mm RMS"))
         if (tcp := kinematics["tcp"]) is not None:
-            spread = kinematics["uncertainty"]["tcp"] or tcp
+            deviations = kinematics["uncertainty"]["tcp"] or tcp
             for name, unit, part, scale, decimals in (
                 ("  TCP in the flange", "mm", slice(3), 1e3, 2),
                 ("  its rotation vector", "°", slice(3, 6), math.degrees(1.0), 3),
             ):
                 at = ", ".join(fixed(scale * value, decimals) for value in tcp[part])
-                rows.append((name, "", significant(scale * max(spread[part]), 2), f"({at}) {unit}"))
+                rows.append((name, "", significant(scale * max(deviations[part]), 2), f"({at}) {unit}"))
     if (payload := found["payload_kg"]) is not None:
         rows.append(("payload", fixed(payload["value"], 3), f"{payload['uncertainty']:.3f}", "kg"))
     if (friction := found["friction"]) is not None:

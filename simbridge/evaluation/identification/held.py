@@ -200,10 +200,11 @@ def _joint_fit(motion: TargetMotion, windows: list[Counts], start: Array) -> tup
     xx, xy, yy, _, _ = products @ weights
     rounding = _digits(motion, *pair) * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
     deviation, apart = np.hypot(deviation, rounding), np.abs(np.subtract(creeping, pair))
-    if (apart > _CREEPING * np.maximum(deviation, SINGLE * np.abs(pair))).any():
+    changes = float(np.max(apart / np.maximum(deviation, SINGLE * np.abs(pair))))
+    if changes > _CREEPING:
         raise NotIdentified(
-            "the arm settled, but not exactly as servoj does under a command that is held: where the setpoint may have "
-            f"crept, the best fit has a gain of {1.0 / creeping[0]:.4g}, where not, {1.0 / pair[0]:.4g}"
+            "the arm settled, but not exactly as under a command that servoj holds: if the setpoint may have crept, "
+            f"gain and lookahead differ by {changes:.0f} standard deviations"
         )
     return tuning_of(pair, np.hypot(deviation, apart), distance), rows
 

@@ -7,7 +7,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from simbridge.errors import UnusableSamples
 from simbridge.evaluation.identification.calls import Calls, along
 from simbridge.evaluation.identification.dynamics import (
     MISFIT,
@@ -39,15 +38,13 @@ from simbridge.evaluation.identification.servoj import NotIdentified, TargetMoti
 from simbridge.evaluation.identification.timing import find_calls
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import counted, fixed, millimetres
+from simbridge.text import fixed, millimetres
 
 T = TypeVar("T")
 
 E_SERIES, CB3 = 0.002, 0.008
 """Cycles of the controllers, s."""
 
-# A joint that turns further (rad) is in degrees: UR's joints turn by two turns, and so does this.
-_LARGEST = 2.0 * np.pi + 0.2
 # How far target_qd may be off as the rate of target_q, relative.
 _INCONSISTENT = 0.3
 # One standard deviation of the tool's position that is still given, m.
@@ -80,10 +77,7 @@ def identify(
     Raises:
         UnusableSamples: The joint positions of the recording or of the commands are in degrees, or not the robot's.
     """
-    if robot is not None:
-        _refuse_other_joints(robot, samples, commands)
-    _refuse_degrees("recording", samples.columns.get("target_q", samples.columns.get("actual_q")))
-    _refuse_degrees("commands", commands)
+    samples.check_joints(robot, commands)
     reasons: dict[str, str] = {}
     notes = list(samples.notes)
 
@@ -124,21 +118,6 @@ def identify(
         not_identified=reasons,
         notes=notes,
     )
-
-
-def _refuse_degrees(what: str, q: Array | None) -> None:
-    # The last joint of some arms turns without end.
-    if q is not None and q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
-        reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
-        raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
-
-
-def _refuse_other_joints(robot: Robot, samples: Samples, commands: Array | None) -> None:
-    recorded = next((samples.columns[name] for name in ("target_q", "actual_q") if name in samples.columns), None)
-    for what, q in (("recording", recorded), ("commands", commands)):
-        if q is not None and q.shape[1] != robot.n:
-            joints = f"{counted(q.shape[1], 'joint')}, but the {robot.title or robot.name} has {robot.n}"
-            raise UnusableSamples(what, f"it is of an arm with {joints}; name another robot.")
 
 
 def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
@@ -260,7 +239,7 @@ def _servoj(
     if span > 1.01 * calls.law.duration and rms > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
         reasons["prediction"] = (
             f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "
-            f"calls between rows took is not recorded (had each taken the next one, it would be off by {rms:.1e} rad)"
+            f"calls between rows took is not recorded (with the likeliest ones it is off by {rms:.1e} rad)"
         )
         return servoj, None
     return servoj, PredictionResult(
@@ -360,9 +339,9 @@ def _kinematics(
     if not known:
         at = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
         reasons["kinematics.tcp"] = (
-            f"the tool is only determined to {millimetres(max(deviation[:3]))} mm by this motion, and "
-            f"{millimetres(_UNCERTAIN_TOOL)} are needed (it would be at ({at}) mm): joints that hardly move, and the "
-            "flange's own calibration, displace it; the arm's own kinematics are needed (--kinematics)"
+            f"the tool is only determined to {millimetres(max(deviation[:3]))} mm, and "
+            f"{millimetres(_UNCERTAIN_TOOL)} mm are needed (it would be at ({at}) mm): this motion does not tell it "
+            "from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
         )
     return KinematicsResult(
         residual_m=Rms(rms=found.residual),

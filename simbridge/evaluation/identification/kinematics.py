@@ -28,8 +28,8 @@ _ROWS, _CALIBRATING = 1500, 400
 # are what they do not do, for each joint has but four parameters; a little is allowed for.
 _OFFSET, _ROTATION, _LITTLE = 1e-3, 5e-3, (1e-5, 1e-4)
 _DISPLACED = ("", "x y rx", "x rx ry", "x rx ry", "x y rx", "x y rx")
-# Noise of poses, m and rad.
-_NOISE = (3e-6, 1e-5)
+# Noise of poses, m and rad: what is assumed first, and the least; then it is that of what the fit leaves.
+_NOISE, _LEAST_NOISE = (3e-6, 1e-5), (3e-7, 1e-6)
 # The distance from joint 5 to the flange, which cannot be told from the tool's length, deviates by this, m.
 _FLANGE, _FLANGE_OF = 6e-4, {"ur3e": 9e-5, "ur5e": 9e-5}
 # Half a turn about z: from the pendant's base, in which the controller gives poses, to base_link.
@@ -169,22 +169,21 @@ def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Arr
     )
     # The tool is not known beforehand.
     prior[-6:] = 1.0
-    for _ in range(4):
+    noise = np.array(_NOISE)
+    for _ in range(5):
         now = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
         attained = tool_poses(now, robot.prismatic, q)
         offset, turn = pose.error(measured, attained)
-        right = np.concatenate([offset / _NOISE[0], turn / _NOISE[1]], axis=1).ravel()
-        slopes = _frame_jacobian(now, robot, q, attained)
-        slopes[:, :3] /= _NOISE[0]
-        slopes[:, 3:] /= _NOISE[1]
-        matrix = slopes.reshape(-1, 6 * count)
+        each = np.repeat(noise, 3)
+        right = (np.concatenate([offset, turn], axis=1) / each).ravel()
+        matrix = (_frame_jacobian(now, robot, q, attained) / each[:, None]).reshape(-1, 6 * count)
         normal = matrix.T @ matrix + np.diag(prior**-2.0)
         step = np.linalg.solve(normal, matrix.T @ right - moved.ravel() * prior**-2.0)
         moved += step.reshape(count, 6)
+        left = (right - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
+        noise = np.maximum(np.sqrt(np.mean(left**2, axis=(0, 2))), _LEAST_NOISE)
     whole = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
-    # More noise than expected makes the fit as much less certain.
-    excess = max(float(np.mean((right - matrix @ step) ** 2)), 1.0)
-    own = np.linalg.inv(normal)[-6:, -6:] * excess
+    own = np.linalg.inv(normal)[-6:, -6:]
     turned = np.linalg.inv(chain[-1])[:3, :3] @ whole[-1][:3, :3]
     to_flange = np.zeros((6, 6))
     to_flange[:3, :3], to_flange[3:, 3:] = turned, pin.Jlog3(turned)
