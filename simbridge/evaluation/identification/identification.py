@@ -340,7 +340,7 @@ def _kinematics(
         at = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
         reasons["kinematics.tcp"] = (
             f"the tool is only determined to {millimetres(max(deviation[:3]))} mm, and "
-            f"{millimetres(_UNCERTAIN_TOOL)} mm are needed (it would be at ({at}) mm): this motion does not tell it "
+            f"{1e3 * _UNCERTAIN_TOOL:g} mm is needed (it would be at ({at}) mm): this motion does not tell it "
             "from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
         )
     return KinematicsResult(

@@ -121,8 +121,8 @@ def _check_motion(q: Array) -> None:
     moved = int((np.ptp(q, axis=0) > MIN_MOTION).sum())
     if moved < MIN_JOINTS:
         raise NotIdentified(
-            f"only {moved} joints move by more than {MIN_MOTION} rad: with {MIN_JOINTS - 1} or fewer any chain fits "
-            "with some tool"
+            f"{moved or 'no'} joint{'s' * (moved > 1)} moved by more than {MIN_MOTION} rad: with {MIN_JOINTS - 1} or "
+            "fewer any chain fits with some tool"
         )
 
 

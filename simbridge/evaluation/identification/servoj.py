@@ -229,9 +229,12 @@ class Path:
     def _squared_distances(self, points: Array) -> Array:
         """From each point (R, n) to each segment (R, S), rad^2."""
         offset, square = (self.start * self.step).sum(axis=1), (self.start * self.start).sum(axis=1)
-        along = points @ self.step.T - offset
+        # Not by matrix products: BLAS starts threads for them, which wait for one another on a busy machine.
+        along = np.einsum("rj,sj->rs", points, self.step) - offset
         share = np.clip(along / self.length, 0.0, 1.0)
-        squared = square - 2.0 * (points @ self.start.T) + share * (share * self.length - 2.0 * along)
+        squared = (
+            square - 2.0 * np.einsum("rj,sj->rs", points, self.start) + share * (share * self.length - 2.0 * along)
+        )
         return np.asarray(squared + (points * points).sum(axis=1)[:, None])
 
     def project(self, points: Array, segments: Counts) -> tuple[Array, Array]:
