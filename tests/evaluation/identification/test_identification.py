@@ -169,7 +169,7 @@ def test_kinematics_of_another_arm_and_of_too_few_joints_are_refused():
     with pytest.raises(NotIdentified, match=r"off by \d+ mm RMS with the kinematics of a UR10e"):
         fit_kinematics(arm("ur10e"), q, poses)
     q[:, :4] = q[0, :4]
-    with pytest.raises(NotIdentified, match="^2 joints moved"):
+    with pytest.raises(NotIdentified, match=r"^2 joints moved"):
         fit_kinematics(arm("ur5e"), q, poses)
 
 
