@@ -20,7 +20,6 @@ from simbridge.evaluation.identification.joint_servo import fit_joint_servo
 from simbridge.evaluation.identification.kinematics import OTHER_ARM, OtherArm, fit_kinematics, nominal_residual
 from simbridge.evaluation.identification.prediction import predict
 from simbridge.evaluation.identification.result import (
-    FrictionDeviation,
     FrictionResult,
     Identification,
     JointLag,
@@ -392,5 +391,5 @@ def _friction(samples: Samples, missing: str | None) -> FrictionResult:
     return FrictionResult(
         coulomb_a=coulomb,
         viscous_a_s_per_rad=viscous,
-        uncertainty=FrictionDeviation(coulomb_a=deviations[0], viscous_a_s_per_rad=deviations[1]),
+        uncertainty={"coulomb_a": deviations[0], "viscous_a_s_per_rad": deviations[1]},
     )

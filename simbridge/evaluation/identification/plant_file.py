@@ -49,9 +49,9 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         tables["payload"] = {"mass_kg": payload["value"]}
         uncertainty["mass_kg"] = payload["uncertainty"]
     if (friction := found["friction"]) is not None:
-        for table, of in ((tables.setdefault("friction", {}), friction), (uncertainty, friction["uncertainty"])):
-            table["coulomb_a"] = _numbers(of["coulomb_a"])
-            table["viscous_a_s_per_rad"] = _numbers(of["viscous_a_s_per_rad"])
+        values = {"coulomb_a": friction["coulomb_a"], "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"]}
+        tables["friction"] = {name: _numbers(row) for name, row in values.items()}
+        uncertainty |= {name: _numbers(row) for name, row in friction["uncertainty"].items()}
     tables["uncertainty"] = uncertainty
     tables["source"] = {
         "recording": recording,

@@ -73,19 +73,12 @@ class Measured(TypedDict):
     uncertainty: float
 
 
-class FrictionDeviation(TypedDict):
-    """One standard deviation of each joint; null where it moved too little."""
-
-    coulomb_a: list[float | None]
-    viscous_a_s_per_rad: list[float | None]
-
-
 class FrictionResult(TypedDict):
-    """Of each joint; null where it moved too little."""
+    """Of each joint, null where it moved too little; and one standard deviation of each, by the same names."""
 
     coulomb_a: list[float | None]
     viscous_a_s_per_rad: list[float | None]
-    uncertainty: FrictionDeviation
+    uncertainty: dict[str, list[float | None]]
 
 
 class Identification(TypedDict):
