@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -216,7 +217,7 @@ def _servoj(
             calls, refined = find_calls(obeying, commands, tuning, index[rows])
             refined = refined.checked()
             if held is not None:
-                _check_agreement(held, refined)
+                refined = _agreeing(held, refined)
             errors = predict(obeying, calls, commands)
             break
         except NotIdentified as reason:
@@ -246,8 +247,8 @@ def _servoj(
     )
 
 
-def _check_agreement(one: Tuning, other: Tuning) -> None:
-    """Two ways to the same tuning.
+def _agreeing(one: Tuning, other: Tuning) -> Tuning:
+    """The other tuning, as uncertain as it differs from one that was found in another way, beyond that one's deviation.
 
     Raises:
         NotIdentified: They differ by more than their uncertainty.
@@ -259,6 +260,7 @@ def _check_agreement(one: Tuning, other: Tuning) -> None:
             f"the commands lead to a gain of {other.gain:.6g}, moments in which one was held to {one.gain:.6g}: too "
             "many calls were not recorded"
         )
+    return replace(other, deviation=np.hypot(other.deviation, np.maximum(apart - one.deviation, 0.0)))
 
 
 def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from simbridge.evaluation.identification.servoj import NotIdentified
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.trajectory.rtde_recording import read_joint_positions
 from tests.evaluation.identification.controller import Sender, recorded, wandering
 
 RECORDING = Path(__file__).parents[2] / "data" / "ur3e_moves" / "moves.csv.gz"
@@ -337,6 +339,17 @@ def test_positions_alone_are_enough_where_every_cycle_was_recorded():
     found = identify(positions, robot=arm("ur5e"), commands=samples.commands, cycle=0.002)
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 1e-9
+
+
+@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+def test_the_tuning_of_a_real_arm_is_within_two_deviations():
+    """Its program asked for a gain of 300 and a lookahead of 0.1 s."""
+    folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
+    commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
+    for sent in (commands, None):
+        found = identify(of_recording(folder / "replay_begin.csv.gz"), robot=arm("ur5e"), commands=sent)["servoj"]
+        assert abs(found["gain"] - 300.0) < 2.0 * found["uncertainty"]["gain"] < 1e-3
+        assert abs(found["lookahead_s"] - 0.1) < 2.0 * found["uncertainty"]["lookahead_s"] < 1e-7
 
 
 def test_a_motion_before_servoj_is_left_out():
