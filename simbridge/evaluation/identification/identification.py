@@ -341,8 +341,8 @@ def _kinematics(
         at = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
         reasons["kinematics.tcp"] = (
             f"the tool is only determined to {millimetres(max(deviation[:3]))} mm, and "
-            f"{1e3 * _UNCERTAIN_TOOL:g} mm is needed (it would be at ({at}) mm): this motion does not tell it "
-            "from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
+            f"{1e3 * _UNCERTAIN_TOOL:g} mm is needed (it would be at ({at}) mm): this motion does not separate "
+            "it from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
         )
     return KinematicsResult(
         residual_m=Rms(rms=found.residual),

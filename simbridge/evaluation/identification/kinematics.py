@@ -24,13 +24,13 @@ _NOMINAL = 2e-5
 OTHER_ARM = 0.005
 # Rows that are used at most.
 _ROWS, _CALIBRATING = 1500, 400
-# How far calibrations displace each frame, one standard deviation: x y z (m) and rotations about them (rad). The zeros
-# are what they do not do, for each joint has but four parameters; a little is allowed for.
+# How far calibrations displace each frame, one standard deviation: x y z (m) and rotations about them (rad). Each joint
+# has four parameters, so the other directions hardly change.
 _OFFSET, _ROTATION, _LITTLE = 1e-3, 5e-3, (1e-5, 1e-4)
 _DISPLACED = ("", "x y rx", "x rx ry", "x rx ry", "x y rx", "x y rx")
 # Noise of poses, m and rad: what is assumed first, and the least; then it is that of what the fit leaves.
 _NOISE, _LEAST_NOISE = (3e-6, 1e-5), (3e-7, 1e-6)
-# The distance from joint 5 to the flange, which cannot be told from the tool's length, deviates by this, m.
+# Standard deviation of the distance from joint 5 to the flange, which cannot be separated from the tool's length, m.
 _FLANGE, _FLANGE_OF = 6e-4, {"ur3e": 9e-5, "ur5e": 9e-5}
 # Half a turn about z: from the pendant's base, in which the controller gives poses, to base_link.
 _BASE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])

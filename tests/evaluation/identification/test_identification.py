@@ -127,7 +127,7 @@ CALIBRATIONS = {
 @pytest.mark.parametrize("name", CALIBRATIONS)
 @pytest.mark.parametrize("share", [1.0, 0.3])
 def test_an_estimated_tool_is_within_a_few_deviations(name, share):
-    """Its length cannot be told from the flange's distance, which a calibration of a UR10e changes by up to 1 mm."""
+    """Its length cannot be separated from the flange's distance, which calibrations of a UR10e change by up to 1 mm."""
     robot = arm(name)
     nominal = nominal_dh(robot)
     a, d, alpha = (
@@ -153,7 +153,7 @@ def test_an_estimated_tool_is_within_a_few_deviations(name, share):
 
 
 def test_a_short_motion_of_a_real_arm_does_not_determine_the_tool():
-    """This UR3e's tool is 150 mm long; 30 rows of one move gave it 0.3 mm beside that."""
+    """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
     whole = of_recording(RECORDING)
     found = identify(whole, robot=arm("ur3e"))["kinematics"]
     assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(found["uncertainty"]["tcp"][:3])
