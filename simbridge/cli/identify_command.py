@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +21,7 @@ from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import degrees, millimetres, milliseconds, significant
+from simbridge.text import fixed, millimetres, milliseconds, significant
 from simbridge.trajectory.rtde_recording import read_joint_positions
 
 
@@ -56,14 +57,11 @@ def identify(
         if arm is None:
             raise InputFileError(str(kinematics), "kinematics of one arm need its model; name it with --robot")
         arm = with_kinematics(arm, str(kinematics))
+    sent, notes = _commands(commands) if commands is not None else (samples.commands, ())
     found = identify_samples(
-        samples,
-        robot=arm,
-        others=others,
-        commands=_commands(commands) if commands is not None else samples.commands,
-        given_kinematics=given,
-        cycle=samples.cycle,
+        samples, robot=arm, others=others, commands=sent, given_kinematics=given, cycle=samples.cycle
     )
+    found["notes"] += [f"{commands}: {note}" for note in notes]
     if as_json:
         print(json.dumps({"recording": recording, **found}, indent=2, allow_nan=False))
     else:
@@ -88,10 +86,8 @@ def _arms(recording: str, robot: str | None, is_run: bool) -> tuple[Robot | None
     return (load_robot(known["source"]) if Path(known.get("source", "")).is_file() else None), others
 
 
-def _commands(given: str) -> Array:
-    if not Path(given).is_dir():
-        return read_joint_positions(given)
-    return sent_commands(given)
+def _commands(given: str) -> tuple[Array, tuple[str, ...]]:
+    return (sent_commands(given), ()) if Path(given).is_dir() else read_joint_positions(given)
 
 
 def _show(recording: str, samples: Samples, found: Identification) -> None:
@@ -119,13 +115,13 @@ def _show(recording: str, samples: Samples, found: Identification) -> None:
 
 
 def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
-    """Each a quantity, its value, one standard deviation, and unit with remarks."""
+    """Each a quantity, its value, one standard deviation to whose first digit it is rounded, and unit with remarks."""
     rows: list[tuple[str, str, str, str]] = []
     if (servoj := found["servoj"]) is not None:
         deviation, left = servoj["uncertainty"], servoj["residual_rad"]
         rows += [
-            ("servoj gain", f"{servoj['gain']:.8g}", f"{deviation['gain']:.1g}", "1/s²"),
-            ("servoj lookahead", f"{servoj['lookahead_s']:.8g}", f"{deviation['lookahead_s']:.1g}", "s"),
+            ("servoj gain", *_rounded(servoj["gain"], deviation["gain"]), "1/s²"),
+            ("servoj lookahead", *_rounded(servoj["lookahead_s"], deviation["lookahead_s"]), "s"),
         ]
         if servoj["phase_s"] is not None and servoj["call_s"] is not None:
             rows += [
@@ -144,17 +140,29 @@ def _rows(found: Identification) -> list[tuple[str, str, str, str]]:
         rows.append(("  of each joint", "", "", f"{' '.join(each)} ms"))
     if (kinematics := found["kinematics"]) is not None:
         off = millimetres(kinematics["residual_m"]["rms"])
-        tcp = ", ".join(f"{1e3 * value:.2f}" for value in kinematics["tcp"][:3])
-        turn = ", ".join(degrees(value) for value in kinematics["tcp"][3:])
-        rows.append(
-            (f"kinematics, {kinematics['source']}", off, "", f"mm RMS; TCP at ({tcp}) mm, ({turn})° in the flange")
-        )
+        rows.append((f"kinematics, {kinematics['source']}", off, "", "mm RMS"))
+        if (tcp := kinematics["tcp"]) is not None:
+            deviations = kinematics["uncertainty"]["tcp"] or tcp
+            for name, unit, part, scale, decimals in (
+                ("  TCP in the flange", "mm", slice(3), 1e3, 2),
+                ("  its rotation vector", "°", slice(3, 6), math.degrees(1.0), 3),
+            ):
+                at = ", ".join(fixed(scale * value, decimals) for value in tcp[part])
+                rows.append((name, "", significant(scale * max(deviations[part]), 2), f"({at}) {unit}"))
     if (payload := found["payload_kg"]) is not None:
-        rows.append(("payload", f"{payload['value']:.3f}", f"{payload['uncertainty']:.3f}", "kg"))
+        rows.append(("payload", fixed(payload["value"], 3), f"{payload['uncertainty']:.3f}", "kg"))
     if (friction := found["friction"]) is not None:
-        for name, values, unit in (
-            ("Coulomb friction", friction["coulomb_a"], "A"),
-            ("viscous friction", friction["viscous_a_s_per_rad"], "A s/rad"),
+        spreads = friction["uncertainty"]
+        for name, values, own, unit in (
+            ("Coulomb friction", friction["coulomb_a"], spreads["coulomb_a"], "A"),
+            ("viscous friction", friction["viscous_a_s_per_rad"], spreads["viscous_a_s_per_rad"], "A s/rad"),
         ):
             rows.append((name, "", "", f"{' '.join(significant(value) for value in values)} {unit}"))
+            rows.append(("", "", "", f"± {' '.join(significant(value, 2) for value in own)} {unit}"))
     return rows
+
+
+def _rounded(value: float, deviation: float) -> tuple[str, str]:
+    """A value and its standard deviation, both to the first digit of the latter."""
+    decimals = max(-math.floor(math.log10(deviation)), 0)
+    return f"{value:.{decimals}f}", f"{deviation:.{decimals}f}"

@@ -106,7 +106,7 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     times = values[whole, 0]
     notes = list(table.notes)
     if not whole.all():
-        notes.append(f"{counted(int((~whole).sum()), 'row')} with an empty field left out")
+        notes.append(f"{counted(int((~whole).sum()), 'row')} with a missing value left out")
     new = np.concatenate([[True], np.diff(times) != 0.0]) if len(times) else np.zeros(0, dtype=bool)
     if not new.all():
         notes.append(f"{counted(int((~new).sum()), 'row')} with the stamp of the row before left out")
@@ -120,8 +120,10 @@ def read_rtde(path: str | Path, needed: Sequence[str] = ()) -> RtdeRecording:
     return RtdeRecording(str(path), times, {name: part[whole][new] for name, part in columns.items()}, tuple(notes))
 
 
-def read_joint_positions(path: str | Path) -> Array:
-    """Joint positions (K, 6), rad, of a file with a header: see JOINT_POSITIONS for their names.
+def read_joint_positions(path: str | Path) -> tuple[Array, tuple[str, ...]]:
+    """Joint positions (K, 6), rad, of a file with a header, and what had to be left out of it, each a sentence.
+
+    See JOINT_POSITIONS for the names of their columns.
 
     Raises:
         InputFileError: It cannot be read, or has no six columns of joint positions; names the line.
@@ -134,7 +136,7 @@ def read_joint_positions(path: str | Path) -> Array:
     values = values[np.isfinite(values).all(axis=1)]
     if not len(values):
         table.refuse("it has no row of joint positions")
-    return values
+    return values, tuple(table.notes)
 
 
 class _Table:
@@ -186,7 +188,10 @@ class _Table:
         return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
     def rows(self, indices: Sequence[int]) -> tuple[Array, list[int]]:
-        """The numbers (T, len(indices)) of some columns, and the line of each row; empty fields are nan."""
+        """The numbers (T, len(indices)) of some columns, and the line of each row; empty fields are nan.
+
+        A last line without a line end may be cut inside of a number: it is left out.
+        """
         pick = itemgetter(*indices) if len(indices) > 1 else lambda fields: (fields[indices[0]],)
         values, numbers = array("d"), []
         last = max((i for i, line in enumerate(self._lines) if line.strip()), default=0)
@@ -194,6 +199,10 @@ class _Table:
             line = self._lines[number]
             if not line.strip():
                 continue
+            if number == len(self._lines) - 1:
+                where = f"line {number + 1}, which has no line end"
+                self.notes.append(f"the file may be cut off in {where}: the rows before it are used")
+                break
             words = _fields(line, self._separator)
             if len(words) != self._width:
                 if number == last:

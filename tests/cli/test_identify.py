@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 
 import msgspec
@@ -52,6 +53,27 @@ def test_json_has_every_key_and_a_reason_for_every_null(cli, servoj):
     for name in ("kinematics", "payload_kg", "friction"):
         assert found[name] is None
         assert "not recorded" in found["not_identified"][name]
+
+
+def test_values_are_printed_to_their_deviation_and_never_as_negative_zero(cli, servoj, tmp_path):
+    recording, commands = servoj
+    header, *lines = recording.read_text().splitlines()
+    rounded = tmp_path / "rounded.csv"
+    rows = [" ".join(f"{float(word):.6f}" for word in line.split()) for line in lines]
+    rounded.write_text("\n".join([header, *rows]) + "\n")
+    cut = tmp_path / "commands.csv"
+    cut.write_text(commands.read_text().rstrip("\n"))
+    answer = cli("identify", rounded, "--commands", cut, "--robot", "ur5e", "--json")
+    found = json.loads(answer.out)
+    assert str(cut) in found["notes"][-1] and "may be cut off" in found["notes"][-1]
+    table = cli("identify", rounded, "--commands", commands, "--robot", "ur5e").out
+    for row in ("servoj gain", "servoj lookahead"):
+        value, deviation, _ = re.search(rf"{row} +(\S+) +(\S+) +(\S+)", table).groups()
+        assert len(value.split(".")[1]) == len(deviation.split(".")[1])
+        assert len(deviation.strip("0.")) == 1
+    moves = cli("identify", RECORDING, "--robot", "ur3e").out
+    assert "-0.00" not in moves.replace("\u2212", "-")
+    assert re.search(r"TCP in the flange +0\.\d+ +\(", moves)
 
 
 def test_plant_toml_holds_what_was_identified_and_its_source(cli, servoj, tmp_path):

@@ -56,7 +56,7 @@ def test_other_columns_may_be_words_or_empty(tmp_path):
     names = ["time", "_id", "timestamp", *joint_names(), "payload"]
     lines = [",".join(names)]
     lines += [",".join(["", "2021:10:05", repr(row[0]), *map(repr, row[1:]), ""]) for row in ROWS.tolist()]
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines) + "\n")
     recording = read_rtde(file)
     assert np.array_equal(recording.times, TIMES)
     assert np.array_equal(recording.columns["target_q"], Q)
@@ -68,7 +68,10 @@ def test_doubled_rows_are_read_once_and_rows_with_gaps_left_out(tmp_path):
     file.write_text(text)
     recording = read_rtde(file)
     assert np.array_equal(recording.times, TIMES[[0, 1, 3]])
-    assert recording.notes == ("1 row with an empty field left out", "2 rows with the stamp of the row before left out")
+    assert recording.notes == (
+        "1 row with a missing value left out",
+        "2 rows with the stamp of the row before left out",
+    )
 
 
 def test_the_whole_rows_of_a_file_that_was_cut_off_are_read(tmp_path):
@@ -86,6 +89,29 @@ def test_the_whole_rows_of_a_file_that_was_cut_off_are_read(tmp_path):
     assert 100 < len(half) < 300
     assert np.array_equal(half.columns["target_q"], noise[: len(half)])
     assert "cut off or damaged" in half.notes[0]
+
+
+def test_a_last_line_without_a_line_end_may_be_cut_inside_of_a_number(tmp_path):
+    """Cut to "2." the last joint would be 2.0, not 2.3."""
+    file = tmp_path / "cut.csv"
+    text = table(["timestamp", *joint_names()], ROWS)
+    for cut in (text[:-2], text[:-1]):
+        file.write_text(cut)
+        recording = read_rtde(file)
+        assert np.array_equal(recording.columns["target_q"], Q[:3])
+        assert recording.notes == (
+            "the file may be cut off in line 5, which has no line end: the rows before it are used",
+        )
+        commands, notes = read_joint_positions(file)
+        assert np.array_equal(commands, Q[:3])
+        assert notes == recording.notes
+
+
+@pytest.mark.parametrize("word", ["nan", "NaN", "", "inf"])
+def test_a_missing_value_is_called_so_whatever_stands_for_it(tmp_path, word):
+    file = tmp_path / "recording.csv"
+    file.write_text(table(["timestamp", *joint_names()], ROWS, ",").replace("1.3", word))
+    assert read_rtde(file).notes == ("1 row with a missing value left out",)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +140,7 @@ def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path, text, reason)
 def test_commands_are_read_by_any_name_and_without_times(tmp_path, form):
     file = tmp_path / "commands.csv"
     file.write_text(table(joint_names(form), Q, ","))
-    assert np.array_equal(read_joint_positions(file), Q)
+    assert np.array_equal(read_joint_positions(file)[0], Q)
 
 
 def test_poses_and_joints_of_a_recording_are_trajectories(tmp_path):

@@ -34,6 +34,12 @@ _TILT = 0.15
 _STILL, _SLIDING = 1e-4, 0.01
 # Standard deviations of friction that are still given: A and A s/rad, absolute and relative.
 _COULOMB, _VISCOUS = (0.05, 0.15), (0.1, 0.2)
+# Real friction is these two terms only to this share of the Coulomb friction, which short motions do not show.
+_TWO_TERMS = 0.05
+# Share of a current's mean square that torque and friction must explain: real arms reach 0.999, noise 0.01.
+_EXPLAINED = 0.8
+# Friction below zero by more deviations than this, and by more than rounding (A, A s/rad), is none.
+_NEGATIVE, _ROUNDED = 3.0, 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +178,17 @@ def gravity_direction(robot: Robot, q: Array, still: Array, accelerometer: Array
 
 @dataclass(frozen=True, eq=False)
 class Friction:
-    """Friction in each joint as current (n,); nan where a joint moved too little.
+    """Friction in each joint as current (n,); nan where it is not determined.
 
     Attributes:
-        coulomb: A.
-        viscous: A s/rad.
+        coulomb, coulomb_deviation: With one standard deviation, A.
+        viscous, viscous_deviation: With one standard deviation, A s/rad.
     """
 
     coulomb: Array
     viscous: Array
+    coulomb_deviation: Array
+    viscous_deviation: Array
 
 
 def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
@@ -192,10 +200,11 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
         current: Of the motors (T, n), A.
 
     Raises:
-        NotIdentified: No joint moves fast enough, or at different enough speeds.
+        NotIdentified: No joint moves fast enough, or at different enough speeds, or no current is torque and friction.
     """
     n = velocity.shape[1]
-    coulomb, viscous = np.full(n, np.nan), np.full(n, np.nan)
+    values, deviations = np.full((2, n), np.nan), np.full((2, n), np.nan)
+    unexplained = False
     for j in range(n):
         speed = np.abs(velocity[:, j])
         used = (speed < _STILL) | (speed > _SLIDING)
@@ -205,16 +214,25 @@ def fit_friction(velocity: Array, moment: Array, current: Array) -> Friction:
         matrix = np.stack([moment[:, j], sliding, np.where(speed > _SLIDING, velocity[:, j], 0.0)], axis=1)[used]
         right = current[used, j]
         found = _robust(matrix, right)
-        # From blocks of rows that are left out in turn.
+        left = float(np.mean((right - matrix @ found) ** 2))
+        # From blocks of rows that are left out in turn; where all of them agree, from what is left.
         blocks = np.array_split(np.arange(len(right)), _BLOCKS)
         others = np.array([_robust(np.delete(matrix, b, axis=0), np.delete(right, b)) for b in blocks])
-        deviation = np.sqrt((_BLOCKS - 1) / _BLOCKS * np.sum((others - others.mean(axis=0)) ** 2, axis=0))
+        spread = (_BLOCKS - 1) / _BLOCKS * np.sum((others - others.mean(axis=0)) ** 2, axis=0)
+        formal = left * np.diag(np.linalg.pinv(matrix.T @ matrix, rcond=1e-18, hermitian=True))
+        terms = _TWO_TERMS * abs(found[1]) * np.array([1.0, 1.0 / np.ptp(speed[speed > _SLIDING])])
+        deviation = np.sqrt(np.maximum(spread, formal)[1:] + terms**2)
+        if left > (1.0 - _EXPLAINED) * np.mean(right**2) or (found[1:] < -_NEGATIVE * deviation - _ROUNDED).any():
+            unexplained = True
+            continue
         bounds = [part[0] + part[1] * abs(f) for part, f in zip((_COULOMB, _VISCOUS), found[1:], strict=True)]
-        if (deviation[1:] < bounds).all():
-            coulomb[j], viscous[j] = found[1:]
-    if np.isnan(coulomb).all():
+        if (deviation < bounds).all():
+            values[:, j], deviations[:, j] = found[1:], deviation
+    if np.isnan(values).all():
+        if unexplained:
+            raise NotIdentified("the current is not what torque and friction ask for")
         raise NotIdentified("no joint moves at enough different speeds to tell Coulomb from viscous friction")
-    return Friction(coulomb, viscous)
+    return Friction(*values, *deviations)
 
 
 def _robust(matrix: Array, right: Array) -> Array:

@@ -13,6 +13,7 @@ import numpy as np
 
 from simbridge.evaluation.identification.servoj import (
     MOVING,
+    SINGLE,
     NotIdentified,
     TargetMotion,
     Tuning,
@@ -36,6 +37,8 @@ _SHORT, _EXACT, _EXACT_IF_SHORT, _ROUGHLY = 0.05, 1e-3, 3e-6, 0.05
 _DIGITS, _OBEYING = 5.0, 0.7
 # How far the tuning of a window may be from the median of all.
 _AGREEING = 0.1
+# By how many standard deviations the tuning may differ where setpoints may creep.
+_CREEPING = 3.0
 _ROUNDS, _BLOCKS = 20, 8
 
 
@@ -174,26 +177,18 @@ def _joint_fit(motion: TargetMotion, windows: list[Counts], start: Array) -> tup
         motion: Of the controller.
         windows: Their rows.
         start: About X and Y (2,).
+
+    Raises:
+        NotIdentified: With setpoints that creep the tuning is another one.
     """
     rows = np.unique(np.concatenate(windows))
     group = np.concatenate([[0], np.cumsum(np.diff(rows) > 1)])
-    q, a, v = (z[rows] for z in (motion.q_before, motion.qdd, motion.qd_before))
     seen = motion[rows].setpoints(1.0 / start[0], start[1])
     middles = np.array([np.median(seen[group == k], axis=0) for k in range(group[-1] + 1)])
     weights = _cauchy(np.linalg.norm(seen - middles[group], axis=1))
-    for _ in range(_ROUNDS):
-        total = np.bincount(group, weights)
-        means = (np.stack([np.bincount(group, weights * column) / total for column in z.T], axis=1) for z in (-q, a, v))
-        right, x, y = (z - mean[group] for z, mean in zip((-q, a, v), means, strict=True))
-        xx, xy, yy = ((weights[:, None] * m * n).sum() for m, n in ((x, x), (x, y), (y, y)))
-        xr, yr = ((weights[:, None] * m * right).sum() for m in (x, y))
-        determinant = xx * yy - xy * xy
-        pair = ((yy * xr - xy * yr) / determinant, (xx * yr - xy * xr) / determinant)
-        left = right - pair[0] * x - pair[1] * y
-        distance = np.linalg.norm(left, axis=1)
-        weights = _cauchy(distance)
+    pair, distance, products, weights = _reweighted(motion[rows], group, weights, creeping=False)
+    creeping, *_ = _reweighted(motion[rows], group, weights, creeping=True)
     # What is left in neighbouring rows is not independent: blocks of rows left out in turn.
-    products = np.stack([(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))])
     parts = np.array_split(products * weights, min(_BLOCKS, len(rows)), axis=1)
     others = []
     for part in parts:
@@ -204,4 +199,40 @@ def _joint_fit(motion: TargetMotion, windows: list[Counts], start: Array) -> tup
     # Digits that were cut off are alike in neighbouring rows, and would not show in that.
     xx, xy, yy, _, _ = products @ weights
     rounding = _digits(motion, *pair) * np.sqrt(np.array([yy, xx]) / (xx * yy - xy * xy))
-    return tuning_of(pair, np.hypot(deviation, rounding), distance), rows
+    deviation, apart = np.hypot(deviation, rounding), np.abs(np.subtract(creeping, pair))
+    changes = float(np.max(apart / np.maximum(deviation, SINGLE * np.abs(pair))))
+    if changes > _CREEPING:
+        raise NotIdentified(
+            "the arm settled, but not exactly as under a command that servoj holds: if the setpoint may have crept, "
+            f"gain and lookahead differ by {changes:.0f} standard deviations"
+        )
+    return tuning_of(pair, np.hypot(deviation, apart), distance), rows
+
+
+def _reweighted(
+    rows: TargetMotion, group: Counts, weights: Array, *, creeping: bool
+) -> tuple[tuple[float, float], Array, Array, Array]:
+    """X and Y for rows (R,) in groups that share a setpoint, which creeps at a constant rate or not.
+
+    Also what is left in each row (R,), rad, the products (5, R) of the normal equations, and the weights (R,).
+    """
+    time = rows.times - (np.bincount(group, rows.times) / np.bincount(group))[group]
+
+    def free(z: Array) -> Array:
+        basis = np.ones_like(time)
+        for _ in range(1 + creeping):
+            size = np.bincount(group, weights * basis**2)
+            share = np.stack([np.bincount(group, weights * basis * column) / size for column in z.T], axis=1)
+            z = z - basis[:, None] * share[group]
+            basis = time - (np.bincount(group, weights * time) / np.bincount(group, weights))[group]
+        return z
+
+    for _ in range(_ROUNDS):
+        right, x, y = free(-rows.q_before), free(rows.qdd), free(rows.qd_before)
+        products = np.stack([(m * n).sum(axis=1) for m, n in ((x, x), (x, y), (y, y), (x, right), (y, right))])
+        xx, xy, yy, xr, yr = products @ weights
+        determinant = xx * yy - xy * xy
+        pair = ((yy * xr - xy * yr) / determinant, (xx * yr - xy * xr) / determinant)
+        distance = np.linalg.norm(right - pair[0] * x - pair[1] * y, axis=1)
+        weights = _cauchy(distance)
+    return pair, distance, products, weights

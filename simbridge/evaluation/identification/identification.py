@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from simbridge.errors import UnusableSamples
 from simbridge.evaluation.identification.calls import Calls, along
 from simbridge.evaluation.identification.dynamics import (
     MISFIT,
@@ -38,17 +38,19 @@ from simbridge.evaluation.identification.servoj import NotIdentified, TargetMoti
 from simbridge.evaluation.identification.timing import find_calls
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import millimetres
+from simbridge.text import fixed, millimetres
 
 T = TypeVar("T")
 
 E_SERIES, CB3 = 0.002, 0.008
 """Cycles of the controllers, s."""
 
-# A joint that turns further (rad) is in degrees: UR's joints turn by two turns, and so does this.
-_LARGEST = 2.0 * np.pi + 0.2
 # How far target_qd may be off as the rate of target_q, relative.
 _INCONSISTENT = 0.3
+# One standard deviation of the tool's position that is still given, m.
+_UNCERTAIN_TOOL = 1e-4
+# Error of a prediction (rad) from which calls without rows explain it, if the rows themselves obey the law.
+_UNSEEN = 1e-5
 # Moving rows in which servoj is looked for.
 _STRETCH = 25
 
@@ -73,10 +75,9 @@ def identify(
         cycle: The controller's, s; from the recording by default.
 
     Raises:
-        UnusableSamples: The joint positions of the recording or of the commands are in degrees.
+        UnusableSamples: The joint positions of the recording or of the commands are in degrees, or not the robot's.
     """
-    _refuse_degrees("recording", samples.columns.get("target_q", samples.columns.get("actual_q")))
-    _refuse_degrees("commands", commands)
+    samples.check_joints(robot, commands)
     reasons: dict[str, str] = {}
     notes = list(samples.notes)
 
@@ -101,7 +102,7 @@ def identify(
     if servoj is None:
         reasons.setdefault("prediction", "it needs the tuning of servoj")
     joint_servo = attempt("joint_servo", lambda: _joint_servo(samples, motion, missing))
-    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics))
+    kinematics = attempt("kinematics", lambda: _kinematics(samples, chosen, others, given_kinematics, reasons))
     checked = kinematics is not None
     payload = attempt("payload_kg", lambda: _payload(samples, chosen, others, checked, reasons))
     friction = attempt("friction", lambda: _friction(samples, missing))
@@ -117,13 +118,6 @@ def identify(
         not_identified=reasons,
         notes=notes,
     )
-
-
-def _refuse_degrees(what: str, q: Array | None) -> None:
-    # The last joint of some arms turns without end.
-    if q is not None and q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
-        reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
-        raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
 
 
 def _fitting(samples: Samples, robots: Sequence[Robot]) -> Robot:
@@ -223,7 +217,7 @@ def _servoj(
             calls, refined = find_calls(obeying, commands, tuning, index[rows])
             refined = refined.checked()
             if held is not None:
-                _check_agreement(held, refined)
+                refined = _agreeing(held, refined)
             errors = predict(obeying, calls, commands)
             break
         except NotIdentified as reason:
@@ -240,17 +234,21 @@ def _servoj(
             f"servoj ran from {obeying.times[0] - motion.times[0]:.2f} to "
             f"{obeying.times[-1] - motion.times[0]:.2f} s: the rest is left out"
         )
-    size = np.abs(errors.errors)
-    return _servoj_result(refined, calls), PredictionResult(
-        rms_rad=float(np.sqrt(np.mean(size**2))),
-        median_rad=float(np.median(size)),
-        max_rad=float(size.max()),
-        restarts=errors.restarts,
+    servoj, size = _servoj_result(refined, calls), np.abs(errors.errors)
+    rms, span = float(np.sqrt(np.mean(size**2))), float(np.median(np.diff(obeying.times)))
+    if span > 1.01 * calls.law.duration and rms > max(_UNSEEN, 10.0 * servoj["residual_rad"]["p99"]):
+        reasons["prediction"] = (
+            f"rows are {1e3 * span:.3g} ms apart and calls last {1e3 * calls.law.duration:.3g} ms: which commands the "
+            f"calls between rows took is not recorded (with the likeliest ones it is off by {rms:.1e} rad)"
+        )
+        return servoj, None
+    return servoj, PredictionResult(
+        rms_rad=rms, median_rad=float(np.median(size)), max_rad=float(size.max()), restarts=errors.restarts
     )
 
 
-def _check_agreement(one: Tuning, other: Tuning) -> None:
-    """Two ways to the same tuning.
+def _agreeing(one: Tuning, other: Tuning) -> Tuning:
+    """The other tuning, as uncertain as it differs from one that was found in another way, beyond that one's deviation.
 
     Raises:
         NotIdentified: They differ by more than their uncertainty.
@@ -262,6 +260,7 @@ def _check_agreement(one: Tuning, other: Tuning) -> None:
             f"the commands lead to a gain of {other.gain:.6g}, moments in which one was held to {one.gain:.6g}: too "
             "many calls were not recorded"
         )
+    return replace(other, deviation=np.hypot(other.deviation, np.maximum(apart - one.deviation, 0.0)))
 
 
 def _obeying(motion: TargetMotion, off: Array, tuning: Tuning) -> slice:
@@ -321,7 +320,9 @@ def _joint_servo(samples: Samples, motion: TargetMotion | None, missing: str | N
     )
 
 
-def _kinematics(samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool) -> KinematicsResult:
+def _kinematics(
+    samples: Samples, robot: Robot | None, others: Sequence[Robot], given: bool, reasons: dict[str, str]
+) -> KinematicsResult:
     q, poses = samples.need("actual_q", "actual_TCP_pose")
     if robot is None:
         raise NotIdentified("the arm is not known")
@@ -334,7 +335,21 @@ def _kinematics(samples: Samples, robot: Robot | None, others: Sequence[Robot], 
         if near is not None and near[0] < OTHER_ARM:
             raise OtherArm(f"{reason}; a {near[1].title} fits within {millimetres(near[0])} mm") from None
         raise
-    return KinematicsResult(residual_m=Rms(rms=found.residual), tcp=[float(v) for v in found.tcp], source=found.source)
+    tcp, deviation = [[float(v) for v in values] for values in (found.tcp, found.tcp_deviation)]
+    known = max(deviation[:3]) <= _UNCERTAIN_TOOL
+    if not known:
+        at = ", ".join(fixed(1e3 * value, 2) for value in tcp[:3])
+        reasons["kinematics.tcp"] = (
+            f"the tool is only determined to {millimetres(max(deviation[:3]))} mm, and "
+            f"{1e3 * _UNCERTAIN_TOOL:g} mm is needed (it would be at ({at}) mm): this motion does not separate "
+            "it from the calibration of the arm and its flange; give the arm's own kinematics (--kinematics)"
+        )
+    return KinematicsResult(
+        residual_m=Rms(rms=found.residual),
+        tcp=tcp if known else None,
+        source=found.source,
+        uncertainty={"tcp": deviation if known else None},
+    )
 
 
 def _payload(
@@ -361,7 +376,7 @@ def _payload(
 
 def _friction(samples: Samples, missing: str | None) -> FrictionResult:
     columns = samples.columns
-    if missing is not None and "freedrive" in missing:
+    if missing is not None and any(word in missing for word in ("freedrive", "noise")):
         raise NotIdentified(missing)
     (moment,) = samples.need("target_moment")
     velocity = columns.get("target_qd", columns.get("actual_qd"))
@@ -371,7 +386,12 @@ def _friction(samples: Samples, missing: str | None) -> FrictionResult:
         samples.need(*(name for name, there in (("target_qd", velocity), ("target_current", current)) if there is None))
     assert velocity is not None and current is not None
     found = fit_friction(velocity, moment, current)
+    coulomb, viscous, *deviations = (
+        [None if np.isnan(value) else float(value) for value in values]
+        for values in (found.coulomb, found.viscous, found.coulomb_deviation, found.viscous_deviation)
+    )
     return FrictionResult(
-        coulomb_a=[None if np.isnan(value) else float(value) for value in found.coulomb],
-        viscous_a_s_per_rad=[None if np.isnan(value) else float(value) for value in found.viscous],
+        coulomb_a=coulomb,
+        viscous_a_s_per_rad=viscous,
+        uncertainty={"coulomb_a": deviations[0], "viscous_a_s_per_rad": deviations[1]},
     )

@@ -14,6 +14,8 @@ MIN_SPEED = 0.05
 # One standard deviation of a lag that is still given, s.
 MAX_DEVIATION = 1e-4
 _BLOCKS, _ROUNDS = 10, 30
+# Change of a lag in one round after which no other follows, s.
+_CONVERGED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,16 +73,23 @@ def _delay(velocity: Array, behind: Array) -> tuple[float, float]:
     """
     lag = _robust_ratio(velocity, behind)
     blocks = [part for part in np.array_split(np.arange(len(velocity)), _BLOCKS) if len(part)]
-    others = [_robust_ratio(np.delete(velocity, part, axis=0), np.delete(behind, part, axis=0)) for part in blocks]
+    others = [_robust_ratio(np.delete(velocity, part, axis=0), np.delete(behind, part, axis=0), lag) for part in blocks]
     spread = np.array(others) - np.mean(others)
     return lag, float(np.sqrt((len(blocks) - 1) / len(blocks) * np.sum(spread**2)))
 
 
-def _robust_ratio(velocity: Array, behind: Array) -> float:
-    weights = np.ones_like(behind)
-    lag = 0.0
+def _robust_ratio(velocity: Array, behind: Array, start: float | None = None) -> float:
+    """The delay (s) with Cauchy weights; `start`: a delay near it."""
+    weights = np.ones_like(behind) if start is None else _weights(behind - start * velocity)
+    lag = np.inf
     for _ in range(_ROUNDS):
-        lag = float((weights * velocity * behind).sum() / max((weights * velocity**2).sum(), 1e-30))
-        left = np.abs(behind - lag * velocity)
-        weights = 1.0 / (1.0 + (left / max(2.0 * float(np.median(left)), 1e-12)) ** 2)
+        before, lag = lag, float((weights * velocity * behind).sum() / max((weights * velocity**2).sum(), 1e-30))
+        if abs(lag - before) < _CONVERGED:
+            break
+        weights = _weights(behind - lag * velocity)
     return lag
+
+
+def _weights(left: Array) -> Array:
+    left = np.abs(left)
+    return np.asarray(1.0 / (1.0 + (left / max(2.0 * float(np.median(left)), 1e-12)) ** 2))

@@ -24,8 +24,14 @@ _NOMINAL = 2e-5
 OTHER_ARM = 0.005
 # Rows that are used at most.
 _ROWS, _CALIBRATING = 1500, 400
-# Of a calibration: standard deviations of each frame's offset (m) and rotation (rad); noise of poses, m and rad.
-_OFFSET, _ROTATION, _NOISE = 3e-3, 5e-3, (3e-6, 1e-5)
+# How far calibrations displace each frame, one standard deviation: x y z (m) and rotations about them (rad). Each joint
+# has four parameters, so the other directions hardly change.
+_OFFSET, _ROTATION, _LITTLE = 1e-3, 5e-3, (1e-5, 1e-4)
+_DISPLACED = ("", "x y rx", "x rx ry", "x rx ry", "x y rx", "x y rx")
+# Noise of poses, m and rad: what is assumed first, and the least; then it is that of what the fit leaves.
+_NOISE, _LEAST_NOISE = (3e-6, 1e-5), (3e-7, 1e-6)
+# Standard deviation of the distance from joint 5 to the flange, which cannot be separated from the tool's length, m.
+_FLANGE, _FLANGE_OF = 6e-4, {"ur3e": 9e-5, "ur5e": 9e-5}
 # Half a turn about z: from the pendant's base, in which the controller gives poses, to base_link.
 _BASE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0])
 
@@ -41,11 +47,13 @@ class Kinematics:
     Attributes:
         residual: RMS distance of the TCP, m. Of an estimated chain it is that of rows that it was not estimated from.
         tcp: The tool in the flange's frame: x y z (m) and a rotation vector (rad).
+        tcp_deviation: One standard deviation of each of them (6,).
         source: Of the chain.
     """
 
     residual: float
     tcp: Array
+    tcp_deviation: Array
     source: Source
 
 
@@ -74,22 +82,26 @@ def fit_kinematics(robot: Robot, q: Array, poses: Array, *, given: bool = False)
             "this is a recording of another arm"
         )
     if given or residual < _NOMINAL:
-        return Kinematics(residual, _as_vector(tool), "given" if given else "nominal")
+        spread = np.std([_as_vector(_tool(chain, robot, q[[i]], measured[[i]])) for i in _spread(len(q), 50)], axis=0)
+        return Kinematics(residual, _as_vector(tool), spread, "given" if given else "nominal")
     few = _spread(len(q), _CALIBRATING)
     q, measured = q[few], measured[few]
     left = np.empty(0)
     for fold in (0, 1):
         # Blocks, not every other row: neighbours are nearly equal.
         held_out = (np.arange(len(q)) * 20 // len(q)) % 2 == fold
-        own = _calibrated(chain, tool, robot, q[~held_out], measured[~held_out])
+        own, _ = _calibrated(chain, tool, robot, q[~held_out], measured[~held_out])
         attained = tool_poses(own, robot.prismatic, q[held_out])
         left = np.concatenate([left, np.linalg.norm(attained[:, :3] - measured[held_out, :3], axis=1)])
     best = float(np.sqrt(np.mean(left**2)))
-    if best > 0.5 * residual:
-        return Kinematics(residual, _as_vector(tool), "nominal")
-    whole = _calibrated(chain, tool, robot, q, measured)
+    whole, deviation = _calibrated(chain, tool, robot, q, measured)
     # What of the last frame is flange and what tool cannot be told apart: the nominal flange is kept.
-    return Kinematics(best, _as_vector(np.linalg.inv(chain[-1]) @ whole[-1]), "estimated")
+    tcp = _as_vector(np.linalg.inv(chain[-1]) @ whole[-1])
+    deviation[2] = np.hypot(deviation[2], _FLANGE_OF.get(robot.name, _FLANGE))
+    if best > 0.5 * residual:
+        nominal = _as_vector(tool)
+        return Kinematics(residual, nominal, np.hypot(deviation, nominal - tcp), "nominal")
+    return Kinematics(best, tcp, deviation, "estimated")
 
 
 def _spread(count: int, most: int) -> Counts:
@@ -109,8 +121,8 @@ def _check_motion(q: Array) -> None:
     moved = int((np.ptp(q, axis=0) > MIN_MOTION).sum())
     if moved < MIN_JOINTS:
         raise NotIdentified(
-            f"only {moved} joints move by more than {MIN_MOTION} rad: with {MIN_JOINTS - 1} or fewer any chain fits "
-            "with some tool"
+            f"{moved or 'no'} joint{'s' * (moved > 1)} moved by more than {MIN_MOTION} rad: with {MIN_JOINTS - 1} or "
+            "fewer any chain fits with some tool"
         )
 
 
@@ -142,26 +154,40 @@ def _rms(chain: Array, robot: Robot, q: Array, measured: Array, tool: Array) -> 
     return float(np.sqrt(np.mean(np.sum((attained[:, :3] - measured[:, :3]) ** 2, axis=1))))
 
 
-def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Array) -> Array:
-    """The chain with its tool (n + 1, 4, 4), each frame displaced so that the poses fit: least squares with a prior."""
+def _calibrated(chain: Array, tool: Array, robot: Robot, q: Array, measured: Array) -> tuple[Array, Array]:
+    """The chain with its tool (n + 1, 4, 4), each frame displaced so that the poses fit: least squares with a prior.
+
+    Also one standard deviation (6,) of the tool in the flange: x y z (m) and its rotation vector (rad).
+    """
     placements = _with_tool(chain, tool)
     count = len(placements)
     moved = np.zeros((count, 6))
-    prior = np.tile([_OFFSET] * 3 + [_ROTATION] * 3, count)
+    names = ("x", "y", "z", "rx", "ry", "rz")
+    usual, little = np.repeat([_OFFSET, _ROTATION], 3), np.repeat(_LITTLE, 3)
+    prior = np.concatenate(
+        [np.where(np.isin(names, _DISPLACED[min(i, 5)].split()), usual, little) for i in range(count)]
+    )
     # The tool is not known beforehand.
     prior[-6:] = 1.0
-    for _ in range(4):
+    noise = np.array(_NOISE)
+    for _ in range(5):
         now = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
         attained = tool_poses(now, robot.prismatic, q)
         offset, turn = pose.error(measured, attained)
-        right = np.concatenate([offset / _NOISE[0], turn / _NOISE[1]], axis=1).ravel()
-        slopes = _frame_jacobian(now, robot, q, attained)
-        slopes[:, :3] /= _NOISE[0]
-        slopes[:, 3:] /= _NOISE[1]
-        matrix = slopes.reshape(-1, 6 * count)
+        each = np.repeat(noise, 3)
+        right = (np.concatenate([offset, turn], axis=1) / each).ravel()
+        matrix = (_frame_jacobian(now, robot, q, attained) / each[:, None]).reshape(-1, 6 * count)
         normal = matrix.T @ matrix + np.diag(prior**-2.0)
-        moved += np.linalg.solve(normal, matrix.T @ right - moved.ravel() * prior**-2.0).reshape(count, 6)
-    return np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
+        step = np.linalg.solve(normal, matrix.T @ right - moved.ravel() * prior**-2.0)
+        moved += step.reshape(count, 6)
+        left = (right - matrix @ step).reshape(-1, 2, 3) * noise[:, None]
+        noise = np.maximum(np.sqrt(np.mean(left**2, axis=(0, 2))), _LEAST_NOISE)
+    whole = np.array([p @ pin.exp6(pin.Motion(m)).homogeneous for p, m in zip(placements, moved, strict=True)])
+    own = np.linalg.inv(normal)[-6:, -6:]
+    turned = np.linalg.inv(chain[-1])[:3, :3] @ whole[-1][:3, :3]
+    to_flange = np.zeros((6, 6))
+    to_flange[:3, :3], to_flange[3:, 3:] = turned, pin.Jlog3(turned)
+    return whole, np.sqrt(np.diag(to_flange @ own @ to_flange.T))
 
 
 def _frame_jacobian(placements: Array, robot: Robot, q: Array, attained: Array) -> Array:

@@ -4,7 +4,7 @@
     [joint_servo]   lag_s; the table is left out if it was not identified
     [payload]       mass_kg
     [friction]      coulomb_a, viscous_a_s_per_rad: of each joint, nan where it moved too little
-    [uncertainty]   gain, lookahead_s, lag_s, mass_kg: one standard deviation
+    [uncertainty]   gain, lookahead_s, lag_s, mass_kg, coulomb_a, viscous_a_s_per_rad: one standard deviation
     [source]        recording, robot, cycle_s, date
 
 Of these, servoj and joint_servo are simulated; the others are for the reader.
@@ -12,6 +12,7 @@ Of these, servoj and joint_servo are simulated; the others are for the reader.
 
 from __future__ import annotations
 
+import math
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         "servoj": {"gain": servoj["gain"], "lookahead_s": servoj["lookahead_s"], "phase_s": servoj["phase_s"] or 0.0}
     }
     deviation = servoj["uncertainty"]
-    uncertainty = {"gain": deviation["gain"], "lookahead_s": deviation["lookahead_s"]}
+    uncertainty: dict[str, Any] = {"gain": deviation["gain"], "lookahead_s": deviation["lookahead_s"]}
     if (joints := found["joint_servo"]) is not None:
         tables["joint_servo"] = {"lag_s": max(joints["lag_s"], 0.0)}
         uncertainty |= joints["uncertainty"]
@@ -48,10 +49,9 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         tables["payload"] = {"mass_kg": payload["value"]}
         uncertainty["mass_kg"] = payload["uncertainty"]
     if (friction := found["friction"]) is not None:
-        rows = {"coulomb_a": friction["coulomb_a"], "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"]}
-        tables["friction"] = {
-            name: [float("nan") if value is None else value for value in values] for name, values in rows.items()
-        }
+        values = {"coulomb_a": friction["coulomb_a"], "viscous_a_s_per_rad": friction["viscous_a_s_per_rad"]}
+        tables["friction"] = {name: _numbers(row) for name, row in values.items()}
+        uncertainty |= {name: _numbers(row) for name, row in friction["uncertainty"].items()}
     tables["uncertainty"] = uncertainty
     tables["source"] = {
         "recording": recording,
@@ -63,3 +63,7 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         Path(path).write_text("# Written by simbridge identify.\n\n" + tomli_w.dumps(tables), encoding="utf-8")
     except OSError as error:
         raise OutputError(path, str(error.strerror or error)) from None
+
+
+def _numbers(values: list[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]

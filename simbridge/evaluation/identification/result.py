@@ -60,11 +60,12 @@ class JointServoResult(TypedDict):
 
 
 class KinematicsResult(TypedDict):
-    """TCP poses compared; `tcp` in the flange: x y z (m) and a rotation vector (rad)."""
+    """TCP poses compared; `tcp` in the flange: x y z (m) and a rotation vector (rad), null where it is uncertain."""
 
     residual_m: Rms
-    tcp: list[float]
+    tcp: list[float] | None
     source: str
+    uncertainty: dict[str, list[float] | None]
 
 
 class Measured(TypedDict):
@@ -73,10 +74,11 @@ class Measured(TypedDict):
 
 
 class FrictionResult(TypedDict):
-    """Of each joint; null where it moved too little."""
+    """Of each joint, null where it moved too little; and one standard deviation of each, by the same names."""
 
     coulomb_a: list[float | None]
     viscous_a_s_per_rad: list[float | None]
+    uncertainty: dict[str, list[float | None]]
 
 
 class Identification(TypedDict):

@@ -8,11 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
-from simbridge.errors import NotARun
+from simbridge.errors import NotARun, UnusableSamples
 from simbridge.evaluation.identification.servoj import NotIdentified
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.text import counted, listed
 from simbridge.trajectory.rtde_recording import read_rtde
+
+# A joint that turns further (rad) is in degrees: UR's joints turn by two turns, and so does this.
+_LARGEST = 2.0 * np.pi + 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +46,26 @@ class Samples:
         """
         missing = [name for name in names if name not in self.columns]
         if missing:
-            raise NotIdentified(f"{' and '.join(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
+            raise NotIdentified(f"{listed(missing)} {'was' if len(missing) == 1 else 'were'} not recorded")
         return [self.columns[name] for name in names]
+
+    def check_joints(self, robot: Robot | None, commands: Array | None) -> None:
+        """Check that the joint positions of the recording and of the commands (K, n) are radians, and the robot's.
+
+        Raises:
+            UnusableSamples: They are not.
+        """
+        recorded = self.columns.get("target_q", self.columns.get("actual_q"))
+        for what, q in (("recording", recorded), ("commands", commands)):
+            if q is None:
+                continue
+            if robot is not None and q.shape[1] != robot.n:
+                joints = f"{counted(q.shape[1], 'joint')}, but the {robot.title or robot.name} has {robot.n}"
+                raise UnusableSamples(what, f"it is of an arm with {joints}; name the robot that it is of.")
+            # The last joint of some arms turns without end.
+            if q.shape[1] > 1 and (largest := float(np.abs(q[:, :-1]).max(initial=0.0))) > _LARGEST:
+                reason = f"joint positions reach {largest:.4g}, more than a full turn in radians: they are in degrees"
+                raise UnusableSamples(f"joint positions of the {what}", f"{reason}; give them in radians.")
 
 
 def of_recording(path: str | Path) -> Samples:

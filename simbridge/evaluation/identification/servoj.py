@@ -30,7 +30,7 @@ _FITTING = 0.02
 # One standard deviation of gain and lookahead that is still given, relative.
 _UNCERTAIN = 0.02
 # Nothing is known better than what the controller holds in single precision, relative.
-_SINGLE = 6e-8
+SINGLE = 6e-8
 # How many segments around the last nearest one are searched again.
 _WINDOW = 12
 # Pairs of points and segments that are compared at once at most.
@@ -138,7 +138,7 @@ class Tuning:
             gain=_within(self.gain, GAIN_RANGE, self.deviation[0]),
             # The controller's is single precision: the shortest number that it stands for.
             lookahead=_within(float(str(np.float32(self.lookahead))), LOOKAHEAD_RANGE, self.deviation[1]),
-            deviation=np.maximum(self.deviation, _SINGLE * np.array([self.gain, self.lookahead])),
+            deviation=np.maximum(self.deviation, SINGLE * np.array([self.gain, self.lookahead])),
         )
 
 
@@ -229,9 +229,12 @@ class Path:
     def _squared_distances(self, points: Array) -> Array:
         """From each point (R, n) to each segment (R, S), rad^2."""
         offset, square = (self.start * self.step).sum(axis=1), (self.start * self.start).sum(axis=1)
-        along = points @ self.step.T - offset
+        # Not by matrix products: BLAS starts threads for them, which wait for one another on a busy machine.
+        along = np.einsum("rj,sj->rs", points, self.step) - offset
         share = np.clip(along / self.length, 0.0, 1.0)
-        squared = square - 2.0 * (points @ self.start.T) + share * (share * self.length - 2.0 * along)
+        squared = (
+            square - 2.0 * np.einsum("rj,sj->rs", points, self.start) + share * (share * self.length - 2.0 * along)
+        )
         return np.asarray(squared + (points * points).sum(axis=1)[:, None])
 
     def project(self, points: Array, segments: Counts) -> tuple[Array, Array]:

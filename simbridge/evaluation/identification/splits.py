@@ -15,7 +15,11 @@ from simbridge.evaluation.identification.servoj import NotIdentified, TargetMoti
 from simbridge.robot.pose import Array, Counts, Flags
 
 # What a matrix leaves of the rows, relative, in an exact file, and at most; how many cycles apart they are at most.
-_EXACT, _ROUGH, _LONGEST = 1e-9, 1e-4, 20
+_EXACT, _ROUGH, _LONGEST = 1e-9, 5e-3, 20
+# What it leaves of rows that are alike, relative, for each rad that the tuning leaves of setpoints (digits), at most.
+_ALIKE = 2000.0
+# How far an unsplit matrix may be from the one that was measured, relative to what that leaves of the rows.
+_SAME = 0.3
 # By how much the gain may be off without that a split matters.
 _HARMLESS = 2e-3
 # By how much the position of a split cycle is off, relative to h^2 qdd: up to a quarter.
@@ -50,6 +54,7 @@ def unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: 
         NotIdentified: All cycles were split, in a file that is not exact enough to correct that.
     """
     units = float(np.sqrt(tuning.gain))
+    rough = min(max(_ALIKE * float(np.median(tuning.residuals)), _EXACT), _ROUGH)
     # In units in which both are about equal.
     states = [np.stack([motion.q[s] - c, motion.qd[s] / units], axis=2) for s, c in zip(spans, held, strict=True)]
     cycles = [np.round((motion.times[s] - motion.times[0]) / motion.cycle).astype(int) for s in spans]
@@ -68,10 +73,11 @@ def unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: 
         before = np.concatenate([states[k][i] for k, i, _, _ in pairs])
         after = np.concatenate([states[k][j] for k, _, j, _ in pairs])
         matrix, misfit = _transition(before, after)
-        if misfit > _ROUGH:
+        if misfit > rough:
             continue
         bound = 1e3 * misfit + 1e-11 if misfit < _EXACT else misfit
-        if _distance(_product(tuning.gain, tuning.lookahead, motion.cycle, apart, None, 0.0, units), matrix) < bound:
+        whole = _product(tuning.gain, tuning.lookahead, motion.cycle, apart, None, 0.0, units)
+        if _distance(whole, matrix) < (bound if misfit < _EXACT else _SAME * misfit):
             return tuning
         corrected = [
             found
@@ -87,7 +93,8 @@ def unsplit(motion: TargetMotion, tuning: Tuning, spans: Sequence[slice], held: 
                 return best
             # The digits of the file do not show the split well enough to correct what it does.
             if abs(best.gain / tuning.gain - 1.0) < _HARMLESS:
-                return tuning
+                apart_by = np.array([best.gain - tuning.gain, best.lookahead - tuning.lookahead])
+                return replace(tuning, deviation=np.hypot(tuning.deviation, apart_by))
             raise NotIdentified(
                 "commands were held while the arm moved, but every cycle was split by the end of a call"
             )

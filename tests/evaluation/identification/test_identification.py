@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,6 +20,7 @@ from simbridge.evaluation.identification.servoj import NotIdentified
 from simbridge.robot.calibration import calibrated, nominal_dh
 from simbridge.robot.load import load_robot
 from simbridge.robot.robot import Robot
+from simbridge.trajectory.rtde_recording import read_joint_positions
 from tests.evaluation.identification.controller import Sender, recorded, wandering
 
 RECORDING = Path(__file__).parents[2] / "data" / "ur3e_moves" / "moves.csv.gz"
@@ -107,13 +109,69 @@ def test_kinematics_nominal_given_and_estimated():
     assert (given.source, given.residual) == ("given", pytest.approx(0.0, abs=1e-12))
 
 
+# What real calibrations of a UR10e and a UR5e displace, rounded: a, d (m) and alpha (rad).
+CALIBRATIONS = {
+    "ur10e": (
+        (0.0, 5e-4, 4e-4, 0.0, 8e-5, 0.0),
+        (4e-4, 0.0, 0.0, 4e-4, 6e-5, -8.6e-4),
+        (-8e-4, 9e-4, -2e-3, -1e-3, 1e-4, 0.0),
+    ),
+    "ur5e": (
+        (0.0, -1e-4, -1e-4, 0.0, 3e-5, 0.0),
+        (6e-5, 0.0, 0.0, 3e-5, -2e-4, 5e-5),
+        (3e-4, -1e-4, 7e-3, -7e-4, 7e-4, 0.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALIBRATIONS)
+@pytest.mark.parametrize("share", [1.0, 0.3])
+def test_an_estimated_tool_is_within_a_few_deviations(name, share):
+    """Its length cannot be separated from the flange's distance, which calibrations of a UR10e change by up to 1 mm."""
+    robot = arm(name)
+    nominal = nominal_dh(robot)
+    a, d, alpha = (
+        tuple(np.array(getattr(nominal, row)) + more)
+        for row, more in zip(("a", "d", "alpha"), CALIBRATIONS[name], strict=True)
+    )
+    q = moving()[1]
+    q = q[0] + share * (q - q[0])
+    poses = poses_in_pendant_base(calibrated(robot, replace(nominal, a=a, d=d, alpha=alpha)).with_tcp(TOOL), q)
+    found = fit_kinematics(robot, q, poses)
+    off = found.tcp - np.concatenate([TOOL.translation, pin.log3(TOOL.rotation)])
+    assert found.source == "estimated"
+    assert (np.abs(off) < 3.0 * found.tcp_deviation).all()
+    assert found.tcp_deviation[:2].max() < 5e-5
+    time = moving()[0]
+    reported = identify(Samples(time, {"actual_q": q, "actual_TCP_pose": poses}), robot=robot)
+    if name == "ur10e":
+        assert reported["kinematics"]["tcp"] is None and reported["kinematics"]["uncertainty"]["tcp"] is None
+        assert "give the arm's own kinematics" in reported["not_identified"]["kinematics.tcp"]
+    else:
+        assert reported["kinematics"]["tcp"] == pytest.approx(found.tcp)
+        assert reported["kinematics"]["uncertainty"]["tcp"] == pytest.approx(found.tcp_deviation)
+
+
+def test_a_short_motion_of_a_real_arm_does_not_determine_the_tool():
+    """This UR3e's tool is 150 mm long; 30 rows of one move gave 0.3 mm across its axis."""
+    whole = of_recording(RECORDING)
+    found = identify(whole, robot=arm("ur3e"))["kinematics"]
+    assert np.abs(np.array(found["tcp"][:3]) - [0.0, 0.0, 0.15]).max() < 2.0 * max(found["uncertainty"]["tcp"][:3])
+    q = whole.columns["actual_q"]
+    short = next(slice(i, i + 30) for i in range(len(q)) if (np.ptp(q[i : i + 30], axis=0) > 0.1).sum() > 2)
+    samples = Samples(whole.times[short], {name: part[short] for name, part in whole.columns.items()})
+    found = identify(samples, robot=arm("ur3e"))
+    assert found["kinematics"]["tcp"] is None
+    assert "the tool is only determined to" in found["not_identified"]["kinematics.tcp"]
+
+
 def test_kinematics_of_another_arm_and_of_too_few_joints_are_refused():
     _, q, _, _ = moving()
     poses = poses_in_pendant_base(arm("ur5e").with_tcp(TOOL), q)
     with pytest.raises(NotIdentified, match=r"off by \d+ mm RMS with the kinematics of a UR10e"):
         fit_kinematics(arm("ur10e"), q, poses)
     q[:, :4] = q[0, :4]
-    with pytest.raises(NotIdentified, match="only 2 joints move"):
+    with pytest.raises(NotIdentified, match=r"^2 joints moved"):
         fit_kinematics(arm("ur5e"), q, poses)
 
 
@@ -141,8 +199,44 @@ def test_payload_and_friction():
     assert found["payload_kg"]["value"] == pytest.approx(1.5, abs=0.002)
     assert found["friction"]["coulomb_a"] == pytest.approx([0.7] * 6, abs=1e-6)
     assert found["friction"]["viscous_a_s_per_rad"] == pytest.approx([0.9] * 6, abs=1e-6)
+    assert max(found["friction"]["uncertainty"]["coulomb_a"]) < 0.05
+    assert max(found["friction"]["uncertainty"]["viscous_a_s_per_rad"]) < 0.2
     assert found["joint_servo"]["lag_s"] == pytest.approx(0.0, abs=1e-9)
     assert "servoj" in found["not_identified"]
+
+
+def test_no_friction_where_currents_are_not_those_of_torque_and_friction():
+    time, rows = moving()[0], with_torques(arm("ur5e"), 1.5)
+    random = np.random.default_rng(0)
+    noise = random.normal(scale=2.0, size=rows["target_current"].shape)
+    negative = rows["target_current"] - 2.0 * 0.7 * np.sign(rows["target_qd"])
+    for current in (noise, negative):
+        found = identify(Samples(time, {**rows, "target_current": current}), robot=arm("ur5e"))
+        assert found["friction"] is None
+        assert found["not_identified"]["friction"] == "the current is not what torque and friction ask for"
+    parts = ("target_q", "target_qd", "target_qdd", "target_moment", "target_current")
+    found = identify(Samples(time, dict.fromkeys(parts, 0.1 * noise)), robot=arm("ur5e"))
+    assert found["friction"] is None
+    assert "the recording is noise" in found["not_identified"]["friction"]
+
+
+def test_friction_s_uncertainty_covers_what_parts_of_a_real_recording_differ_by():
+    """Real friction is not exactly these two terms."""
+    whole = of_recording(RECORDING)
+    halves = np.array_split(np.arange(len(whole.times)), 2)
+    found = [
+        identify(Samples(whole.times[rows], {k: v[rows] for k, v in whole.columns.items()}), robot=arm("ur3e"))
+        for rows in halves
+    ]
+    compared = 0
+    for name in ("coulomb_a", "viscous_a_s_per_rad"):
+        values = zip(*(half["friction"][name] for half in found), strict=True)
+        deviations = zip(*(half["friction"]["uncertainty"][name] for half in found), strict=True)
+        for (one, other), spread in zip(values, deviations, strict=True):
+            if one is not None and other is not None:
+                assert abs(one - other) < 3.0 * np.hypot(*spread)
+                compared += 1
+    assert compared > 4
 
 
 def test_a_payload_is_also_seen_at_rest_but_not_another_arm_s():
@@ -195,6 +289,30 @@ def test_degrees_are_refused():
         identify(samples, robot=None, others=arms(), commands=np.degrees(samples.commands))
 
 
+def test_a_robot_with_another_number_of_joints_is_refused_in_one_sentence():
+    still = Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6)), "actual_q": np.zeros((3, 6))})
+    with pytest.raises(UnusableSamples, match=r"^The recording cannot .* 6 joints, but the Planar 2R has 2; [^.]*\.$"):
+        identify(still, robot=load_robot("planar2r"))
+    run = Samples(np.arange(3) * 0.002, {"target_q": np.zeros((3, 2))})
+    with pytest.raises(UnusableSamples, match=r"^The commands cannot .* 6 joints, but the Planar 2R has 2"):
+        identify(run, robot=load_robot("planar2r"), commands=np.zeros((3, 6)))
+
+
+def test_missing_columns_are_listed():
+    found = identify(Samples(np.arange(3) * 0.008, {"target_q": np.zeros((3, 6))}), robot=arm("ur5e"))
+    assert found["not_identified"]["payload_kg"] == "target_qd, target_qdd and target_moment were not recorded"
+
+
+def test_commands_of_calls_that_no_row_saw_make_no_prediction():
+    """25 Hz of rows, 100 Hz of calls; some commands are held or skipped unseen."""
+    samples = of_servoj()
+    rows = {name: part[::20] for name, part in samples.columns.items()}
+    found = identify(Samples(samples.times[::20], rows), robot=arm("ur5e"), commands=samples.commands)
+    assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-5)
+    assert found["prediction"] is None
+    assert "rows are 40 ms apart and calls last 10 ms" in found["not_identified"]["prediction"]
+
+
 def test_noise_and_freedrive_have_nothing_to_show():
     random = np.random.default_rng(0)
     times = np.arange(1000) * 0.002
@@ -221,6 +339,17 @@ def test_positions_alone_are_enough_where_every_cycle_was_recorded():
     found = identify(positions, robot=arm("ur5e"), commands=samples.commands, cycle=0.002)
     assert found["servoj"]["gain"] == pytest.approx(300.0, rel=1e-6)
     assert found["prediction"]["rms_rad"] < 1e-9
+
+
+@pytest.mark.skipif("SIMBRIDGE_RECORDINGS" not in os.environ, reason="SIMBRIDGE_RECORDINGS names no recordings")
+def test_the_tuning_of_a_real_arm_is_within_two_deviations():
+    """Its program asked for a gain of 300 and a lookahead of 0.1 s."""
+    folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
+    commands, _ = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")
+    for sent in (commands, None):
+        found = identify(of_recording(folder / "replay_begin.csv.gz"), robot=arm("ur5e"), commands=sent)["servoj"]
+        assert abs(found["gain"] - 300.0) < 2.0 * found["uncertainty"]["gain"] < 1e-3
+        assert abs(found["lookahead_s"] - 0.1) < 2.0 * found["uncertainty"]["lookahead_s"] < 1e-7
 
 
 def test_a_motion_before_servoj_is_left_out():

@@ -63,6 +63,30 @@ def test_tuning_without_the_commands(name):
     assert tuning.lookahead == pytest.approx(lookahead, rel=1e-6)
 
 
+@pytest.mark.parametrize(("name", "decimals"), [("every cycle is split", 6), ("CB3, split", 5)])
+def test_digits_that_hide_that_every_cycle_was_split_show_no_tuning(name, decimals):
+    """Read as whole cycles they fit a gain of 1944 in place of 2000, and of 367 in place of 400."""
+    motion, *_ = made(name)
+    rounded = (part.round(decimals) for part in (motion.q, motion.qd, motion.qdd))
+    with pytest.raises(NotIdentified, match="every cycle was split"):
+        fit_to_held_commands(TargetMotion(motion.times, *rounded, motion.cycle))
+
+
+def test_commands_that_creep_to_a_standstill_are_no_held_command():
+    """As servoL ends: 2e-4 rad/s, slowing down over 0.6 s."""
+    random = np.random.default_rng(5)
+    for _ in range(3):
+        commands = wandering(1000, 0.002, random)
+        creep = 6e-5 * (1.0 - (1.0 - np.arange(1, 301) / 300.0) ** 2)
+        commands = np.concatenate(
+            [commands, commands[-1] + creep[:, None] * np.array([0.7, -0.5, 0.3, 0.3, -0.2, 0.1])]
+        )
+        rows = recorded(commands, list(range(len(commands))), Sender(), gain=300.0, lookahead=0.1, rest=0.0)
+        rounded = (rows[name].round(6) for name in ("target_q", "target_qd", "target_qdd"))
+        with pytest.raises(NotIdentified, match="not exactly as under a command that servoj holds"):
+            fit_to_held_commands(TargetMotion(rows["timestamp"], *rounded, 0.002))
+
+
 def test_what_rounding_of_the_file_leaves_is_within_a_few_deviations():
     motion, commands, (gain, lookahead, *_) = made("as the real UR5e")
     rounded = TargetMotion(motion.times, motion.q.round(6), motion.qd.round(6), motion.qdd.round(6), motion.cycle)
@@ -116,7 +140,7 @@ def test_a_real_arm_obeys_the_law():
     folder = Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ur5e_servoj"
     found = read_rtde(folder / "replay_begin.csv.gz")
     motion = TargetMotion(found.times, *(found.columns[n] for n in ("target_q", "target_qd", "target_qdd")), 0.002)
-    commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz").astype(np.float32).astype(float)
+    commands = read_joint_positions(folder / "recorded_in_freedrive.csv.gz")[0].astype(np.float32).astype(float)
     for tuning in (find_calls(motion, commands, fit_to_path(motion, commands))[1], fit_to_held_commands(motion)):
         assert tuning.gain == pytest.approx(300.0, rel=1e-6)
         assert tuning.lookahead == pytest.approx(0.1, rel=1e-6)
