@@ -8,16 +8,13 @@ import numpy as np
 
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.metrics.servo_law import FoundLaw, LawNotFound, find_servo_law
+from simbridge.evaluation.metrics.servo_law import MAX_RESIDUAL, FoundLaw, LawNotFound, find_servo_law
+from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres, milliseconds, significant
 
 SAME_TUNING = 0.02
-"""The law holds if gain and lookahead differ from the configured ones by at most this share,"""
-MAX_RESIDUAL = 1e-4
-"""and 99 % of the residuals are smaller than this, in rad."""
-UNCERTAIN = 0.005
-"""A tuning with a larger relative standard deviation is not judged."""
+"""The law holds if it explains the joint targets, and gain and lookahead differ by at most this share."""
 
 
 class Residual(TypedDict):
@@ -46,7 +43,9 @@ class ServoLawCheck(TypedDict):
 
     `holds` is whether it is the configured law; None, with a `reason`, where that cannot be said. `delay_s` is that of
     the link, mean over the run; `phase_s` is how long after a cycle's begin calls begin. `prediction_off_m` is how far
-    prediction and feedforward are off where the law has another tuning; None where the cycles follow no such law.
+    prediction and feedforward are off where the law has another tuning; None where no tuning explains the cycles. Then
+    `holds` is False if the configured law leaves too much, which `residual_rad` states, and `reason` says why no other
+    tuning is named.
     """
 
     gain: float | None
@@ -87,28 +86,28 @@ def check_servo_law(run: Evaluation) -> ServoLawCheck | None:
         found = find_servo_law(law, cycles, log.command, *targets)
     except LawNotFound as error:
         check["reason"] = str(error)
+        if len(error.residuals) and np.percentile(error.residuals, 99.0) >= MAX_RESIDUAL:
+            check |= {"holds": False, "residual_rad": _residual(error.residuals)}
         return check
     off = (abs(found.gain / law.gain - 1.0), abs(found.lookahead / law.lookahead - 1.0))
-    relative = (found.deviations[0] / abs(found.gain), found.deviations[1] / abs(found.lookahead))
-    if max(relative) > UNCERTAIN:
-        check["reason"] = (
-            f"the motion leaves gain and lookahead uncertain by {100.0 * relative[0]:.2g} and "
-            f"{100.0 * relative[1]:.2g} %"
-        )
-        return check
-    p99 = float(np.percentile(found.residuals, 99.0))
+    residual = _residual(found.residuals)
+    p99 = residual["p99"]
     check |= {
         "gain": found.gain,
         "lookahead_s": found.lookahead,
         "delay_s": found.delay,
         "phase_s": found.phase,
-        "residual_rad": {"median": float(np.median(found.residuals)), "p99": p99},
+        "residual_rad": residual,
         "uncertainty": {"gain": found.deviations[0], "lookahead_s": found.deviations[1]},
         "holds": max(off) <= SAME_TUNING and p99 < MAX_RESIDUAL,
     }
     if p99 < MAX_RESIDUAL and not check["holds"]:
         check["prediction_off_m"] = _prediction_off(run, law, found)
     return check
+
+
+def _residual(residuals: Array) -> Residual:
+    return {"median": float(np.median(residuals)), "p99": float(np.percentile(residuals, 99.0))}
 
 
 def _prediction_off(run: Evaluation, configured: ServojLaw, found: FoundLaw) -> Deviation | None:
@@ -127,20 +126,22 @@ def servo_law_sentence(check: ServoLawCheck) -> str:
     configured = check["configured"]
     if check["holds"] is None:
         return f"Whether the controller's servo law is the configured one cannot be said: {check['reason']}."
-    assert check["gain"] is not None and check["lookahead_s"] is not None and check["delay_s"] is not None
     assert check["residual_rad"] is not None
-    found = f"gain {significant(check['gain'])}, lookahead {significant(check['lookahead_s'])} s"
+    wanted = f"gain {configured['gain']:g}, lookahead {configured['lookahead_s']:g} s"
     residual = (
         f"residual {significant(1e3 * check['residual_rad']['median'])} mrad, "
         f"p99 {significant(1e3 * check['residual_rad']['p99'])} mrad"
     )
+    if check["gain"] is None or check["lookahead_s"] is None or check["delay_s"] is None:
+        text = f"The controller does not follow the configured servo law ({wanted}): {residual}"
+        return f"{text}. Which law it follows cannot be said: {check['reason']}."
+    found = f"gain {significant(check['gain'])}, lookahead {significant(check['lookahead_s'])} s"
     link = f"the link's delay is {milliseconds(check['delay_s'])} ms"
     if check["holds"]:
         return f"The controller's servo law is the configured one: {found}, {residual}; {link}."
     off = check["prediction_off_m"]
     if off is None:
         return f"The controller does not follow the servo law: {found} at best, {residual}; {link}."
-    wanted = f"gain {configured['gain']:g}, lookahead {configured['lookahead_s']:g} s"
     text = f"The controller's servo law is not the configured one ({wanted}): {found}, {residual}; {link}."
     amount = f"{millimetres(off['rms'])} mm RMS (max {millimetres(off['max'])} mm)"
     return f"{text} Prediction and feedforward are off by {amount}."

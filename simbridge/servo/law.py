@@ -108,7 +108,8 @@ class ServojLaw:
         return motion
 
     def _constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
-        return call, begin, self.cycle, self.gain, float(np.float32(self.lookahead))
+        # Compiled for floats: whole numbers would make integers of all later calls' values.
+        return float(call), float(begin), float(self.cycle), float(self.gain), float(np.float32(self.lookahead))
 
     def commands_for(self, q: Array) -> Array:
         """The commands (N, n), one for each cycle, that make the joint targets q (N, n), rad.
@@ -124,11 +125,6 @@ class ServojLaw:
         """The setpoint, rad, that accelerates joints at qdd, rad/s^2, from `before`, rad, and `velocity`, rad/s."""
         setpoint: Array = before + qdd / self.gain + float(np.float32(self.lookahead)) * velocity
         return setpoint
-
-    def setpoints_seen(self, motion: JointMotion) -> Array:
-        """The setpoints s (N, n), rad, that joint targets reveal, exactly for cycles that were not split."""
-        before, velocity = motion.q - self.cycle * motion.qd, motion.qd - self.cycle * motion.qdd
-        return self.setpoint(before, velocity, motion.qdd)
 
 
 class ServojJoints:
@@ -215,6 +211,40 @@ def check_tuning(lookahead: float, gain: float, cycle: float | None = None) -> N
             f"below {bound:.3f} with a gain of {gain:g} at a cycle of {1e3 * cycle:g} ms, else the servo is unstable"
         )
         raise InvalidParameter("servoj lookahead", lookahead, needed)
+
+
+def setpoints_seen(
+    motion: JointMotion, cycle: float, gain: float, lookahead: float, second: Array
+) -> tuple[Array, Array]:
+    """The setpoints that joint targets reveal; of the two of a split cycle only their weighted mean.
+
+    A whole cycle reveals s = q' + qdd / gain + lookahead qd', with q' and qd' one cycle before.
+
+    Args:
+        motion: At the end of each cycle (N, n).
+        cycle, gain, lookahead: s, 1/s^2 and s.
+        second: How long the last step of each cycle (N,) lasts, s: the whole cycle where it is not split.
+
+    Returns:
+        Setpoints (N, n), rad, and the weight (N,) of the last step's in them: 1 where the cycle is not split.
+    """
+    q, qd, before = motion.q, motion.qd, motion.qd - cycle * motion.qdd
+    seen, weight = q - cycle * qd + motion.qdd / gain + lookahead * before, np.ones(len(q))
+    split = second < cycle * (1.0 - 1e-6)
+    last = second[split, np.newaxis]
+    first = cycle - last
+    damped = 1.0 - last * gain * lookahead
+    # Before the last step: position, and velocity as a linear function of the last setpoint.
+    middle = q[split] - last * qd[split]
+    velocity = (qd[split] + last * gain * middle) / damped
+    slope = -last * gain / damped
+    # The first setpoint as a linear function, offset + factor times, of the last.
+    factor = slope * (1.0 / (first * gain) - first)
+    offset = middle - first * velocity
+    offset += (velocity - before[split] * (1.0 - first * gain * lookahead)) / (first * gain)
+    seen[split] = offset / (1.0 - factor)
+    weight[split] = (-factor / (1.0 - factor))[:, 0]
+    return seen, weight
 
 
 def _as_received(commands: Array) -> Array:

@@ -81,6 +81,75 @@ def test_calls_that_begin_inside_of_the_cycles_are_found_with_their_phase(phase:
     assert found.phase == pytest.approx(phase, abs=1e-6)
 
 
+def varied(cycles: int, delays: dict[int, float]) -> NDArray[np.int64]:
+    """Calls that take the newest command that has arrived; these delays in cycles have these probabilities."""
+    late = np.random.default_rng(1).choice(list(delays), size=cycles, p=list(delays.values()))
+    arrived = np.zeros(cycles, dtype=np.int64)
+    for k in range(cycles):
+        if k + late[k] < cycles:
+            arrived[k + late[k]] = max(arrived[k + late[k]], k)
+    return np.maximum.accumulate(arrived)
+
+
+FEW, MANY = {1: 0.02, 2: 0.96, 3: 0.02}, {1: 0.2, 2: 0.6, 3: 0.2}
+WIDE = dict.fromkeys(range(1, 6), 0.2)
+
+
+@pytest.mark.parametrize("delays", [FEW, MANY, WIDE], ids=["few", "many", "wide"])
+@pytest.mark.parametrize("phase", [0.0004, 0.0012])
+def test_the_configured_law_is_seen_where_calls_begin_inside_and_the_link_jitters(
+    phase: float, delays: dict[int, float]
+) -> None:
+    commands = motion()
+    taken = varied(len(commands), delays)
+    targets = controller(commands, 2000.0, 0.03, taken, phase)
+    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx((2000.0, 0.03, phase), rel=1e-6)
+    assert found.delay == pytest.approx(H * np.mean((np.arange(len(commands)) - taken)[60:]), abs=1e-4)
+    assert np.percentile(found.residuals, 99) < 1e-6
+
+
+def test_no_phase_is_missed_where_most_calls_skip_or_hold_commands() -> None:
+    commands = motion(5000)
+    late = np.random.default_rng(0).integers(1, 6, len(commands))
+    taken = np.clip(np.maximum.accumulate(np.arange(len(commands)) - late), 0, None)
+    targets = controller(commands, 300.0, 0.1, taken, 0.0007)
+    found = find_servo_law(ServojLaw(H, 300.0, 0.1), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead, found.phase) == pytest.approx((300.0, 0.1, 0.0007), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("gain", "lookahead", "phase", "delays"),
+    [(2000.0, 0.034, 0.0, MANY), (2000.0, 0.05, 0.0, WIDE), (300.0, 0.1, 0.0012, MANY), (1900.0, 0.03, 0.0012, WIDE)],
+)
+def test_another_tuning_is_found_where_the_link_jitters(
+    gain: float, lookahead: float, phase: float, delays: dict[int, float]
+) -> None:
+    commands = motion()
+    targets = controller(commands, gain, lookahead, varied(len(commands), delays), phase)
+    found = find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    assert (found.gain, found.lookahead) == pytest.approx((gain, lookahead), rel=1e-6)
+
+
+@pytest.mark.parametrize(("gain", "lookahead"), [(4000.0, 0.02), (50.0, 0.3)])
+def test_a_tuning_that_servoj_does_not_accept_is_not_named(gain: float, lookahead: float) -> None:
+    commands = motion()
+    targets = controller(commands, gain, lookahead, varied(len(commands), MANY))
+    with pytest.raises(LawNotFound) as caught:
+        find_servo_law(ServojLaw(H), np.arange(len(commands)), commands, *targets)
+    # The configured law does not explain it either.
+    assert np.percentile(caught.value.residuals, 99) > 1e-4
+
+
+def test_cycles_whose_command_was_not_recorded_do_not_count() -> None:
+    commands = motion()
+    targets = controller(commands, 2000.0, 0.03, varied(len(commands), MANY), 0.0012)
+    kept = np.flatnonzero(np.random.default_rng(1).random(len(commands)) > 0.1)
+    found = find_servo_law(ServojLaw(H), kept, commands[kept], *(values[kept] for values in targets))
+    assert (found.gain, found.lookahead) == pytest.approx((2000.0, 0.03), rel=1e-6)
+    assert np.percentile(found.residuals, 99) < 1e-6
+
+
 def test_missing_rows_do_not_matter() -> None:
     commands = motion()
     targets = controller(commands, 2000.0, 0.03, jitter(len(commands), 1))
@@ -147,7 +216,12 @@ def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> N
     run = on_controller()
     noise = np.random.default_rng(0).normal(0.0, 1.0, run.log.controller_target.shape)
     check = check_servo_law(on_controller(controller_target=run.log.controller_target + 1e-3 * noise))
-    assert check is not None and not check["holds"]
+    assert check is not None and check["holds"] is False
+    assert check["gain"] is None and check["lookahead_s"] is None
+    assert check["residual_rad"] is not None and check["residual_rad"]["p99"] > 1e-3
+    sentence = servo_law_sentence(check)
+    assert "does not follow the configured servo law (gain 2000, lookahead 0.03 s)" in sentence
+    assert "Which law it follows cannot be said" in sentence
 
 
 def test_what_is_not_reported_is_said(on_controller: Any) -> None:

@@ -21,6 +21,7 @@ from simbridge.evaluation.identification.servoj import NotIdentified, Path, Targ
 from simbridge.ik.kernels.compile import kernel
 from simbridge.ik.kernels.module import module_text
 from simbridge.robot.pose import Array, Counts
+from simbridge.servo.law import JointMotion, setpoints_seen
 
 # How many commands a call may advance, and how many around the nearest ones are considered for each.
 _JUMP, _MARGIN, _WIDEST = 40, 3, 1000
@@ -76,27 +77,14 @@ class Calls:
 
 def measured(motion: TargetMotion, law: Law) -> Calls:
     """What the rows of a recording measure under a law."""
-    h, g, lookahead = motion.cycle, law.gain, law.lookahead
+    h = motion.cycle
     end = motion.times - motion.times[0]
     # An edge of a call within a millionth of a cycle of a cycle's edge is on it, and belongs to the cycle before.
     call = np.ceil((end - law.begin - 1e-6 * h) / law.duration).astype(np.int64) - 1
     after = end - law.begin - call * law.duration
-    share, seen = np.minimum(after / law.duration, 1.0), motion.setpoints(g, lookahead)
-    split = after < h * (1.0 - 1e-6)
-    second = after[split, None]
-    first = h - second
-    damped = 1.0 - second * g * lookahead
-    # Before the second step: position, and velocity as a linear function of the second setpoint.
-    middle = motion.q[split] - second * motion.qd[split]
-    velocity = (motion.qd[split] + second * g * middle) / damped
-    slope = -second * g / damped
-    # The first setpoint as a linear function, offset + factor times, of the second.
-    factor = slope * (1.0 / (first * g) - first)
-    offset = (
-        middle - first * velocity + (velocity - motion.qd_before[split] * (1.0 - first * g * lookahead)) / (first * g)
-    )
-    seen[split] = offset / (1.0 - factor)
-    share[split] *= (-factor / (1.0 - factor))[:, 0]
+    targets = JointMotion(motion.q, motion.qd, motion.qdd)
+    seen, weight = setpoints_seen(targets, h, law.gain, law.lookahead, np.minimum(after, h))
+    share = weight * np.minimum(after / law.duration, 1.0)
     return Calls(h, law, call, share, seen, np.zeros(0, dtype=np.int64))
 
 

@@ -1,41 +1,50 @@
 """The servo law of a controller, from the joint targets that it reports at every cycle and the commands it was sent.
 
-The law gives the setpoint s of each cycle from the joint targets q, v and a = (v - v') / h (`simbridge.servo.law`):
+Under a tuning and a phase of the calls, each cycle's joint targets reveal one point between the commands of two
+successive calls (`simbridge.servo.law.setpoints_seen`). Which commands these were is searched for by dynamic
+programming over the cycles: the link's delay varies, but commands arrive in order, so the index of the command taken
+never goes back. Distances to the path of the commands do not show a delay along it, so commands are taken by time.
 
-    s = q' + a / gain + lookahead v',    with q' and v' one cycle before
-
-and s is the command that the cycle took, which was sent `delay` before. Distances to the path of the commands do not
-show a delay along it, so commands are taken by time: first the delay, in whole cycles, at which most cycles fit, then
-for each cycle the command around it that fits best, since the link's delay varies by whole cycles, or the one that the
-cycle before took, since a late command leaves the last one in force. Gain and lookahead follow by linear least squares,
-cycles that do not fit having little weight. Where calls begin inside of the cycles, each cycle is integrated in two
-steps, and their phase is found as well.
+First the expected law is tried, with any phase. Only where it does not explain the cycles to rounding is another tuning
+searched for: from the least squares for each constant delay, since a delay and a lookahead look alike until the
+commands are found. A tuning counts as found where no other one explains the cycles about as well.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
-from simbridge.robot.pose import Array
-from simbridge.servo.law import ServojLaw
+from simbridge.evaluation.metrics.taken_commands import find_taken
+from simbridge.robot.pose import Array, Counts
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, ServojLaw, setpoints_seen
 
+MAX_RESIDUAL = 1e-4
+"""A law explains the joint targets if 99 % of the residuals are smaller than this, in rad."""
 # Below this speed, rad/s, a cycle shows nothing.
 _MOVING = 1e-4
 _FEWEST = 50
-# More cycles would not change the result.
-_MOST = 4000
-# Longest ordinary delay of the link, s, and by how much it varies, s: usually, and after a stall.
-_LONGEST = 0.04
-_VARIES = (0.008, 0.1)
-# Cycles for which a command may hold.
-_LONGEST_HOLD = 100
-# Of this share of the cycles at least, the delay is the commonest one.
-_SHARE = 0.3
-# Residuals of rounding to single precision, rad; those of double precision, which no phase could improve.
-_ROUNDING, _EXACT = 2e-7, 1e-10
+# Cycles that are examined at most, at the end and in the search, and how many of them follow one another.
+_MOST, _SEARCHED, _TOGETHER = 20_000, 900, 150
+# Longest delay of the link, s: ever, usually, and by how much it varies around the usual one.
+_EVER, _LONGEST, _VARIES = 0.2, 0.04, 0.014
+# Phases that the search begins from, as shares of a cycle; 0 is a call that begins on the edge. The points that cycles
+# reveal with the others are about 0.9, 0.7, 0.5, 0.3 and 0.1 of the way to the last call's command.
+_PHASES = (0.0, 0.05, 0.16, 0.29, 0.45, 0.68)
+# A phase within this share of a cycle of its edge may as well be on it.
+_ON_EDGE = 0.05
+# Of this share of the rows, most, a law's residuals count: the others may be those of lost or forgotten commands. A law
+# is exact if it leaves these less than this, rad, and than this share of a step from command to command.
+_MOST_ROWS, _EXACT, _EXACT_SHARE = 0.8, 1e-9, 1e-3
+# How much more another tuning has to leave, and by how much it differs, relative.
+_WORSE, _ANOTHER = 4.0, 0.01
+# A tuning with a larger relative standard deviation is not found.
+_UNCERTAIN = 0.005
+# By how much a tuning may be outside of UR's range, relative.
+_BEYOND = 0.05
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class FoundLaw:
         deviations: Standard deviations of both.
         delay: Mean delay of the commands, s.
         phase: How long after a cycle's begin calls begin, s.
-        residuals: Distance of each moving cycle's setpoint from a command (K,), rad.
+        residuals: Distance of each examined cycle's setpoint from the commands (K,), rad.
     """
 
     gain: float
@@ -60,213 +69,285 @@ class FoundLaw:
 
 
 class LawNotFound(ValueError):
-    """Joint targets cannot show the servo law; the message says why, as a clause."""
+    """Joint targets do not show a tuning of the servo law; the message says why, as a clause.
+
+    Attributes:
+        residuals: What the expected law leaves of each examined cycle (K,), rad; empty where that cannot be said.
+    """
+
+    def __init__(self, reason: str, residuals: Array | None = None) -> None:
+        super().__init__(reason)
+        self.residuals = np.zeros(0) if residuals is None else residuals
 
 
-def find_servo_law(
-    law: ServojLaw, cycles: NDArray[np.int64], commands: Array, q: Array, qd: Array, qdd: Array
-) -> FoundLaw:
+def find_servo_law(law: ServojLaw, cycles: Counts, commands: Array, q: Array, qd: Array, qdd: Array) -> FoundLaw:
     """The servo law by which commands became joint targets.
 
     Args:
-        law: The expected one, from whose tuning the search begins, too; a call lasts one cycle.
+        law: The expected one; a call lasts one cycle.
         cycles: Increasing numbers (T,) of the rows' cycles; some may be missing.
         commands: Sent for each of these cycles (T, n), rad.
         q, qd, qdd: Joint targets (T, n) at the end of each cycle, rad, rad/s and rad/s^2.
 
     Raises:
-        LawNotFound: The motion cannot show it.
+        LawNotFound: No tuning can be named.
     """
     moving = np.flatnonzero(np.abs(qd).max(axis=1) > _MOVING)
-    # With the cycle before it.
-    moving = moving[(moving > 0) & (np.diff(cycles, prepend=cycles[0] - 2)[moving] == 1)]
+    moving = moving[np.diff(cycles, prepend=cycles[0] - 2)[moving] == 1]
     if len(moving) < _FEWEST:
         raise LawNotFound(f"the joints moved in {len(moving)} consecutive cycles only")
-    fit = _Fit(law.cycle, cycles, commands.astype(np.float32).astype(float), q, qd, qdd)
-    few = moving[:: -(-len(moving) // _MOST)]
-    expected = np.array([1.0 / law.gain, float(np.float32(law.lookahead))])
-    found = []
-    for delay in range(-1, round(_LONGEST / law.cycle) + 1):
-        tuning, _, score = fit.tuning(few, np.full(len(few), delay))
-        found.append((score, delay, tuning))
-    found.sort(key=lambda each: each[0])
-    # Where the delay varies much, most cycles may fit at none.
-    starts = [(delay, tuning) for _, delay, tuning in found[:2]] + [(0, expected)]
-    score, delay, tuning, covariance = min((fit.refined(few, *start) for start in starts), key=lambda each: each[0])
-    phase = 0.0
-    if score > _EXACT:
-        delay, tuning, phase = fit.with_phase(few, found[0][1], found[0][2], score)
-    delays, residuals = fit.taken(moving, delay, tuning, phase)
-    if phase:
-        covariance = fit.covariance(moving, residuals)
-    late = cycles[moving] - cycles[np.clip(moving - delays, 0, None)]
-    deviations = np.sqrt(np.diag(covariance))
+    number = cycles - cycles[0]
+    sent = np.full((number[-1] + 1, commands.shape[1]), np.nan)
+    sent[number] = commands.astype(np.float32)
+
+    def rows(most: int) -> _Rows:
+        which = _spread(moving, most)
+        return _Rows(law.cycle, number[which], JointMotion(q[which], qd[which], qdd[which]), sent)
+
+    few, many = rows(_SEARCHED), rows(_MOST)
+    tuning = np.array([1.0 / law.gain, float(np.float32(law.lookahead))])
+    step = float(np.nanmedian(np.linalg.norm(np.diff(sent, axis=0)[few.number - 1], axis=1)))
+    exact = min(_EXACT, _EXACT_SHARE * step)
+    expected = few.improved(few.with_phase(tuning, (round(_EVER / law.cycle), 1)), tuned=False)
+    phases = few.other_phases(expected)
+    while expected.score > exact and (other := next(phases, None)) is not None:
+        expected = min(expected, other, key=lambda fit: fit.cost)
+    found = [few.improved(expected)]
+    searches = chain(few.others(), few.others_phases(found))
+    while found[-1].score > exact and (other := next(searches, None)) is not None:
+        found.append(other)
+    best = min(found, key=lambda fit: fit.cost)
+    # What servoj does not accept explains nothing, unless much better than what it does accept.
+    alike = [fit for fit in found if fit.accepted and fit.score <= _WORSE * best.score]
+    best = min(alike or [best], key=lambda fit: fit.cost)
+    rivals = [fit for fit in alike if np.abs(fit.tuning / best.tuning - 1.0).max() > _ANOTHER]
+    at_all = many.fitted(best.tuning, best.phase, expected.window)
+    residuals, late = many.left(at_all)
+    if len(residuals) < _FEWEST:
+        raise LawNotFound(f"the commands of {len(residuals)} cycles only were recorded")
+    gain, lookahead = 1.0 / best.tuning[0], best.tuning[1]
+    deviations = many.deviations(at_all, residuals) / best.tuning
+    reason = None
+    explained = best.score <= exact or np.percentile(residuals, 99.0) < MAX_RESIDUAL
+    if explained and deviations.max() > _UNCERTAIN:
+        amounts = " and ".join(f"{100.0 * deviation:.2g}" for deviation in deviations)
+        reason = f"the motion leaves gain and lookahead uncertain by {amounts} %"
+    elif not (explained and alike):
+        reason = "no tuning that servoj accepts explains the joint targets"
+    elif rivals:
+        reason = (
+            f"the motion leaves gain and lookahead uncertain: {gain:.4g} with {lookahead:.3g} s and "
+            f"{1.0 / rivals[0].tuning[0]:.4g} with {rivals[0].tuning[1]:.3g} s explain it about equally"
+        )
+    if reason is not None:
+        raise LawNotFound(reason, many.left(many.fitted(expected.tuning, expected.phase, expected.window))[0])
     return FoundLaw(
-        gain=float(1.0 / tuning[0]),
-        lookahead=float(tuning[1]),
-        deviations=(float(deviations[0] / tuning[0] ** 2), float(deviations[1])),
+        gain=float(gain),
+        lookahead=float(lookahead),
+        deviations=(float(deviations[0] * gain), float(deviations[1] * lookahead)),
         delay=float(late.mean() * law.cycle),
-        phase=phase,
+        phase=best.phase,
         residuals=residuals,
     )
 
 
+def _scale(residuals: Array) -> float:
+    return float(np.quantile(residuals, _MOST_ROWS))
+
+
+def _spread(rows: Counts, most: int) -> Counts:
+    """At most so many of the rows, in blocks of successive ones all over them."""
+    if len(rows) <= most:
+        return rows
+    begins = np.linspace(0, len(rows) - _TOGETHER, most // _TOGETHER).astype(int)
+    return rows[np.unique(begins[:, np.newaxis] + np.arange(_TOGETHER))]
+
+
+@dataclass(frozen=True, eq=False)
 class _Fit:
-    """The rows of a recording, and fits to them.
+    """A law as fitted to some rows.
 
-    A tuning is X = 1 / gain and Y = lookahead. Delays count rows, which are cycles where none is missing.
-
-    Args: See `find_servo_law`.
+    Attributes:
+        tuning: X = 1 / gain and Y = lookahead (2,).
+        phase: s.
+        window: How many commands before and after that of a row's cycle it may have taken.
+        taken: Commands (2, K) of the call before, and of the one at the end of each row's cycle.
+        cost: Of the rows with these commands, mean.
+        score: The largest residual of most rows, rad.
     """
 
-    def __init__(self, cycle: float, cycles: NDArray[np.int64], sent: Array, q: Array, qd: Array, qdd: Array) -> None:
-        self._cycle, self._cycles, self._sent = cycle, cycles, sent
-        self._q, self._qd, self._qdd = np.roll(q, 1, axis=0), qd - cycle * qdd, qdd
+    tuning: Array
+    phase: float
+    window: tuple[int, int]
+    taken: Counts
+    cost: float
+    score: float
 
-    def _command(self, rows: NDArray[np.int64], delays: NDArray[np.int64]) -> Array:
-        at = rows - delays
-        known = (at >= 0) & (at < len(self._sent))
-        return np.where(known[:, np.newaxis], self._sent[np.clip(at, 0, len(self._sent) - 1)], np.nan)
+    @property
+    def accepted(self) -> bool:
+        """Whether servoj accepts the tuning."""
+        return all(
+            (1.0 - _BEYOND) * low <= value <= (1.0 + _BEYOND) * high
+            for value, (low, high) in ((1.0 / self.tuning[0], GAIN_RANGE), (self.tuning[1], LOOKAHEAD_RANGE))
+        )
 
-    def tuning(self, rows: NDArray[np.int64], delays: NDArray[np.int64]) -> tuple[Array, Array, float]:
-        """Robust least squares for commands with these delays (K,) in cycles: tuning, its covariance, and its score."""
-        wanted = self._command(rows, delays) - self._q[rows]
-        known = np.isfinite(wanted).all(axis=1)
-        if known.sum() < _FEWEST:
-            return np.zeros(2), np.zeros((2, 2)), np.inf
-        columns = np.stack([self._qdd[rows][known], self._qd[rows][known]], axis=-1)
-        return _robust(columns, wanted[known])
 
-    def setpoints(self, rows: NDArray[np.int64], tuning: Array) -> Array:
-        """What the cycles' joint targets reveal (K, n), rad, where calls begin on the cycle's edge."""
-        setpoints: Array = self._q[rows] + tuning[0] * self._qdd[rows] + tuning[1] * self._qd[rows]
-        return setpoints
+class _Rows:
+    """Rows of a recording, and fits to them.
 
-    def _residual(self, rows: NDArray[np.int64], old: Array, new: Array, tuning: Array, phase: float) -> Array:
-        """Residuals (K, n), rad, of cycles in which the call towards `new` begins `phase` s after their begin."""
-        if phase == 0.0:
-            return new - self.setpoints(rows, tuning)
-        gain, lookahead, rest = 1.0 / tuning[0], tuning[1], self._cycle - phase
-        q, qd = self._q[rows], self._qd[rows]
-        first = qd + phase * gain * (old - q - lookahead * qd)
-        middle = q + phase * first
-        setpoint = old + rest / self._cycle * (new - old)
-        last = first + rest * gain * (setpoint - middle - lookahead * first)
-        residual: Array = ((last - qd) / self._cycle - self._qdd[rows]) / gain
-        return residual
+    Args:
+        cycle: s.
+        number: Of each row's cycle (K,).
+        motion: Joint targets (K, n).
+        sent: Command of each cycle (C, n), rad; NaN where none was recorded.
+    """
 
-    def with_phase(self, rows: NDArray[np.int64], delay: int, start: Array, score: float) -> tuple[int, Array, float]:
-        """Delay, tuning and phase, s, where calls that begin inside of the cycles explain much more."""
-        best = delay, start, 0.0
-        for other in (delay - 1, delay, delay + 1):
-            old, new = (self._command(rows, np.full(len(rows), other + more)) for more in (1, 0))
-            known = np.isfinite(old).all(axis=1) & np.isfinite(new).all(axis=1)
+    def __init__(self, cycle: float, number: Counts, motion: JointMotion, sent: Array) -> None:
+        self.number = number
+        self._cycle, self._motion, self._sent = cycle, motion, sent
+
+    def _seen(self, tuning: Array, phase: float) -> tuple[Array, float]:
+        """Points between the commands of two calls (K, n), rad, and the share of the last one's command in them."""
+        rest = self._cycle - phase
+        seen, weight = setpoints_seen(
+            self._motion, self._cycle, 1.0 / tuning[0], tuning[1], np.full(len(self.number), rest)
+        )
+        return seen, float(weight[0]) * rest / self._cycle
+
+    def fitted(self, tuning: Array, phase: float, window: tuple[int, int]) -> _Fit:
+        """A law with the commands that fit it best."""
+        seen, share = self._seen(tuning, phase)
+        taken, cost = find_taken(self._sent, seen, self.number, share, window)
+        distances = np.linalg.norm(self._residual(tuning, phase, taken), axis=1)
+        known = distances[np.isfinite(distances)]
+        score = _scale(known) if len(known) >= _FEWEST else np.inf
+        return _Fit(tuning, phase, window, taken, cost, score)
+
+    def _residual(self, tuning: Array, phase: float, taken: Counts) -> Array:
+        """Residuals (K, n), rad; NaN where a command was not recorded."""
+        seen, share = self._seen(tuning, phase)
+        old, new = self._sent[taken[0]], self._sent[taken[1]]
+        # The command before does not matter where calls begin on the edge.
+        return seen - (new if share == 1.0 else (1.0 - share) * old + share * new)
+
+    def left(self, fit: _Fit) -> tuple[Array, Counts]:
+        """Residuals (R,), rad, of rows whose commands were recorded, and their delays (R,) in cycles."""
+        residuals = np.linalg.norm(self._residual(fit.tuning, fit.phase, fit.taken), axis=1)
+        known = np.isfinite(residuals)
+        return residuals[known], (self.number - fit.taken[1])[known]
+
+    def with_phase(self, tuning: Array, window: tuple[int, int]) -> _Fit:
+        """The phase that fits a tuning best."""
+        fits = [self.fitted(tuning, share * self._cycle, window) for share in _PHASES]
+        return min(fits, key=lambda fit: fit.cost)
+
+    def improved(self, fit: _Fit, tuned: bool = True) -> _Fit:
+        """The fit with another tuning, or at least with another phase, and the commands that belong to it."""
+        failed = 0
+        for share in (_MOST_ROWS, 0.5) * 5:
+            x = self._newton(fit, tuned, share)
+            # Before a cycle's begin is after that of the one before.
+            better = self.fitted(x[:2], float(x[2] % self._cycle), fit.window)
+            failed = failed + 1 if better.cost > fit.cost - 0.01 and better.score > 0.9 * fit.score else 0
+            fit = min(fit, better, key=lambda each: each.cost)
+            if failed == 2:
+                break
+        if 0.0 < min(fit.phase, self._cycle - fit.phase) < _ON_EDGE * self._cycle:
+            edge = self.improved(self.fitted(fit.tuning, 0.0, fit.window), tuned)
+            return edge if edge.cost < fit.cost + 0.1 else fit
+        return fit
+
+    def other_phases(self, fit: _Fit) -> Iterator[_Fit]:
+        """The fit with the phases that are found from many others."""
+        for share in np.linspace(0.025, 0.975, 16):
+            phase = float(self._cycle * (1.0 - np.sqrt(share)))
+            yield self.improved(self.fitted(fit.tuning, phase, fit.window), tuned=False)
+
+    def _slopes(self, x: Array, at: Array, free: list[int], taken: Counts) -> Array:
+        """Derivatives (K, n, m) of the residuals `at` with respect to the unknowns `free` (m,) of X, Y and phase."""
+        steps = np.array([1e-6 * x[0], 1e-6 * x[1], -1e-6 * self._cycle])
+        slopes = []
+        for number in free:
+            moved = x.copy()
+            moved[number] += steps[number]
+            slopes.append((self._residual(moved[:2], moved[2], taken) - at) / steps[number])
+        return np.stack(slopes, axis=-1)
+
+    def _newton(self, fit: _Fit, tuned: bool, share: float) -> Array:
+        """X, Y and phase (3,) for the commands that this fit takes, by Gauss-Newton; this share of the rows counts."""
+        x = np.array([*fit.tuning, fit.phase])
+        free = [0, 1] * tuned + [2] * (fit.phase > 0.0)
+        for _ in range(3 if free else 0):
+            at = self._residual(x[:2], x[2], fit.taken)
+            known = np.isfinite(at).all(axis=1)
+            if known.sum() < _FEWEST:
+                break
+            distance = np.linalg.norm(at[known], axis=1)
+            weights = 1.0 / (1.0 + (distance / max(float(np.quantile(distance, share)), 1e-13)) ** 2)
+            change = np.zeros(3)
+            change[free] = -_solved(self._slopes(x, at, free, fit.taken)[known], at[known], weights)
+            x = x + change
+            x[0] = np.clip(x[0], 0.5 / GAIN_RANGE[1], 2.0 / GAIN_RANGE[0])
+            x[1] = np.clip(x[1], 0.5 * LOOKAHEAD_RANGE[0], 2.0 * LOOKAHEAD_RANGE[1])
+            if fit.phase > 0.0 and not 0.0 < x[2] < self._cycle:
+                break
+            if np.abs(change[:2] / x[:2]).max() < 1e-10 and abs(change[2]) < 1e-10 * self._cycle:
+                break
+        return x
+
+    def others(self) -> Iterator[_Fit]:
+        """Fits that begin from the least squares for each constant delay."""
+        velocity = self._motion.qd - self._cycle * self._motion.qdd
+        columns = np.stack([self._motion.qdd, velocity], axis=-1)
+        before = self._motion.q - self._cycle * self._motion.qd
+        varies = round(_VARIES / self._cycle) + 1
+        for delay in range(-1, round(_LONGEST / self._cycle) + 1):
+            at = self.number - delay
+            wanted = self._sent[np.clip(at, 0, len(self._sent) - 1)] - before
+            known = (at >= 0) & (at < len(self._sent)) & np.isfinite(wanted).all(axis=1)
             if known.sum() < _FEWEST:
                 continue
-            for share in (0.25, 0.5, 0.75):
-                x = np.array([*start, share * self._cycle])
-                x, found = self._newton(rows[known], old[known], new[known], x)
-                if found < 0.2 * score:
-                    best, score = (other, x[:2], float(x[2])), found
-        return best
+            x = _solved(columns[known], wanted[known], np.ones(int(known.sum())))
+            if not 0.9 * LOOKAHEAD_RANGE[0] < x[1] < 1.1 * LOOKAHEAD_RANGE[1]:
+                continue
+            x[0] = np.clip(x[0], 1.0 / GAIN_RANGE[1], 1.0 / GAIN_RANGE[0])
+            yield self.improved(self.with_phase(x, (delay + varies, varies - delay)))
 
-    def _newton(self, rows: NDArray[np.int64], old: Array, new: Array, x: Array) -> tuple[Array, float]:
-        """Gauss-Newton for tuning and phase, robustly."""
-        steps = np.array([1e-7 * x[0], 1e-7 * x[1], 1e-6 * self._cycle])
-        for _ in range(20):
-            at = self._residual(rows, old, new, x[:2], x[2])
-            slopes = []
-            for number, step in enumerate(steps):
-                moved = x.copy()
-                moved[number] += step
-                slopes.append((at - self._residual(rows, old, new, moved[:2], moved[2])) / step)
-            change, _, _ = _robust(np.stack(slopes, axis=-1), at, rounds=1)
-            x = x + change
-            x = np.array([max(x[0], 1e-6), max(x[1], 1e-4), min(max(x[2], 1e-3 * self._cycle), 0.999 * self._cycle)])
-            if np.abs(change[:2] / x[:2]).max() < 1e-9:
-                break
-        return x, _scale(np.linalg.norm(self._residual(rows, old, new, x[:2], x[2]), axis=1))
+    def others_phases(self, found: list[_Fit]) -> Iterator[_Fit]:
+        """The best of the fits once more, from all phases: calls that begin inside are easily taken for the edge."""
+        for fit in sorted(found, key=lambda fit: fit.cost)[:3]:
+            for phase in [self._cycle * share for share in _PHASES[1:]]:
+                lead = self._seen(fit.tuning, phase)[1] - self._seen(fit.tuning, fit.phase)[1]
+                for commands in (lead, lead + 1.0):
+                    # A lookahead with which the setpoints are as far ahead of the commands as before.
+                    tuning = fit.tuning + np.array([0.0, commands * self._cycle])
+                    yield self.improved(self.fitted(tuning, phase, fit.window))
 
-    def refined(self, rows: NDArray[np.int64], delay: int, tuning: Array) -> tuple[float, int, Array, Array]:
-        """Score, delay, tuning and its covariance, each cycle with the command that fits best."""
-        covariance, score = np.zeros((2, 2)), np.inf
-        for _ in range(10):
-            delays, _ = self.taken(rows, delay, tuning)
-            before = tuning
-            tuning, covariance, score = self.tuning(rows, delays)
-            if not np.isfinite(score) or np.abs(tuning - before).max() <= 1e-9 * np.abs(before).max():
-                break
-        return score, delay, tuning, covariance
-
-    def covariance(self, rows: NDArray[np.int64], residuals: Array) -> Array:
-        """Covariance of the tuning for these residuals (K,), rad."""
-        return _covariance(np.stack([self._qdd[rows], self._qd[rows]], axis=-1), residuals)
-
-    def taken(
-        self, rows: NDArray[np.int64], delay: int, tuning: Array, phase: float = 0.0
-    ) -> tuple[NDArray[np.int64], Array]:
-        """The delay (K,) of the command that each cycle took, and its residual (K,), rad."""
-        delays, residuals = np.full(len(rows), delay), np.full(len(rows), np.inf)
-
-        def attempt(which: NDArray[np.intp], tried: NDArray[np.int64]) -> None:
-            """Take the commands with the delays `tried` where they fit better."""
-            new = self._command(rows[which], tried)
-            # The call before took the command before, the same one, or one earlier.
-            for more in (0, 1, 2) if phase else (0,):
-                old = self._command(rows[which], tried + more)
-                distance = np.linalg.norm(self._residual(rows[which], old, new, tuning, phase), axis=1)
-                better = distance < residuals[which]
-                delays[which[better]], residuals[which[better]] = tried[better], distance[better]
-
-        near, far = (round(span / self._cycle) for span in _VARIES)
-        everywhere = np.arange(len(rows))
-        for varied in range(delay - near, delay + near + 1):
-            attempt(everywhere, np.full(len(rows), varied))
-        fits = max(20.0 * _scale(residuals), _ROUNDING)
-        for varied in range(delay + near + 1, delay + far + 1):
-            which = np.flatnonzero(residuals > fits)
-            attempt(which, np.full(len(which), varied))
-        for _ in range(_LONGEST_HOLD):
-            which = np.flatnonzero((residuals > fits) & (np.roll(rows, 1) == rows - 1))
-            which = which[residuals[which - 1] <= fits]
-            before = residuals[which]
-            attempt(which, delays[which - 1] + 1)
-            if not (residuals[which] < before).any():
-                break
-        return delays, residuals
+    def deviations(self, fit: _Fit, residuals: Array) -> Array:
+        """Standard deviations of X and Y (2,), for these residuals, rad."""
+        x = np.array([*fit.tuning, fit.phase])
+        at = self._residual(fit.tuning, fit.phase, fit.taken)
+        # Rows whose residuals are beyond those of most do not count.
+        kept = np.linalg.norm(at, axis=1) <= 3.0 * float(np.median(residuals))
+        columns = self._slopes(x, at, [0, 1] + [2] * (fit.phase > 0.0), fit.taken)[kept]
+        variance = float(np.mean(at[kept] ** 2))
+        columns, scale = _scaled(columns)
+        normal = np.einsum("kni,knj->ij", columns, columns)
+        deviations: Array = np.sqrt(variance * np.diag(np.linalg.pinv(normal)))[:2] / scale[:2]
+        return deviations
 
 
-def _scale(residuals: Array) -> float:
-    return float(np.quantile(residuals, _SHARE))
+def _scaled(columns: Array) -> tuple[Array, Array]:
+    """Columns (K, n, m) of similar size, and by what they were divided (m,)."""
+    scale = np.sqrt((columns**2).sum(axis=(0, 1)))
+    scale[scale == 0.0] = 1.0
+    return columns / scale, scale
 
 
-def _robust(columns: Array, wanted: Array, rounds: int = 30) -> tuple[Array, Array, float]:
-    """Unknowns x (m,) with columns (K, n, m) x = wanted (K, n), rows that do not fit having little weight.
-
-    Returns:
-        The unknowns, their covariance (m, m), and the scale of the residuals of the rows that fit best.
-    """
-    weights = np.ones(len(wanted))
-    x = np.zeros(columns.shape[-1])
-    for _ in range(rounds):
-        weighted = columns * weights[:, np.newaxis, np.newaxis]
-        normal = np.einsum("kni,knj->ij", weighted, columns)
-        found = np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=None)[0]
-        residuals = np.linalg.norm(wanted - columns @ found, axis=1)
-        scale = max(_scale(residuals), 1e-13)
-        weights = 1.0 / (1.0 + (residuals / scale) ** 2)
-        done = np.abs(found - x).max() <= 1e-10 * np.abs(found).max()
-        x = found
-        if done:
-            break
-    return x, _covariance(columns, residuals), _scale(residuals)
-
-
-def _covariance(columns: Array, residuals: Array) -> Array:
-    """Covariance of the unknowns, from the rows (K,) whose residuals are not beyond those of most."""
-    spread = 3.0 * float(np.median(residuals))
-    kept = residuals <= spread
-    normal = np.einsum("kni,knj->ij", columns[kept], columns[kept])
-    variance = float(np.mean(residuals[kept] ** 2)) / columns.shape[1]
-    covariance: Array = variance * np.linalg.pinv(normal)
-    return covariance
+def _solved(columns: Array, wanted: Array, weights: Array) -> Array:
+    """Weighted least squares x (m,) of columns (K, n, m) x = wanted (K, n)."""
+    columns, scale = _scaled(columns)
+    weighted = columns * weights[:, np.newaxis, np.newaxis]
+    normal = np.einsum("kni,knj->ij", weighted, columns)
+    x: Array = np.linalg.lstsq(normal, np.einsum("kni,kn->i", weighted, wanted), rcond=1e-14)[0] / scale
+    return x
