@@ -20,7 +20,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
 from simbridge.robot.kinematics import tool_path
 from tests.backends.trial import ProcessTrial, Trial, gone, line
-from tests.controllers import HOME, move
+from tests.controllers import HOME, move, realtime_options
 
 # Also covered by faster tests: how a stop or a lost connection ends the stream by test_servo_loop, and on a controller
 # by test_controller_recovery and test_controller_refusals; a stop that is interrupted by test_servo_process.
@@ -179,7 +179,7 @@ def test_a_run_that_requires_full_speed_is_stopped_by_the_speed_slider(cb3, tmp_
 def follow_live_targets(host):
     """Move the tool down for ever; the error that ends it is printed."""
     try:
-        with simbridge.connect("ursim", cell=Cell(host=host, robot="ur10e")) as arm:
+        with simbridge.connect("ursim", cell=Cell(host=host, robot="ur10e"), **realtime_options()) as arm:
             target = tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0]
             while True:
                 target[2] -= 0.1 * arm.period

@@ -15,7 +15,7 @@ import pytest
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
-from tests.controllers import loopback
+from tests.controllers import REALTIME, SERVO_PRIORITY, loopback
 from tests.emulator import ur_rtde_session as session
 
 SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
@@ -32,8 +32,9 @@ class Seen:
     def __init__(self, polyscope, directory):
         name, host = SETUPS[polyscope]
         file = directory / f"{polyscope}.json"
-        command = [sys.executable, session.__file__, host, polyscope, str(file)]
-        with Emulator(name, polyscope=polyscope, host=host) as emulator:
+        controller, client = (SERVO_PRIORITY + 10, SERVO_PRIORITY) if REALTIME else (0, 0)
+        command = [sys.executable, session.__file__, host, polyscope, str(file), str(client)]
+        with Emulator(name, polyscope=polyscope, host=host, realtime_priority=controller) as emulator:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]

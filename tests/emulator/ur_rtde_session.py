@@ -316,7 +316,9 @@ class Session:
 
 
 def main() -> None:
-    host, polyscope, path = sys.argv[1:]
+    host, polyscope, path, priority = sys.argv[1:]
+    if int(priority):
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(priority)))
     session = Session(host, polyscope)
     for part in (
         session.connections,
