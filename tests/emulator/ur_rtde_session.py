@@ -231,6 +231,8 @@ class Session:
 
     def go_on(self) -> dict[str, Any]:
         """Upload the script again, and move."""
+        # What cleared the registers went over another connection than the script, and may arrive after it.
+        self.let_pass(0.2)
         returned, begin = self.upload_again(), self.tick()
         moved = self.control.moveJ(WAYPOINTS[0], 3.0, 10.0)
         return {"uploaded": returned, "moved": moved, "q": self.rest(), "ticks": [begin, self.tick()]}
