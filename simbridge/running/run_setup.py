@@ -77,8 +77,8 @@ class Prepared:
     @property
     def servo_settings(self) -> dict[str, Any]:
         """What follows the commands: its keys in settings.toml."""
-        plant, simulated = self.options.plant_model, self.controller is None
-        if simulated and self.options.servo != "servoj":
+        plant = self.options.plant_model
+        if self.controller is None and self.options.servo != "servoj":
             return {"servo": "ideal"}
         cycle = controller_cycle(self.robot.period, self.plan.period)
         tuning: dict[str, Any] = {
@@ -86,11 +86,13 @@ class Prepared:
             "servo_lookahead": plant.lookahead,
             "servo_gain": plant.gain,
             "cycle": cycle,
+            "phase": plant.phase,
+            "joint_lag": plant.joint_lag,
         }
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
             tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
-        return tuning | ({"phase": plant.phase, "joint_lag": plant.joint_lag} if simulated else {})
+        return tuning
 
     @property
     def kinematics(self) -> KinematicsSummary:

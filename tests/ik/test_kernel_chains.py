@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from simbridge.ik.kernels import mathematics, source
 from simbridge.ik.kernels.compile import kernel
 from simbridge.ik.kernels.expression import Trace, statements
-from simbridge.ik.kernels.module import Generated
-from simbridge.ik.kernels.source import Structure, module_text, structure_entries
+from simbridge.ik.kernels.module import Generated, module_text
+from simbridge.ik.kernels.source import Structure, structure_entries
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
