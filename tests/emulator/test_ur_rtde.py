@@ -32,8 +32,9 @@ class Seen:
     def __init__(self, polyscope, directory):
         name, host = SETUPS[polyscope]
         file = directory / f"{polyscope}.json"
-        controller, client = (SERVO_PRIORITY + 10, SERVO_PRIORITY) if REALTIME else (0, 0)
-        command = [sys.executable, session.__file__, host, polyscope, str(file), str(client)]
+        # Its watchdog ends a client that stalls for 100 ms.
+        controller, niceness = (SERVO_PRIORITY + 10, -15) if REALTIME else (0, 0)
+        command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
         with Emulator(name, polyscope=polyscope, host=host, realtime_priority=controller) as emulator:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()

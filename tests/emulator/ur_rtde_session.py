@@ -1,7 +1,7 @@
 """A session of the unmodified ur_rtde with a controller; writes its observations as JSON.
 
-`python ur_rtde_session.py HOST POLYSCOPE FILE`. A separate process: ur_rtde holds Python's lock while it waits, and a
-fault in it ends its process. Times are the controller's own, so that a busy machine changes only the wall-clock time.
+`python ur_rtde_session.py HOST POLYSCOPE FILE NICENESS`. A separate process: ur_rtde holds Python's lock while it waits,
+and a fault in it ends its process. Times are the controller's own, so that a busy machine changes only the wall-clock time.
 """
 
 from __future__ import annotations
@@ -318,9 +318,9 @@ class Session:
 
 
 def main() -> None:
-    host, polyscope, path, priority = sys.argv[1:]
-    if int(priority):
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(int(priority)))
+    host, polyscope, path, niceness = sys.argv[1:]
+    # No real-time priority: ur_rtde waits in a loop without a pause, for what another thread of it must receive.
+    os.nice(int(niceness))
     session = Session(host, polyscope)
     for part in (
         session.connections,
