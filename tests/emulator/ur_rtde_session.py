@@ -1,7 +1,8 @@
 """A session of the unmodified ur_rtde with a controller; writes its observations as JSON.
 
-`python ur_rtde_session.py HOST POLYSCOPE FILE NICENESS`. A separate process: ur_rtde holds Python's lock while it waits,
-and a fault in it ends its process. Times are the controller's own, so that a busy machine changes only the wall-clock time.
+`python ur_rtde_session.py HOST POLYSCOPE FILE NICENESS`. A separate process: ur_rtde holds Python's lock while it
+waits, and a fault in it ends its process. Times are the controller's own, so that a busy machine changes only the
+wall-clock time.
 """
 
 from __future__ import annotations
