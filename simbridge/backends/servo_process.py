@@ -21,6 +21,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -69,6 +70,19 @@ def new_files_allowed() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
 
 
+def send_without_delay(port: int) -> None:
+    """Let what this process sends to a port leave at once, even before the last packet was acknowledged.
+
+    ur_rtde asks for that, but before it connects, and boost then opens another socket without the option. After one
+    late command, all others would wait for an acknowledgement, until after the cycle for which they were sent.
+    """
+    for number in os.listdir("/dev/fd"):
+        # The listing's own descriptor is closed by now, and files are no sockets.
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as connection:
+            if connection.getpeername()[1] == port:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
 class Parent:
     """The pipes to and from the parent.
 
@@ -115,6 +129,7 @@ class RtdeLink:
             self._control = RTDEControlInterface(config.host, 1.0 / config.period)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
             raise ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
+        send_without_delay(RTDE)
         # ur_rtde regards a script as running as soon as it was sent. The first command waits until it really runs; the
         # later ones do not wait. So the first is one that has no effect on an arm at rest.
         if not self._control.servoStop(DECELERATION):

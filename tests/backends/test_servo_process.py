@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 from types import SimpleNamespace
 
 import pytest
 
-from simbridge.backends.servo_process import RtdeLink
+from simbridge.backends.servo_process import RtdeLink, send_without_delay
 from simbridge.ur.errors import ConnectionLost
 from tests.backends.trial import ProcessTrial, line
 from tests.controllers import REALTIME, SERVO_PRIORITY
@@ -33,6 +34,19 @@ def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over
     assert trial.summary()["outcome"] == "completed"
     assert policies.pop(trial.servo) == (os.SCHED_FIFO, SERVO_PRIORITY)
     assert policies and set(policies.values()) == {(os.SCHED_FIFO, SERVO_PRIORITY + 1)}
+
+
+def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_server(("127.0.0.1", 0)) as other:
+        port = server.getsockname()[1]
+        with (
+            socket.create_connection(("127.0.0.1", port)) as commands,
+            socket.create_connection(other.getsockname()) as unrelated,
+        ):
+            send_without_delay(port)
+            assert commands.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert not unrelated.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            commands.sendall(b"still connected")
 
 
 def test_without_its_watchdog_nothing_is_streamed():
