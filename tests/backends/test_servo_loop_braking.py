@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Replay
@@ -56,6 +56,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
     assert np.abs(bench.recorded("controller_target")[late:] - PLAN[:-late]).max() < 2e-3
 
 
+@settings(max_examples=25)
 @given(
     changes=st.dictionaries(
         st.integers(20, 500), st.sampled_from([{"target_speed_fraction": f} for f in (0.0, 0.3, 0.7, 1.0)]), max_size=4

@@ -114,7 +114,7 @@ def test_no_sequence_of_jumps_leads_past_position_velocity_or_acceleration(goals
 
 
 @given(poses, holds, st.floats(0.05, 1.5))
-@settings(max_examples=40)
+@settings(max_examples=20)
 def test_with_a_tool_speed_no_sequence_of_jumps_leads_past_any_limit(goals, hold, speed):
     setpoints, _ = followed(np.repeat(goals, hold, axis=0), max_tool_speed=speed)
     assert_limits_kept(setpoints)
