@@ -20,9 +20,11 @@ class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
     Attributes:
+        cause: What it means for a run that it ends, as in `ended_by` of summary.json.
         run_directory: The run that the error ended, with what was recorded until then; None if no run had begun.
     """
 
+    cause = "refused"
     run_directory: Path | None = None
 
 
@@ -368,6 +370,8 @@ class GuardViolation(SimbridgeError, RuntimeError):
         limit: What is allowed, in SI units, or None.
     """
 
+    cause = "guard"
+
     def __init__(
         self,
         message: str,
@@ -384,6 +388,8 @@ class GuardViolation(SimbridgeError, RuntimeError):
 class Interrupted(SimbridgeError, KeyboardInterrupt):
     """Ctrl-C, or another signal to stop, during a run. The arm was stopped."""
 
+    cause = "interrupted"
+
 
 class InternalError(SimbridgeError, RuntimeError):
     """A bug in simbridge, in a process that cannot report it by itself. The arm was stopped.
@@ -392,6 +398,8 @@ class InternalError(SimbridgeError, RuntimeError):
         where: The part at fault, as in "servo process".
         trace: Its traceback, as text.
     """
+
+    cause = "internal_error"
 
     def __init__(self, where: str, trace: str) -> None:
         self.where, self.trace = where, trace

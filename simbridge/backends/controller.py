@@ -18,6 +18,7 @@ import numpy as np
 
 from simbridge.backends import preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
+from simbridge.backends.control_script import random_number
 from simbridge.backends.controller_setup import (
     controller_host,
     controller_settings,
@@ -25,8 +26,9 @@ from simbridge.backends.controller_setup import (
     resolve_options,
     with_calibration,
 )
+from simbridge.backends.ending import Ending, end_session
 from simbridge.backends.operator_confirmation import confirm
-from simbridge.backends.power_control import power_up, stop_paused_program, unlock
+from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
@@ -38,7 +40,7 @@ from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller
-from simbridge.ur.errors import ArmStopped, ConnectionLost, FullTurn, ProgramRunning, StaleState, StartNotReached
+from simbridge.ur.errors import FullTurn, ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.rtde import RtdeReader
 
@@ -119,6 +121,8 @@ class ControllerBackend(Backend):
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
         self._timing = LoopTiming(self.period)
+        self._number = 0
+        self.ending: Ending | None = None
 
     @property
     def loop(self) -> dict[str, float | int] | None:
@@ -241,8 +245,9 @@ class ControllerBackend(Backend):
             return self._process
         settings = self._settings
         self._check_again()
-        self._last = None
-        self._process = ServoProcess(ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings))
+        self._last, self._number = None, random_number()
+        config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
+        self._process = ServoProcess(config)
         with self._stop_on_error():
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
@@ -325,30 +330,27 @@ class ControllerBackend(Backend):
 
     @contextlib.contextmanager
     def _stop_on_error(self) -> Iterator[None]:
-        """Any error in the block ends the servo process and is remembered until `recover`."""
+        """Whatever leaves the block ends the session; an error of ours is remembered until `recover`."""
         try:
             yield
         except SimbridgeError as error:
             self._stopped_by = error
-            if isinstance(error, (StaleState, ConnectionLost)) and self._process is not None:
-                self._process.end_soon()
             self.stop()
-            if isinstance(error, ArmStopped):
-                # The paused script must not continue when someone presses play.
-                stop_paused_program(self.host)
             raise
         except BaseException:
             self.stop()
             raise
 
+    def stop(self) -> None:
+        """See `Backend.stop`; there is one way in which a session ends (`ending.py`)."""
+        process, self._process = self._process, None
+        if process is not None:
+            last_seen = 0.0 if self._last is None else self._last.timestamp
+            self.ending = end_session(self.host, self._number, process, last_seen)
+
     def _refuse_if_stopped(self) -> None:
         if self._stopped_by is not None:
             raise self._stopped_by
-
-    def stop(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop()
 
     def recover(self) -> None:
         """After a stop: check that the arm may move again. Nothing moves before the next command, which plans a new
@@ -359,7 +361,6 @@ class ControllerBackend(Backend):
             NotConfirmed: The operator did not confirm.
         """
         self.stop()
-        stop_paused_program(self.host)
         if self.ursim:
             self._identify()
             unlock(self.host)

@@ -136,6 +136,7 @@ def controller_settings(robot: Robot, options: Options) -> ControllerSettings:
         gain=options.plant_model.gain,
         feedforward=options.feedforward == "on",
         follow_scaling=options.on_scaling == "follow",
+        wait_in_pause=options.on_pause == "wait",
         tcp=tuple(options.tcp) or None,
         payload=options.payload,
         payload_cog=cog,

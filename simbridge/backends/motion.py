@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -12,12 +13,21 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import TargetsStopped
 
+# Back to the plan after a pause: how long the arm rests first (the controller may still be raising its speed), s, and then
+# the limits of the way, rad/s and rad/s^2.
+_REST, _SPEED, _ACCELERATION = 0.5, 0.2, 1.0
 # A live setpoint older than this is outdated.
 LIVE_DEADLINE = 0.1  # s
 
 
 class Motion(Protocol):
-    """A source of setpoints."""
+    """A source of setpoints.
+
+    Attributes:
+        can_wait: Whether it can stand still for as long as the program is paused.
+    """
+
+    can_wait: bool
 
     def next(self, rate: float) -> tuple[Array, float]:
         """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
@@ -39,6 +49,8 @@ class Replay:
     At full speed every setpoint is sent as planned, bit for bit; while the controller scales the speed, setpoints are
     interpolated linearly.
     """
+
+    can_wait = True
 
     def __init__(self, setpoints: Array) -> None:
         self._setpoints = setpoints
@@ -63,11 +75,11 @@ class Replay:
 class Live:
     """The newest setpoint of a source in another process that posts one per period.
 
-    A live source cannot be slowed down. While the controller pauses, the arm is held at the last setpoint; if the
-    source has moved on meanwhile, its next setpoint is more than a step away and the guard refuses it.
+    A live source cannot be slowed down. At a speed of 0 the arm is held at the last setpoint; if the source has moved on
+    meanwhile, its next setpoint is more than a step away and the guard refuses it.
     """
 
-    finished = False
+    finished, can_wait = False, False
 
     def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
         self._ring, self._clock = ring, clock
@@ -91,3 +103,13 @@ class Live:
         if rate > 0.0 or self._held is None:
             self._held = setpoint
         return self._held, self._position
+
+
+def way_back(begin: Array, end: Array, period: float) -> Array:
+    """Joint positions (T, n), rad, from rest at one place to rest at another: a fifth-order polynomial of time."""
+    distance = float(np.abs(end - begin).max())
+    # Its largest velocity is 15/8 of the mean one, its largest acceleration 10/sqrt(3) d/t^2.
+    duration = max(1.875 * distance / _SPEED, math.sqrt(5.774 * distance / _ACCELERATION), period)
+    times = np.arange(1, math.ceil((_REST + duration) / period) + 1) * period
+    u = np.clip((times - _REST) / duration, 0.0, 1.0)[:, np.newaxis]
+    return begin + (end - begin) * u**3 * (10.0 - 15.0 * u + 6.0 * u**2)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.backends.backend import ArmState
+from simbridge.backends.control_script import COUNTER, NUMBER
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
@@ -23,10 +24,12 @@ from simbridge.servo.law import GAIN, LOOKAHEAD
 # The RTDE outputs of which a state consists.
 STATE_FIELDS = (
     "timestamp", "actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd", "speed_scaling",
-    "target_speed_fraction", "robot_mode", "safety_mode", "safety_status_bits", "runtime_state",
+    "target_speed_fraction", "robot_mode", "safety_mode", "safety_status_bits", "runtime_state", NUMBER, COUNTER,
 )  # fmt: skip
 # Of these a run can do without: it then does not show the servo law.
 OPTIONAL_FIELDS = ("target_qd", "target_qdd")
+# The parent sends something at least this often, s, or is taken to be halted after the timeout, s.
+HEARTBEAT, HEARTBEAT_TIMEOUT = 0.1, 1.0
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")
@@ -52,6 +55,7 @@ class ControllerSettings:
         lookahead: Of servoJ, s.
         gain: Of servoJ, 1/s^2.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
+        wait_in_pause: Wait while the program is paused at the pendant; otherwise end.
         tcp: TCP in tool0, x y z (m) rx ry rz (rotation vector, rad), configured on the controller; None leaves it.
         payload: Mass, kg, configured on the controller; None leaves it.
         payload_cog: Its centre of gravity in tool0, m.
@@ -63,6 +67,7 @@ class ControllerSettings:
     lookahead: float = LOOKAHEAD
     gain: float = GAIN
     follow_scaling: bool = True
+    wait_in_pause: bool = True
     tcp: tuple[float, ...] | None = None
     payload: float | None = None
     payload_cog: tuple[float, ...] | None = None
@@ -80,12 +85,14 @@ class ServoConfig:
         period: Control period, s.
         limits: The arm's limits.
         settings: How the controller is used.
+        number: The session's, which the control script carries.
     """
 
     host: str
     period: float
     limits: ArmLimits
     settings: ControllerSettings
+    number: int
 
 
 class StateRing:

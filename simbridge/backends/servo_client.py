@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from array import array
 from pathlib import Path
@@ -21,12 +22,13 @@ import numpy as np
 
 from simbridge import errors
 from simbridge.backends.backend import ArmState
-from simbridge.backends.servo_channel import ServoConfig, StateRing
+from simbridge.backends.servo_channel import HEARTBEAT, ServoConfig, StateRing
+from simbridge.backends.session_state import State
 from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
-from simbridge.ur.errors import ConnectionLost, RegistersInUse
-from simbridge.ur.tables import REALTIME, RTDE
+from simbridge.ur.errors import ConnectionLost, RegistersInUse, ServoProcessLost
+from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
 CONNECT_TIMEOUT = 15.0  # s
@@ -41,12 +43,18 @@ class ServoProcess:
 
     Args:
         config: Its configuration.
+
+    Attributes:
+        state: Of the session, as far as it has reported.
+        failures: What it could not do when it ended.
     """
 
     def __init__(self, config: ServoConfig) -> None:
         self._config = config
         self._buffer = b""
         self._shared: list[int] = []
+        self.state = State.CONNECTING
+        self.failures: list[str] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
             [sys.executable, "-m", "simbridge.backends.servo_process"],
@@ -59,6 +67,16 @@ class ServoProcess:
             start_new_session=True,
             bufsize=0,
         )
+        self._ended = threading.Event()
+
+    def _keep_alive(self) -> None:
+        """As long as this program runs, the process hears of it."""
+        assert self._process.stdin is not None
+        while not self._ended.wait(HEARTBEAT):
+            try:
+                self._process.stdin.write(b"\n")
+            except (OSError, ValueError):  # it has ended, or the pipe was closed
+                return
 
     @property
     def pid(self) -> int:
@@ -75,6 +93,7 @@ class ServoProcess:
             ControllerError: Why it could not connect.
         """
         self._send(msgspec.to_builtins(self._config))
+        threading.Thread(target=self._keep_alive, name="simbridge-heartbeat", daemon=True).start()
         try:
             return self._ready()
         except ConnectionLost:
@@ -146,8 +165,16 @@ class ServoProcess:
         data = os.read(self._process.stdout.fileno(), 65536)
         if not data:
             raise self._exit_error()
+        return self._received(data)
+
+    def _received(self, data: bytes) -> list[dict[str, Any]]:
         *lines, self._buffer = (self._buffer + data).split(b"\n")
         events = [json.loads(line) for line in lines]
+        for event in events:
+            if event["event"] == "state":
+                self.state = State(event["state"])
+            elif event["event"] == "failed":
+                self.failures.append(f"{event['step']}: {event['reason']}")
         for event in events:
             if event["event"] == "error":
                 raise reconstruct_error(event)
@@ -158,11 +185,12 @@ class ServoProcess:
         status = self._wait(STOP_TIMEOUT)
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        last = f" Its last output: {lines[-1][:300]}" if lines else ""
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        crash = f" ur_rtde may crash like this when it loses port {RTDE}." if status == -signal.SIGSEGV else ""
-        hint = f"The controller's watchdog stops the arm.{crash}{last}"
-        return ConnectionLost(self._config.host, None, f"the servo process {how}", hint)
+        return ServoProcessLost(self._config.host, how, lines[-1][:300] if lines else "")
+
+    def ask_to_stop(self) -> None:
+        """Have the arm stopped and the control script ended; returns at once."""
+        self._send({"do": "stop"})
 
     def stop(self) -> None:
         """Stop the arm and the control script and wait for the process to end; kill it if that takes too long.
@@ -172,20 +200,23 @@ class ServoProcess:
         """
         assert self._process.stdin is not None
         try:
-            self._send({"do": "stop"})
+            self.ask_to_stop()
         finally:
+            self._ended.set()
             try:
                 self._process.stdin.close()
                 self._wait(STOP_TIMEOUT)
+                self._take_the_rest()
             finally:
                 self._close()
 
-    def end_soon(self) -> None:
-        """Give the process half a second to end by itself, then kill it."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(0.5)
-            return
-        self._process.kill()
+    def _take_the_rest(self) -> None:
+        """The events that the process sent before it ended."""
+        assert self._process.stdout is not None
+        while data := os.read(self._process.stdout.fileno(), 65536):
+            # The error that ended the motion is known.
+            with contextlib.suppress(Exception):
+                self._received(data)
 
     def _wait(self, timeout: float) -> int:
         """Wait for the exit status. A second Ctrl-C does not interrupt the arm's stop."""

@@ -8,8 +8,9 @@ The deadlines advance by exactly one period and are pulled slowly towards that p
 become jitter of the loop. The state stamped t + period belongs to the sample: reference, setpoint and attained then
 refer to one instant of the controller's clock.
 
-Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second, and not at
-all while the program is paused. When no states arrive, at most a few more setpoints are sent; then the loop
+Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second. While the program
+is paused it stands still, and what is sent is where the controller has stopped its targets; when the program is resumed, a
+slow motion leads from there back to the plan, which then goes on from rest. When no states arrive, at most a few more setpoints are sent; then the loop
 waits, and after 100 ms it gives up.
 """
 
@@ -18,11 +19,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from simbridge.backends.motion import Motion
+from simbridge.backends.link import Clock, Link
+from simbridge.backends.motion import Motion, way_back
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
@@ -55,26 +57,6 @@ _REST = 1e-4  # rad/s
 _FIRST_TIMEOUT = 1.0  # s
 
 
-class Link(Protocol):
-    """The connection to a controller whose control script runs."""
-
-    def states(self, timeout: float) -> list[Package]:
-        """The states since the last call, oldest first; waits at most `timeout` s for one."""
-        ...
-
-    def servo(self, q: Array) -> bool:
-        """Send a setpoint (n,), rad; False when the controller no longer accepts any."""
-        ...
-
-
-class Clock(Protocol):
-    """The host's clock."""
-
-    def monotonic(self) -> float: ...
-
-    def sleep(self, seconds: float) -> None: ...
-
-
 class Sent(NamedTuple):
     """A setpoint that was sent, and the controller's tick at which it is due."""
 
@@ -98,6 +80,7 @@ class ServoLoop:
         host: The controller's address, for messages.
         law: Of the controller's servoj; its cycle is the control period.
         follow_scaling: Follow the controller's speed scaling; otherwise refuse it.
+        wait_in_pause: Wait while the program is paused during a replay; otherwise end.
         clock: The host's clock.
 
     Attributes:
@@ -107,20 +90,30 @@ class ServoLoop:
     """
 
     def __init__(
-        self, link: Link, guard: Guard, host: str, law: ServojLaw, *, follow_scaling: bool = True, clock: Clock = time
+        self,
+        link: Link,
+        guard: Guard,
+        host: str,
+        law: ServojLaw,
+        *,
+        follow_scaling: bool = True,
+        wait_in_pause: bool = True,
+        clock: Clock = time,
     ) -> None:
         self._link, self._guard, self._host, self._law, self._period = link, guard, host, law, law.cycle
         self._inverse: InverseServoj | None = None
         self._feedforward = False
-        self._follow, self._clock = follow_scaling, clock
+        self._follow, self._wait_in_pause, self._clock = follow_scaling, wait_in_pause, clock
         self._motion: Motion | None = None
         self._record: Record | None = None
         self._hold: Array | None = None
+        # After a pause: the way back to the plan.
+        self._way_back: deque[Array] | None = None
         # Where the commands so far bring the controller's targets, rad and rad/s, and the newest of them. The link's
         # delay is not in it: it shifts the whole motion, and bends none of it.
         self._q = self._qd = self._command = np.empty(0)
         self._rate = 1.0
-        self._sequence = 0
+        self._sequence, self._position = 0, 0.0
         self._last_due = -1
         self._ahead_for = 0
         # When the last setpoint was sent; the last gap long enough for the script's watchdog, and when it ended.
@@ -149,6 +142,11 @@ class ServoLoop:
         return np.array(self.state["actual_q"])
 
     @property
+    def paused(self) -> bool:
+        """Whether a replay waits for its program to be resumed."""
+        return self._motion is not None and not self._playing
+
+    @property
     def idle(self) -> bool:
         """Whether the motion is over and all its states have arrived; its last setpoint is held."""
         return self._motion is None and not self._pending
@@ -164,9 +162,9 @@ class ServoLoop:
         if self._hold is None:
             self._guard.reset(self.measured)
             self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
-        self._inverse, self._feedforward = None, feedforward
+        self._inverse, self._feedforward, self._way_back = None, feedforward, None
         self._motion, self._record = motion, record
-        self._sequence = 0
+        self._sequence, self._position = 0, 0.0
         self._pending.clear()
         self._rate = 1.0
         self.missed_deadlines = self.missed_states = 0
@@ -180,6 +178,7 @@ class ServoLoop:
         self._wait()
         self._check_state()
         if self._motion is None and self._hold is None:
+            self._link.keep_alive()
             return
         ahead = self._last_due - self._tick(self.state)
         if ahead > self._most_ahead:
@@ -333,8 +332,7 @@ class ServoLoop:
             raise self._stop()
         if self._motion is None:
             return
-        if self._feedforward and not self._playing:
-            # The controller brakes the arm off the path that the inverse assumes.
+        if not self._playing and not (self._wait_in_pause and self._motion.can_wait):
             self._stopped = self.state
             raise self._stop()
         scaling = scaling_of(self.state)
@@ -361,6 +359,9 @@ class ServoLoop:
         return kind(self._host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
 
     def _send(self) -> None:
+        if self.paused:
+            self._wait_where_stopped()
+            return
         scaling = scaling_of(self.state)
         due = max(self._tick(self.state), self._last_due) + 1
         # With feedforward the arm moves on for a while when a command is late, so the motion keeps the time.
@@ -374,20 +375,39 @@ class ServoLoop:
             if self._motion is None or self._motion.finished:
                 break
         self._put(command, due)
-        self._hold = checked
+        self._keep_sent(checked, command, due, position, scaling)
+
+    def _keep_sent(self, checked: Array, command: Array, due: int, position: float, scaling: float) -> None:
+        if self._way_back is None:
+            self._hold = checked
         if self._motion is not None:
             self._pending.append(Sent(due, self._sequence, position, self._sent, command, scaling))
             self._sequence += 1
+            self._position = position
             if self._motion.finished:
                 self._motion = None
+
+    def _wait_where_stopped(self) -> None:
+        """While the program is paused: send where the controller has stopped its targets, which moves nothing."""
+        assert self._hold is not None
+        here = np.array(self.state["target_q"])
+        due = max(self._tick(self.state), self._last_due) + 1
+        self._q, self._qd, self._command = here, np.zeros_like(here), here
+        self._inverse, self._rate = None, 0.0
+        self._guard.expect(here)
+        self._put(here, due)
+        self._way_back = deque(way_back(here, self._hold, self._period))
+        self._keep_sent(here, here, due, self._position, 0.0)
 
     def _next(self, scaling: float) -> tuple[Array, float]:
         """The setpoint of the next cycle, and its position within the plan."""
         change = SCALING_RAMP * self._period
-        # While the program is paused the controller has braked the arm, which must find the plan where it left it.
-        slowest = self._rate - change if self._playing else 0.0
-        self._rate = max(min(scaling, self._rate + change), slowest)
+        if self._way_back is not None:
+            if self._way_back:
+                return self._way_back.popleft(), self._position
+            self._way_back = None
+        self._rate = max(min(scaling, self._rate + change), self._rate - change)
         if self._motion is None:
             assert self._hold is not None
-            return self._hold, 0.0
+            return self._hold, self._position
         return self._motion.next(self._rate)

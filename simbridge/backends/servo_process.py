@@ -23,30 +23,40 @@ import select
 import signal
 import socket
 import sys
+import tempfile
+import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
 import msgspec
 import numpy as np
 
+from simbridge.backends.control_script import Program, ProgramWatch, control_script
 from simbridge.backends.motion import Live, Replay
-from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
+from simbridge.backends.servo_channel import HEARTBEAT_TIMEOUT, OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
 from simbridge.backends.servo_loop import ServoLoop
+from simbridge.backends.session_state import Event, State, next_state
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.servo.law import ServojLaw
-from simbridge.ur.errors import ArmStopped, ConnectionLost, ProgramStopped, StaleState
+from simbridge.ur.errors import (
+    ConnectionLost,
+    ParentLost,
+    ProgramPaused,
+    ProgramReplaced,
+    ProgramRunning,
+    ProgramStopped,
+)
+from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package, RtdeReader
-from simbridge.ur.tables import REALTIME, RTDE
+from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 
-# The control script ends when nothing arrives for one period of this.
-WATCHDOG_FREQUENCY = 10.0  # Hz
-# Deceleration at the end, rad/s^2: the argument of ur_rtde's servoStop.
-DECELERATION = 4.0
+# How long the control script may take to run once it was uploaded.
+SCRIPT_TIMEOUT = 5.0  # s
 # How long a stop may take before the process exits anyway.
 STOP_TIMEOUT = 2  # s
 # Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
@@ -93,16 +103,22 @@ class Parent:
     def __init__(self, events: TextIO) -> None:
         self._events = events
         self._buffer = b""
+        self._heard = time.monotonic()
         self.gone = False
 
+    @property
+    def silence(self) -> float:
+        """How long nothing came from it, s."""
+        return time.monotonic() - self._heard
+
     def requests(self, timeout: float = 0.0) -> list[dict[str, Any]]:
-        """The requests since the last call."""
+        """The requests since the last call; an empty line is its heartbeat."""
         if self.gone or not select.select([0], [], [], timeout)[0]:
             return []
         data = os.read(0, 65536)
-        self.gone = not data
+        self.gone, self._heard = not data, time.monotonic()
         *lines, self._buffer = (self._buffer + data).split(b"\n")
-        return [json.loads(line) for line in lines]
+        return [json.loads(line) for line in lines if line]
 
     def report(self, **facts: Any) -> None:
         """Send an event."""
@@ -117,55 +133,85 @@ class RtdeLink:
     """The controller: commands through ur_rtde, states through our own RTDE reader.
 
     Raises:
-        ConnectionLost: The controller does not answer, or did not start the control script.
+        ConnectionLost: The controller does not answer.
     """
 
     def __init__(self, config: ServoConfig) -> None:
         from rtde_control import RTDEControlInterface  # so that the parent's imports do not load ur_rtde
 
         self._config = config
+        self._watch = ProgramWatch(config.number)
         self._reader = RtdeReader(config.host, STATE_FIELDS, 1.0 / config.period).__enter__()
+        flags = int(RTDEControlInterface.FLAG_CUSTOM_SCRIPT) | int(RTDEControlInterface.FLAG_NO_WAIT)
         try:
-            self._control = RTDEControlInterface(config.host, 1.0 / config.period)
+            self._control = RTDEControlInterface(config.host, 1.0 / config.period, flags)
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
             raise ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
         send_without_delay(RTDE)
-        # ur_rtde regards a script as running as soon as it was sent. The first command waits until it really runs; the
-        # later ones do not wait. So the first is one that has no effect on an arm at rest.
-        if not self._control.servoStop(DECELERATION):
-            raise ConnectionLost(config.host, REALTIME, "the control script was sent but accepts no commands")
 
-    def set_tool(self) -> None:
-        """Configure TCP and payload on the controller.
+    def upload(self) -> None:
+        """Upload the control script and wait until it runs.
 
         Raises:
-            ProgramStopped: It did not accept them.
+            ProgramRunning: Another program runs; nothing was uploaded.
+            ArmStopped: The arm was stopped meanwhile.
+            ConnectionLost: The script does not run.
         """
-        settings, done = self._config.settings, True
-        if settings.tcp is not None:
-            done = self._control.setTcp(list(settings.tcp))
-        if settings.payload is not None and done:
-            done = self._control.setPayload(settings.payload, list(settings.payload_cog or (0.0, 0.0, 0.0)))
-        if not done:
-            state = self._reader.first()
-            raise ProgramStopped(self._config.host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+        host, settings = self._config.host, self._config.settings
+        states = self.states(1.0)
+        if not states:
+            raise ConnectionLost(host, RTDE, "no state came within 1 s")
+        if states[-1]["runtime_state"] in PROGRAM_RUNS:
+            raise ProgramRunning(host, states[-1]["runtime_state"])
+        with tempfile.NamedTemporaryFile("w", suffix=".script") as file:
+            file.write(
+                control_script(
+                    self._config.number, self._config.period, settings.tcp, settings.payload, settings.payload_cog
+                )
+            )
+            file.flush()
+            self._watch = ProgramWatch(self._config.number, uploaded=True)
+            self._control.setCustomScriptFile(file.name)
+        deadline = time.monotonic() + SCRIPT_TIMEOUT
+        ran = False
+        while time.monotonic() < deadline:
+            for state in self.states(0.02):
+                stop = stop_of(state)
+                paused = state["runtime_state"] in (RuntimeState.PAUSING, RuntimeState.PAUSED)
+                if stop is ProgramStopped and not ran:
+                    stop = None
+                ran = ran or state["runtime_state"] == RuntimeState.PLAYING
+                if stop is not None or paused:
+                    kind = stop or ProgramPaused
+                    raise kind(host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+            if self._watch.program is Program.OURS:
+                self.keep_alive()
+                return
+        raise ConnectionLost(host, REALTIME, f"the control script was sent and did not run within {SCRIPT_TIMEOUT:g} s")
 
-    def start_watchdog(self) -> None:
-        """From now on the controller ends the script when no command arrives for 100 ms.
+    def keep_alive(self) -> None:
+        """Feed the script's watchdog; the script does nothing new.
 
         Raises:
-            ConnectionLost: The watchdog was not accepted; nothing is streamed without it.
+            ConnectionLost: ur_rtde has lost the controller.
         """
-        if not self._control.setWatchdog(WATCHDOG_FREQUENCY):
-            raise ConnectionLost(self._config.host, RTDE, "the control script did not accept its watchdog")
+        self._call(self._control.kickWatchdog)
 
     def states(self, timeout: float) -> list[Package]:
-        """See `servo_loop.Link`."""
+        """See `servo_loop.Link`.
+
+        Raises:
+            ProgramReplaced: Another program runs in place of the control script.
+        """
         states = self._reader.wait(timeout)
         for state in states:
             state["effort"] = state["actual_current"]
             for name in OPTIONAL_FIELDS:
                 state.setdefault(name, [math.nan] * len(state["actual_q"]))
+            if self._watch.follow(state) is Program.OTHER:
+                raise ProgramReplaced(
+                    self._config.host, state["robot_mode"], state["safety_mode"], state["runtime_state"]
+                )
         return states
 
     def servo(self, q: Array) -> bool:
@@ -175,16 +221,20 @@ class RtdeLink:
             ConnectionLost: ur_rtde has lost the controller.
         """
         config, settings = self._config, self._config.settings
+        return self._call(
+            lambda: self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, settings.lookahead, settings.gain)
+        )
+
+    def _call(self, command: Callable[[], Any]) -> bool:
         with contextlib.suppress(RuntimeError):
-            taken = self._control.servoJ(q.tolist(), 0.0, 0.0, config.period, settings.lookahead, settings.gain)
+            taken = command()
             # After a connection loss the return value is meaningless.
             if self._control.isConnected():
                 return bool(taken)
-        raise ConnectionLost(config.host, RTDE, "the connection for commands has ended")
+        raise ConnectionLost(self._config.host, RTDE, "the connection for commands has ended")
 
     def stop(self) -> None:
-        """Bring the arm to rest and end the script."""
-        self._control.servoStop(DECELERATION)
+        """End the script, which brings the arm to rest if it still moves."""
         self._control.stopScript()
 
 
@@ -195,7 +245,13 @@ class Session:
         self._config, self._parent = config, parent
         self._link: RtdeLink | None = None
         self._loop: ServoLoop | None = None
-        self._watched = False
+        self._state = State.CONNECTING
+
+    def _on(self, event: Event) -> None:
+        """Go to the next state, and report it."""
+        before, self._state = self._state, next_state(self._state, event)
+        if self._state is not before:
+            self._parent.report(event="state", state=self._state.value)
 
     def run(self) -> None:
         """Serve the parent until it requests a stop or is gone.
@@ -205,24 +261,30 @@ class Session:
         """
         config, settings = self._config, self._config.settings
         self._link = link = RtdeLink(config)
-        link.set_tool()
+        self._on(Event.CONNECTED)
+        link.upload()
         forbid_new_files()
         guard = Guard(config.limits, config.period, settings.lookahead)
         law = ServojLaw(config.period, settings.gain, settings.lookahead)
-        self._loop = loop = ServoLoop(link, guard, config.host, law, follow_scaling=settings.follow_scaling)
+        self._loop = loop = ServoLoop(
+            link, guard, config.host, law, follow_scaling=settings.follow_scaling, wait_in_pause=settings.wait_in_pause
+        )
+        self._on(Event.SCRIPT_RUNS)
         self._parent.report(event="ready", q=loop.measured.tolist(), notes=_minimize_latency(settings.priority))
-        playing = False
         while True:
             for request in self._parent.requests():
                 if request["do"] == "stop":
                     return
                 self._begin(loop, request)
-                playing = True
+                self._on(Event.PLAY)
             if self._parent.gone or _terminated:
                 return
+            if self._parent.silence > HEARTBEAT_TIMEOUT:
+                raise ParentLost(self._parent.silence)
             loop.slot()
-            if playing and loop.idle:
-                playing = False
+            self._on(Event.PAUSE if loop.paused else Event.RESUME)
+            if self._state is State.MOVING and loop.idle:
+                self._on(Event.DONE)
                 self._parent.report(
                     event="done", missed_deadlines=loop.missed_deadlines, missed_states=loop.missed_states
                 )
@@ -235,20 +297,27 @@ class Session:
             if request["do"] == "replay":
                 # The whole plan is in memory before the first setpoint is sent.
                 setpoints = np.fromfile(request["plan"]).reshape(-1, joints)
-        if not self._watched:
-            assert self._link is not None
-            self._link.start_watchdog()
-            self._watched = True
         motion = Live(ring) if setpoints is None else Replay(setpoints)
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
-    def stop(self) -> None:
-        """Bring the arm to rest within at most `STOP_TIMEOUT`."""
+    def end(self) -> None:
+        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next one follows."""
+        self._on(Event.END)
+        # A controller that no longer answers must not block this process: the alarm's default action ends it.
+        signal.alarm(STOP_TIMEOUT)
+        for name, step in (("brake", self._brake), ("end the control script", self._stop_script)):
+            try:
+                step()
+            except Exception as error:
+                self._parent.report(event="failed", step=name, reason=str(error))
+        self._on(Event.RESTS)
+
+    def _brake(self) -> None:
+        if self._loop is not None:
+            self._loop.brake()
+
+    def _stop_script(self) -> None:
         if self._link is not None:
-            # A controller that no longer answers must not block this process: the alarm's default action ends it.
-            signal.alarm(STOP_TIMEOUT)
-            if self._loop is not None:
-                self._loop.brake()
             self._link.stop()
 
 
@@ -297,14 +366,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         failure = error
         parent.report(**_facts(error))
-    try:
-        # Nothing more is sent to a controller that is out of reach or has stopped the arm itself: its watchdog or its
-        # safety system is in charge, and any further call into ur_rtde could hang, or move something later.
-        if not isinstance(failure, (ConnectionLost, StaleState, ArmStopped)):
-            session.stop()
-        parent.report(event="stopped")
-    except BaseException as error:
-        parent.report(**_facts(error))
+    session.end()
+    parent.report(event="stopped")
     if failure is not None and not isinstance(failure, SimbridgeError):
         sys.excepthook(type(failure), failure, failure.__traceback__)
     return 0 if failure is None else 1

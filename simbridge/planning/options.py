@@ -34,6 +34,7 @@ from simbridge.trajectory.trajectory import Hold
 Servo = Literal["servoj", "ideal", "stiff"]
 Switch = Literal["off", "on"]
 OnScaling = Literal["follow", "stop"]
+OnPause = Literal["wait", "stop"]
 
 _RUN, _PLANNED = ("run",), ("run", "check", "inspect")
 
@@ -226,6 +227,9 @@ class Options:
     )
     on_scaling: OnScaling = option(
         "follow", "When the controller scales the speed: follow it in time, or stop the arm.", commands=_RUN
+    )
+    on_pause: OnPause = option(
+        "wait", "When the program is paused at the pendant: wait and go on from rest, or end.", commands=_RUN
     )
     realtime_priority: int = option(
         0,

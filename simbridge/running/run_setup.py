@@ -333,6 +333,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "effort_unit": arm.capabilities.effort_unit,
             **prepared.servo_settings,
             "on_scaling": None if facts is None else options.on_scaling,
+            "on_pause": None if facts is None else options.on_pause,
         },
         "versions": versions(),
         "tolerance": options.tolerance and dict(zip(("position_m", "rotation_rad"), options.tolerance, strict=True)),

@@ -33,6 +33,8 @@ class ConnectionLost(ControllerError, ConnectionError):
         reason: What was seen, as half a sentence ("no connection (Connection refused)").
     """
 
+    cause = "connection_lost"
+
     def __init__(self, host: str, port: int | None, reason: str, hint: str = "") -> None:
         self.port, self.reason = port, reason
         where = host if port is None else f"{host}, port {port} ({PORT_NAMES.get(port, 'a port')})"
@@ -50,6 +52,8 @@ class StaleState(ControllerError, TimeoutError):
         said_by: Who should have reported it; empty for the controller itself.
     """
 
+    cause = "stale_state"
+
     def __init__(self, host: str, timestamp: float, waited: float, said_by: str = "") -> None:
         self.timestamp, self.waited, self.said_by = timestamp, waited, said_by
         source = said_by or f"the controller at {host}"
@@ -60,6 +64,40 @@ class StaleState(ControllerError, TimeoutError):
             f"clock) for {waited * 1e3:.0f} ms, so nothing more was sent. The controller's watchdog stops the arm. "
             f"Check {'the load of this computer' if said_by else network} before starting again.",
         )
+
+
+class ControllerRestarted(ControllerError):
+    """The controller's clock began anew during a run.
+
+    Attributes:
+        before, after: Its timestamps, s.
+    """
+
+    cause = "controller_restarted"
+
+    def __init__(self, host: str, before: float, after: float) -> None:
+        self.before, self.after = before, after
+        super().__init__(
+            host,
+            f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its arm and "
+            f"settings may be others now. Start again, and it is read again.",
+        )
+
+
+class ServoProcessLost(ControllerError):
+    """The process that sends setpoints has ended by itself.
+
+    Attributes:
+        how: "was killed by SIGKILL", "ended with status 1".
+        last: The last line that it printed, or "".
+    """
+
+    cause = "servo_process_lost"
+
+    def __init__(self, host: str, how: str, last: str = "") -> None:
+        self.how, self.last = how, last
+        printed = f" Its last output: {last}" if last else ""
+        super().__init__(host, f"The process that sends setpoints to the controller at {host} {how}.{printed}")
 
 
 class NotURSim(ControllerError):
@@ -102,6 +140,8 @@ class ModelMismatch(ControllerError, ValueError):
         expected: What the run or the cell file says.
     """
 
+    cause = "arm_changed"
+
     def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
         self.what, self.found, self.expected = what, found, expected
         super().__init__(
@@ -111,6 +151,8 @@ class ModelMismatch(ControllerError, ValueError):
 
 class RemoteControlDisabled(ControllerError, PermissionError):
     """The controller accepts no programs from outside."""
+
+    cause = "remote_control_lost"
 
     def __init__(self, host: str) -> None:
         super().__init__(
@@ -231,6 +273,7 @@ class ArmStopped(ControllerError):
 class ProtectiveStop(ArmStopped):
     """The controller stopped the arm to protect it."""
 
+    cause = "protective_stop"
     what = "Protective stop"
     remedy = (
         "The log at the pendant says why (collision, joint speed, force). Wait five seconds, look at the arm, confirm "
@@ -241,6 +284,7 @@ class ProtectiveStop(ArmStopped):
 class EmergencyStop(ArmStopped):
     """An emergency stop button was pressed."""
 
+    cause = "emergency_stop"
     what = "Emergency stop"
     remedy = "Make the cell safe, release the button, power the arm on at the pendant, then start again."
 
@@ -248,6 +292,7 @@ class EmergencyStop(ArmStopped):
 class SafeguardStop(ArmStopped):
     """A safeguard input (door, light curtain) stopped the arm."""
 
+    cause = "safeguard_stop"
     what = "Safeguard stop"
     remedy = "Close the safeguard and reset it, then start again."
 
@@ -255,6 +300,7 @@ class SafeguardStop(ArmStopped):
 class SafetyFault(ArmStopped):
     """The safety system reports a violation, a fault, or that it needs recovery."""
 
+    cause = "safety_fault"
     what = "The safety system stopped the arm"
     remedy = "Read the message at the pendant; the safety system or the controller must be restarted there."
 
@@ -262,15 +308,25 @@ class SafetyFault(ArmStopped):
 class ArmNotReady(ArmStopped):
     """The arm has no power, or its brakes are closed."""
 
+    cause = "power_off"
     what = "The arm is not ready to move"
     remedy = "At the pendant: power on and release the brakes; the robot mode must be 7, running."
 
 
 class ProgramPaused(ArmStopped):
-    """The program was paused during a run with feedforward, which cannot go on from where the controller braked."""
+    """The program was paused at the pendant, and the run was to end then, or cannot wait."""
 
+    cause = "program_paused"
     what = "The program was paused"
-    remedy = "A run with feedforward does not go on after a pause: start it again."
+    remedy = "A replay waits for its program to be resumed, with --on-pause wait; this run was to end: start it again."
+
+
+class ProgramReplaced(ArmStopped):
+    """Another program runs on the controller in place of the control script; it was left alone."""
+
+    cause = "program_replaced"
+    what = "Another program has replaced the control script"
+    remedy = "It was not touched, and may move the arm: look at the pendant. Stop it there before you start again."
 
 
 class ProgramStopped(ArmStopped):
@@ -280,6 +336,7 @@ class ProgramStopped(ArmStopped):
         unsent: How long nothing had been sent when it ended, s, if long enough for the watchdog; else 0.
     """
 
+    cause = "program_stopped"
     what = "The control script was stopped"
     remedy = "Someone pressed stop or pause at the pendant, or the script ended with the error shown there."
 
@@ -306,6 +363,19 @@ class SpeedScaled(ControllerError):
             host,
             f"The controller at {host} scales the speed to {100.0 * scaling:.0f} % and --on-scaling is stop, so the "
             f"arm was stopped. Move the speed slider to 100 %, or run with --on-scaling follow.",
+        )
+
+
+class ParentLost(SimbridgeError, TimeoutError):
+    """The program that started a motion was halted, or its heartbeat stopped; the arm was stopped; waited: s."""
+
+    cause = "parent_lost"
+
+    def __init__(self, waited: float) -> None:
+        self.waited = waited
+        super().__init__(
+            f"The program that started the motion gave no sign of life for {waited:.1f} s (it was suspended, halted in a "
+            f"debugger, or did not get to run), so the arm was stopped. Start again."
         )
 
 
