@@ -107,8 +107,9 @@ class ServoLoop:
         self._motion: Motion | None = None
         self._record: Record | None = None
         self._hold: Array | None = None
-        # After a pause: the way back to the plan.
-        self._way_back: deque[Array] | None = None
+        # Where the controller has stopped its targets in a pause, and after it the way back to the plan.
+        self._stopped_at: Array | None = None
+        self._way_back: deque[Array] = deque()
         # Where the commands so far bring the controller's targets, rad and rad/s, and the newest of them. The link's
         # delay is not in it: it shifts the whole motion, and bends none of it.
         self._q = self._qd = self._command = np.empty(0)
@@ -162,7 +163,7 @@ class ServoLoop:
         if self._hold is None:
             self._guard.reset(self.measured)
             self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
-        self._inverse, self._feedforward, self._way_back = None, feedforward, None
+        self._inverse, self._feedforward, self._stopped_at = None, feedforward, None
         self._motion, self._record = motion, record
         self._sequence, self._position = 0, 0.0
         self._pending.clear()
@@ -226,7 +227,7 @@ class ServoLoop:
         """Send a command (n,), rad, that is due at a tick, if the guard takes what it does to the arm."""
         q, qd = self._held_until(due)
         motion = self._law.follow(command[np.newaxis], q=q, qd=qd)
-        if self._feedforward and self._motion is not None:
+        if self._feedforward and self._motion is not None and self._playing:
             self._guard.check_acceleration(motion.qdd[0])
         self._sent = self._clock.monotonic()
         if not self._link.servo(command):
@@ -378,7 +379,7 @@ class ServoLoop:
         self._keep_sent(checked, command, due, position, scaling)
 
     def _keep_sent(self, checked: Array, command: Array, due: int, position: float, scaling: float) -> None:
-        if self._way_back is None:
+        if self._stopped_at is None and not self._way_back:
             self._hold = checked
         if self._motion is not None:
             self._pending.append(Sent(due, self._sequence, position, self._sent, command, scaling))
@@ -388,24 +389,26 @@ class ServoLoop:
                 self._motion = None
 
     def _wait_where_stopped(self) -> None:
-        """While the program is paused: send where the controller has stopped its targets, which moves nothing."""
-        assert self._hold is not None
-        here = np.array(self.state["target_q"])
+        """While the program is paused: go with the command to where the controller has stopped its targets. That moves
+        nothing, and when the program is resumed, nothing jumps."""
+        target = np.array(self.state["target_q"])
+        here = self._stopped_at = self._guard.check(self._guard.towards(target), self.measured)
+        self._hold = here if self._hold is None else self._hold
         due = max(self._tick(self.state), self._last_due) + 1
-        self._q, self._qd, self._command = here, np.zeros_like(here), here
         self._inverse, self._rate = None, 0.0
-        self._guard.expect(here)
         self._put(here, due)
-        self._way_back = deque(way_back(here, self._hold, self._period))
+        self._q, self._qd = target, np.zeros_like(target)
         self._keep_sent(here, here, due, self._position, 0.0)
 
     def _next(self, scaling: float) -> tuple[Array, float]:
         """The setpoint of the next cycle, and its position within the plan."""
         change = SCALING_RAMP * self._period
-        if self._way_back is not None:
-            if self._way_back:
-                return self._way_back.popleft(), self._position
-            self._way_back = None
+        if self._stopped_at is not None:
+            assert self._hold is not None
+            self._way_back = deque(way_back(self._stopped_at, self._hold, self._period))
+            self._stopped_at = None
+        if self._way_back:
+            return self._way_back.popleft(), self._position
         self._rate = max(min(scaling, self._rate + change), self._rate - change)
         if self._motion is None:
             assert self._hold is not None

@@ -146,6 +146,13 @@ class Guard:
                 "acceleration", i, abs(qdd[i]), MAX_ACCELERATION, "its predicted acceleration", "rad/s^2"
             )
 
+    def towards(self, q: Array) -> Array:
+        """The setpoint (n,), rad, that is nearest to q (n,), rad, and within one step of the last one."""
+        if self._previous is None:
+            return q
+        step = self._max_velocity * self._period
+        return np.clip(q, self._previous - step, self._previous + step)
+
     def within_range(self, command: Array) -> Array:
         """A command (n,), rad, as near to it as the joint range allows: for braking, which must not be refused."""
         return np.clip(command, self._low, self._high)

@@ -124,6 +124,10 @@ class FakeLink:
         self.sent.append(OnTheWire(self._clock.now, self._tick - 1, np.array(q)))
         return stop_of(self._fields) is None
 
+    def keep_alive(self) -> None:
+        """See `servo_loop.Link`."""
+        self._run_until(self._clock.now)
+
     def _run_until(self, time: float) -> None:
         while self._next_tick_at <= time:
             self._make_tick()
@@ -139,6 +143,9 @@ class FakeLink:
                 q = self._joints.step()
                 self.motions.append(self._joints.motion)
             self._fields["actual_q"] = tuple(q.tolist())
+        elif self._joints is not None:
+            # The controller brakes the arm, here at once.
+            self._joints.reset(self._joints.q, np.zeros_like(self._joints.q))
         self._fields.update(self._changes.get(tick, {}))
         q = self._fields["actual_q"]
         delay = self._delay(tick)

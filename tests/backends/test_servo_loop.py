@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Live, Replay
@@ -15,11 +15,12 @@ from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
-from simbridge.servo.feedforward import SCALING_RAMP
+from simbridge.servo.feedforward import MAX_ACCELERATION, SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (
     ArmNotReady,
     EmergencyStop,
+    ProgramPaused,
     ProgramStopped,
     ProtectiveStop,
     SafeguardStop,
@@ -37,13 +38,15 @@ PERIODS = pytest.mark.parametrize("period", [0.008, 0.002])
 class Bench:
     """A servo loop, its fake controller, and the states that were recorded."""
 
-    def __init__(self, period=0.008, *, clock=None, follow=True, **controller):
+    def __init__(self, period=0.008, *, clock=None, follow=True, wait_in_pause=True, **controller):
         self.period = period
         self.clock = clock or VirtualClock()
         self.link = FakeLink(self.clock, HOME, period, **controller)
         law = controller.get("law") or ServojLaw(period)
         guard = Guard(UR10, period, law.lookahead)
-        self.loop = ServoLoop(self.link, guard, "arm", law, follow_scaling=follow, clock=self.clock)
+        self.loop = ServoLoop(
+            self.link, guard, "arm", law, follow_scaling=follow, wait_in_pause=wait_in_pause, clock=self.clock
+        )
         self.states = []
 
     def play(self, motion, **options):
@@ -56,6 +59,7 @@ class Bench:
         while not self.loop.idle if slots is None else count < slots:
             self.loop.slot()
             count += 1
+            assert count < 100_000, "the motion does not end"
         return self
 
     def ends_in(self, kind, motion, slots=2000):
@@ -96,7 +100,7 @@ def speeds(bench):
 class Whatever:
     """A motion that returns the given objects, which need not be setpoints."""
 
-    finished = False
+    finished, can_wait = False, True
 
     def __init__(self, setpoints):
         self._setpoints = iter(setpoints)
@@ -273,12 +277,10 @@ def test_at_thirty_percent_the_plan_is_replayed_at_that_speed():
     [
         (({"target_speed_fraction": 0.0}, {"target_speed_fraction": 1.0}), 1.0 / SCALING_RAMP),
         (({"speed_scaling": 0.0}, {"speed_scaling": 1.0}), 1.0 / SCALING_RAMP),
-        # The controller brakes the arm.
-        (({"runtime_state": 4}, {"runtime_state": 2}), 0.0),
     ],
-    ids=["slider", "scaling", "pause at the pendant"],
+    ids=["slider", "scaling"],
 )
-def test_while_the_controller_pauses_the_plan_holds_and_then_resumes_with_a_ramp(period, halt, braking):
+def test_while_the_controller_stands_still_the_plan_holds_and_then_resumes_with_a_ramp(period, halt, braking):
     stop, go = round(1.0 / period), round(1.5 / period)
     bench = Bench(period, changes={stop: halt[0], go: halt[1]}).run(Replay(glide(round(3.0 / period), period=period)))
     ticks = np.array([sent.tick for sent in bench.link.sent])[1:]
@@ -593,18 +595,33 @@ class OneByOne:
         pass
 
 
-@PERIODS
-def test_a_live_arm_is_held_while_the_controller_pauses_and_a_target_that_moved_on_is_refused(period):
-    setpoints = glide(400, period=period)
-    bench = Bench(period, changes={200: {"runtime_state": 4}, 240: {"runtime_state": 2}})
-    error = bench.ends_in(GuardViolation, Live(OneByOne(setpoints), clock=lambda: 0.0), slots=400)
-    assert error.rule == "velocity"
-    paused = [sent.setpoint for sent in bench.link.sent if 203 <= sent.tick < 239]
-    assert len(paused) > 30 and np.ptp(paused, axis=0).max() == 0.0
+def test_a_pause_ends_a_live_stream_and_nothing_more_is_sent():
+    bench = Bench(changes={200: {"runtime_state": 4}})
+    bench.ends_in(ProgramPaused, Live(OneByOne(glide(400)), clock=lambda: 0.0), slots=400)
+    assert bench.link.sent[-1].tick == 199
 
 
-def test_a_live_source_that_waits_during_a_pause_can_continue():
-    setpoints = np.concatenate((glide(200, speed=0.0), glide(200)))
-    bench = Bench(0.008, changes={100: {"runtime_state": 4}, 150: {"runtime_state": 2}})
-    bench.run(Live(OneByOne(setpoints), clock=lambda: 0.0), slots=350)
-    assert bench.wire[-1][0] > HOME[0] + 0.1
+def test_where_a_pause_is_to_end_the_run_it_does():
+    bench = Bench(changes={200: {"runtime_state": 4}}, wait_in_pause=False)
+    bench.ends_in(ProgramPaused, Replay(glide(400)))
+
+
+PAUSES = st.tuples(st.floats(0.3, 2.0), st.floats(0.0, 1.0))
+
+
+@settings(max_examples=20)
+@given(st.sampled_from([0.008, 0.002]), PAUSES, st.booleans())
+def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_the_arm(period, pause, feedforward):
+    stop, go = round(pause[0] / period), round((pause[0] + 0.2 + pause[1]) / period)
+    plan = glide(round(2.5 / period), period=period)
+    bench = Bench(period, law=ServojLaw(period), changes={stop: {"runtime_state": 4}, go: {"runtime_state": 2}})
+    bench.run(Replay(plan), feedforward=feedforward)
+    position, stamp = bench.recorded("position"), np.round(bench.recorded("timestamp") / period)
+    assert position[-1] == len(plan) - 1 and (np.diff(position) >= 0.0).all()
+    assert np.ptp(position[(stamp > stop + 1) & (stamp < go)]) == 0.0
+    # What is sent in the pause is where the arm was stopped, so nothing moves when the program is resumed.
+    arm, sent = bench.recorded("controller_target"), bench.recorded("setpoint")
+    before = np.flatnonzero(stamp == go - 1)[0]
+    assert np.abs(sent[before] - arm[before]).max() < 1e-7
+    motions = np.array([motion.qdd for motion in bench.link.motions])
+    assert np.abs(motions[stop + 1 :]).max() <= MAX_ACCELERATION

@@ -71,8 +71,8 @@ def test_with_feedforward_the_arm_stays_on_its_path_at_any_slider(changes):
 @pytest.mark.parametrize(
     ("seen", "kind"), [({"runtime_state": 4}, ProgramPaused), ({"safety_mode": 3, "runtime_state": 4}, ProtectiveStop)]
 )
-def test_a_pause_ends_feedforward_and_nothing_more_is_sent(seen, kind):
-    bench = arm(changes={250: seen})
+def test_where_a_pause_or_a_stop_ends_feedforward_nothing_more_is_sent(seen, kind):
+    bench = arm(changes={250: seen}, wait_in_pause=False)
     with pytest.raises(kind):
         bench.run(Replay(PLAN), feedforward=True)
     assert bench.link.sent[-1].tick == 249
