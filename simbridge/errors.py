@@ -386,9 +386,13 @@ class GuardViolation(SimbridgeError, RuntimeError):
 
 
 class Interrupted(SimbridgeError, KeyboardInterrupt):
-    """Ctrl-C, or another signal to stop, during a run. The arm was stopped."""
+    """Ctrl-C, or another signal to stop, during a run; number: the signal's, 2 for Ctrl-C."""
 
     cause = "interrupted"
+
+    def __init__(self, message: str, number: int = 2) -> None:
+        self.number = number
+        super().__init__(message)
 
 
 class InternalError(SimbridgeError, RuntimeError):

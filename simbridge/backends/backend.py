@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,6 +18,13 @@ if TYPE_CHECKING:  # load the solvers; the servo process, which imports this mod
     from simbridge.ur.facts import ControllerFacts
 
 # Names and values to display, such as ("payload", "1.5 kg").
+
+# What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
+_PRECEDENCE = (
+    "emergency_stop", "safety_fault", "safeguard_stop", "protective_stop", "power_off", "controller_restarted",
+    "program_replaced",
+)  # fmt: skip
+
 Facts = tuple[tuple[str, str], ...]
 # Displays facts, asks a question, and returns whether the operator confirmed.
 Ask = Callable[[Facts, str], bool]
@@ -80,6 +88,36 @@ class Capabilities:
     effort_unit: str
 
 
+@dataclass
+class Ending:
+    """What was seen when a session ended.
+
+    Attributes:
+        shown: What the controller showed that ends a session, in order: causes, as in `ended_by` of summary.json.
+        evidence: What was seen, and what could not be done, as clauses.
+        arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
+        script_ended: Whether no program of ours runs or is paused; None if it could not be seen.
+    """
+
+    shown: list[str] = field(default_factory=list)
+    evidence: list[str] = field(default_factory=list)
+    arm_at_rest: bool | None = None
+    script_ended: bool | None = None
+
+
+def cause_of(error: BaseException | None, ending: Ending | None) -> str:
+    """What ended a run, as in `ended_by` of summary.json: what the controller showed, or else what ended our side."""
+    if error is None:
+        return "completed"
+    if ending is not None and ending.shown:
+        return min(ending.shown, key=_PRECEDENCE.index)
+    if isinstance(error, KeyboardInterrupt):
+        return getattr(error, "cause", "interrupted")
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return "disk_full"
+    return getattr(error, "cause", "internal_error")
+
+
 class Backend(ABC):
     """An arm that executes setpoints. A context manager: leaving it stops the arm.
 
@@ -123,6 +161,11 @@ class Backend(ABC):
     def loop(self) -> dict[str, float | int] | None:
         """Timing of the last stream, as in summary.json; None in simulated time."""
         return None
+
+    @property
+    def ending(self) -> Ending | None:
+        """What was seen when the last session ended; None if none has. A simulated arm rests when nothing moves it."""
+        return Ending(arm_at_rest=True, script_ended=True) if self.capabilities.simulated_time else None
 
     def __enter__(self) -> Backend:
         return self

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from simbridge.backends import preflight
-from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Facts
+from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import random_number
 from simbridge.backends.controller_setup import (
     controller_host,
@@ -26,7 +26,7 @@ from simbridge.backends.controller_setup import (
     resolve_options,
     with_calibration,
 )
-from simbridge.backends.ending import Ending, end_session
+from simbridge.backends.ending import end_session
 from simbridge.backends.operator_confirmation import confirm
 from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing
@@ -122,11 +122,15 @@ class ControllerBackend(Backend):
         self._last: ArmState | None = None
         self._timing = LoopTiming(self.period)
         self._number = 0
-        self.ending: Ending | None = None
+        self._ending: Ending | None = None
 
     @property
     def loop(self) -> dict[str, float | int] | None:
         return self._timing.summary()
+
+    @property
+    def ending(self) -> Ending | None:
+        return self._ending
 
     def __enter__(self) -> ControllerBackend:
         facts = self._ready()
@@ -346,7 +350,7 @@ class ControllerBackend(Backend):
         process, self._process = self._process, None
         if process is not None:
             last_seen = 0.0 if self._last is None else self._last.timestamp
-            self.ending = end_session(self.host, self._number, process, last_seen)
+            self._ending = end_session(self.host, self._number, process, last_seen)
 
     def _refuse_if_stopped(self) -> None:
         if self._stopped_by is not None:

@@ -1,18 +1,17 @@
-"""How a session with a controller ends: our script is ended, the arm is seen at rest, and the cause is named from evidence.
+"""How a session with a controller ends: the arm is braked, our script is ended, and both are seen in the controller's states.
 
-There is one way, `end_session`, whatever has happened. Its steps do not depend on the error; one that fails is recorded, and
-the next one follows.
+There is one way, `end_session`, whatever has happened. Its steps do not depend on the error; one that fails is recorded,
+and the next one follows.
 """
 
 from __future__ import annotations
 
-import errno
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 import numpy as np
 
+from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS
 from simbridge.backends.servo_client import ServoProcess
@@ -22,33 +21,12 @@ from simbridge.ur.facts import safety_stop
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
 
-# What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
-_PRECEDENCE = (
-    "emergency_stop", "safety_fault", "safeguard_stop", "protective_stop", "power_off", "controller_restarted", "program_replaced",
-)  # fmt: skip
 # For our script to end by itself: its watchdog takes 0.1 s. After that the dashboard is asked to stop it.
 WATCHDOG_TIME = 0.3  # s
 # For the arm to rest, and our script to have ended.
 VERIFY_TIMEOUT = 3.0  # s
 # A joint slower than this is at rest, rad/s; so it must be for the time after it, s.
 AT_REST, FOR = 0.01, 0.05
-
-
-@dataclass
-class Ending:
-    """What was seen when a session ended.
-
-    Attributes:
-        shown: What the controller showed that ends a session, in order: causes, as in `ended_by` of summary.json.
-        evidence: What was seen, and what could not be done, as clauses.
-        arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
-        script_ended: Whether no program of ours runs or is paused; None if it could not be seen.
-    """
-
-    shown: list[str] = field(default_factory=list)
-    evidence: list[str] = field(default_factory=list)
-    arm_at_rest: bool | None = None
-    script_ended: bool | None = None
 
 
 def end_session(host: str, number: int, process: ServoProcess, last_seen: float = 0.0) -> Ending:
@@ -190,16 +168,3 @@ class _Watcher:
         if self._states:
             state = mode_label(self._states[-1]["runtime_state"], RuntimeState)
             self._ending.evidence.append(f"runtime state {state} at the end")
-
-
-def cause_of(error: BaseException | None, ending: Ending | None) -> str:
-    """What ended a run, as in `ended_by` of summary.json: what the controller showed first, then what ended our side."""
-    if error is None:
-        return "completed"
-    if ending is not None and ending.shown:
-        return min(ending.shown, key=_PRECEDENCE.index)
-    if isinstance(error, KeyboardInterrupt):
-        return getattr(error, "cause", "interrupted")
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return "disk_full"
-    return getattr(error, "cause", "internal_error")

@@ -9,12 +9,8 @@ import importlib
 import os
 import signal
 import sys
-import threading
 import traceback
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 
 import tyro
 
@@ -23,6 +19,7 @@ from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
 from simbridge.errors import ScenarioError, SimbridgeError
+from simbridge.running.signals import SignalReceived, ended_by_signals
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -50,8 +47,7 @@ def main(words: list[str] | None = None) -> int:
     if given == ["--version"]:
         print(f"simbridge {__version__}")
         return 0
-    received: list[int] = []
-    with _interrupted_by(signal.SIGTERM, received=received):
+    with ended_by_signals():
         try:
             flags: object = tyro.cli(
                 command_type(given),
@@ -62,15 +58,14 @@ def main(words: list[str] | None = None) -> int:
             )
             with warnings.catch_warnings():
                 warnings.showwarning = print_note
-                status = _call(given[0], flags, given, received)
+                status = _call(given[0], flags, given)
             sys.stdout.flush()
             return status
         except SimbridgeError as error:
-            status = print_error(error)
-            return 128 + received[-1] if received and isinstance(error, KeyboardInterrupt) else status
-        except KeyboardInterrupt:
-            print_message("Interrupted; nothing is moving." if given[0] == "run" else "Interrupted.")
-            return 128 + (received or [signal.SIGINT])[-1]
+            return print_error(error)
+        except KeyboardInterrupt as error:
+            print_message("Interrupted before anything was moved." if given[0] == "run" else "Interrupted.")
+            return 128 + (error.number if isinstance(error, SignalReceived) else signal.SIGINT)
         except (BrokenPipeError, SystemExit) as error:
             # Rich exits where standard output has no reader.
             if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
@@ -82,7 +77,7 @@ def main(words: list[str] | None = None) -> int:
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 
-def _call(name: str, flags: object, given: list[str], received: list[int]) -> int:
+def _call(name: str, flags: object, given: list[str]) -> int:
     module, _, function = COMMANDS[name][1].partition(":")
     values = dict(vars(flags))
     if isinstance(flags, Plan):
@@ -90,26 +85,9 @@ def _call(name: str, flags: object, given: list[str], received: list[int]) -> in
         values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
     # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too.
     on_controller = isinstance(flags, Run) and flags.backend != SIMULATION
-    with _interrupted_by(*([signal.SIGTSTP] if on_controller else []), received=received):
+    with ended_by_signals(*([signal.SIGTSTP] if on_controller else [])):
         status: int = getattr(importlib.import_module(module), function)(**values)
     return status
-
-
-@contextmanager
-def _interrupted_by(*numbers: signal.Signals, received: list[int]) -> Iterator[None]:
-    """These signals, appended to `received`, end a run as Ctrl-C does: the arm is stopped, the recording measured."""
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
-    in_main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.signal(number, interrupt) for number in numbers if in_main}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def run_as_script(path: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import tempfile
 import textwrap
@@ -11,7 +10,7 @@ import traceback
 from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
-from simbridge.errors import InternalError, SimbridgeError
+from simbridge.errors import InternalError, Interrupted, SimbridgeError
 
 
 def print_message(text: str) -> None:
@@ -34,8 +33,8 @@ def print_error(error: SimbridgeError) -> int:
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
     print_message(f"{error}{recorded}")
-    if isinstance(error, KeyboardInterrupt):
-        return 128 + signal.SIGINT
+    if isinstance(error, Interrupted):
+        return 128 + error.number
     return 1 if isinstance(error, EmulatorBroken) else 2
 
 

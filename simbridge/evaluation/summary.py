@@ -45,10 +45,23 @@ class CommandLead(TypedDict):
     max: float
 
 
+class EndedBy(TypedDict):
+    """What ended a run, from evidence (docs/hardware.md).
+
+    `at_s` is the time since the first setpoint by the controller's clock, None if none left; `arm_at_rest` is None where it
+    was not seen.
+    """
+
+    cause: str
+    evidence: list[str]
+    at_s: float | None
+    arm_at_rest: bool | None
+
+
 class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
-    `outcome` is "completed" or why the run ended early; times are in s, `predicted_lag_s` is the solver's.
+    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s, `predicted_lag_s` is the solver's.
     `plant_model` names what follows the commands, in one line.
     """
 
@@ -59,6 +72,7 @@ class RunFacts(TypedDict):
     plant_model: str
     feedforward: bool
     outcome: str
+    ended_by: EndedBy | None
     period_s: float
     samples: int
     duration_s: float
@@ -152,13 +166,19 @@ def _displayed(value: Value, unit: str) -> tuple[str, str]:
 
 
 def summarize(
-    run: Evaluation, outcome: str, *, loop: dict[str, Any] | None = None, tolerance: Mapping[str, float] | None = None
+    run: Evaluation,
+    outcome: str,
+    *,
+    ended_by: EndedBy | None = None,
+    loop: dict[str, Any] | None = None,
+    tolerance: Mapping[str, float] | None = None,
 ) -> Summary:
     """Measure a run.
 
     Args:
         run: The run.
         outcome: "completed", or why the run ended early.
+        ended_by: What ended it.
         loop: The control loop's timing; simulated time has none.
         tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None for no verdict.
     """
@@ -171,6 +191,7 @@ def summarize(
         "plant_model": plant_model(settings["backend"]),
         "feedforward": settings["scenario"].get("feedforward") == "on",
         "outcome": outcome,
+        "ended_by": ended_by,
         "period_s": run.plan.period,
         "samples": len(log.stamp),
         "duration_s": float(log.stamp[-1] - log.stamp[0]) if run.has_samples else 0.0,

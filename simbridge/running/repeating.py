@@ -19,6 +19,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.running.run_setup import Prepared
 from simbridge.running.runner import Progress, Run, begin, finalize, open_backend, record_early_end, stream_plan
+from simbridge.running.signals import ended_by_signals
 from simbridge.text import degrees
 
 
@@ -68,12 +69,12 @@ def repeat(
     runs: list[Run] = []
     try:
         directories.append(_begin_run(prepared, arm, whole, 1, count))
-        with record_early_end(prepared, arm, lambda: directories[-1]), arm:
+        with record_early_end(prepared, arm, lambda: directories[-1]), ended_by_signals(), arm:
             for number in range(1, count + 1):
                 if number > 1:
                     directories.append(_begin_run(prepared, arm, whole, number, count))
                 stream_plan(prepared, arm, directories[-1], progress)
-                summary = finalize(directories[-1], "completed", prepared.options.tolerance, arm.loop)
+                summary = finalize(directories[-1], "completed", prepared.options.tolerance, arm)
                 runs.append(Run(directories[-1].path, summary))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.

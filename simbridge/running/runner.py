@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from simbridge.backends.backend import ArmState, Ask, Backend, Facts
+from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts, cause_of
 from simbridge.backends.registry import SIMULATION, backend_class
 from simbridge.errors import Interrupted
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.summary import Summary, summarize
+from simbridge.evaluation.summary import EndedBy, Summary, summarize
 from simbridge.ik.callable_solver import StepFunction
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
@@ -26,6 +27,7 @@ from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
+from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words
 from simbridge.text import degrees
 
 # The log of a longer run has no MCAP index, which would be a third of it.
@@ -88,10 +90,12 @@ def execute(
     arm = open_backend(prepared, ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
     begin(prepared, arm, directory)
-    with record_early_end(prepared, arm, lambda: directory), arm:
+    with record_early_end(prepared, arm, lambda: directory), ended_by_signals(), arm:
         stream_plan(prepared, arm, directory, progress)
     try:
-        return Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm.loop))
+        return Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
+    except KeyboardInterrupt:
+        raise report_interrupted(directory) from None
     except Exception as error:
         error.run_directory = directory.path  # type: ignore[attr-defined]
         raise
@@ -164,28 +168,54 @@ def record_early_end(prepared: Prepared, arm: Backend, directory: Callable[[], R
         Interrupted: Instead of KeyboardInterrupt.
     """
 
-    def record(outcome: str) -> Path:
+    def record(outcome: str, error: BaseException) -> Path:
         # Whatever ended the run may also prevent its evaluation: the first error is the one to report.
         with contextlib.suppress(Exception):
-            finalize(directory(), outcome, prepared.options.tolerance, arm.loop)
+            finalize(directory(), outcome, prepared.options.tolerance, arm, error)
         return directory().path
 
     try:
         yield
-    except KeyboardInterrupt:
-        interrupted = Interrupted("The run was interrupted and the arm stopped.")
-        interrupted.run_directory = record("interrupted")
+    except KeyboardInterrupt as error:
+        number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
+        interrupted = Interrupted(f"The run was {ended_words(error)}. {rest_words(arm.ending)}", number)
+        interrupted.cause = cause_of(error, None)
+        interrupted.run_directory = directory().path
+        with contextlib.suppress(KeyboardInterrupt):
+            record(interrupted.cause, error)
         raise interrupted from None
     except Exception as error:
-        error.run_directory = record(f"{type(error).__name__}: {error}")  # type: ignore[attr-defined]
+        error.run_directory = record(f"{type(error).__name__}: {error}", error)  # type: ignore[attr-defined]
         raise
+
+
+def report_interrupted(directory: RunDirectory) -> Interrupted:
+    """The error for Ctrl-C while a complete run is evaluated: what is on disk, and how to go on."""
+    error = Interrupted(
+        f"The run is complete and the arm has been left; only its evaluation was interrupted. `simbridge report "
+        f"{directory.path}` makes it."
+    )
+    error.run_directory = directory.path
+    return error
+
+
+def rest_words(ending: Ending | None) -> str:
+    """Whether the arm is at rest, as a sentence."""
+    if ending is None:
+        return "Nothing was moved."
+    if ending.arm_at_rest is None:
+        return "Whether the arm is at rest could not be seen: look at it."
+    if not ending.arm_at_rest:
+        return "THE ARM STILL MOVES: look at it."
+    return "The arm is at rest." if ending.script_ended else "The arm is at rest; look at the pendant for its program."
 
 
 def finalize(
     directory: RunDirectory,
     outcome: str,
     tolerance: tuple[float, float] | None,
-    loop: dict[str, float | int] | None = None,
+    arm: Backend,
+    error: BaseException | None = None,
 ) -> Summary:
     """Evaluate a run from its log, and write summary.json and report.html; returns the content of summary.json.
 
@@ -193,11 +223,24 @@ def finalize(
         directory: The run.
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
-        loop: Timing of the servo loop; None in simulated time.
+        arm: Where it ran, which has been left.
+        error: What ended it early.
     """
+    ending = arm.ending
+    said = [] if error is None else [f"{type(error).__name__}: {error}".rstrip(": ")]
+    ended_by: EndedBy = {
+        "cause": cause_of(error, ending),
+        "evidence": said + ([] if ending is None else ending.evidence),
+        "at_s": None,
+        "arm_at_rest": None if ending is None else ending.arm_at_rest,
+    }
+    # Kept, whatever becomes of the evaluation.
+    directory.write_summary({"outcome": outcome, "ended_by": ended_by})
     evaluation = Evaluation.of(directory)
+    if evaluation.has_samples:
+        ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    summary = summarize(evaluation, outcome, loop=loop, tolerance=limits)
+    summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
     directory.write_summary(summary)
     if summary["samples"]:
         write_report(evaluation, summary)

@@ -1,0 +1,53 @@
+"""Signals that end a run as Ctrl-C does: the arm is stopped, and what was recorded is evaluated."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+_CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
+_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by a hangup: its terminal was closed"}
+
+
+class SignalReceived(KeyboardInterrupt):
+    """A signal that ends the program was received.
+
+    Attributes:
+        number: The signal's.
+        cause: As in `ended_by` of summary.json.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number, self.cause = number, _CAUSES.get(signal.Signals(number), "interrupted")
+        super().__init__(signal.Signals(number).name)
+
+
+def ended_words(error: KeyboardInterrupt) -> str:
+    """What ended a run, as in "The run was ..."."""
+    number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
+    return _WORDS.get(signal.Signals(number), "interrupted")
+
+
+@contextlib.contextmanager
+def ended_by_signals(*more: signal.Signals) -> Iterator[None]:
+    """SIGTERM, SIGHUP and others end the block by a `SignalReceived`, where the program leaves them to the system.
+
+    Only in the main thread; elsewhere Python delivers no signal.
+    """
+    numbers = (signal.SIGTERM, signal.SIGHUP, *more) if threading.current_thread() is threading.main_thread() else ()
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SignalReceived(number)
+
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
