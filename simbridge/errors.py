@@ -22,9 +22,11 @@ class SimbridgeError(Exception):
     Attributes:
         cause: What it means for a run that it ends, as in `ended_by` of summary.json.
         run_directory: The run that the error ended, with what was recorded until then; None if no run had begun.
+        aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could move.
     """
 
     cause = "refused"
+    aftermath = ""
     run_directory: Path | None = None
 
 

@@ -26,6 +26,8 @@ DECELERATION = 4.0
 NUMBER, COUNTER = "output_int_register_22", "output_int_register_23"
 # The counter of a running script advances within this time, s of the controller's clock.
 _ADVANCES = 0.05
+# A script that was uploaded has carried its number for this long at the latest, s.
+_STARTS = 1.0
 
 _SCRIPT = """\
 def simbridge():
@@ -128,29 +130,35 @@ class ProgramWatch:
     def __init__(self, number: int, *, uploaded: bool = False) -> None:
         self._number, self._uploaded = number, uploaded
         self._counter: int | None = None
-        self._since = 0.0
+        # Since when the counter stands still, and since when a program with another number plays.
+        self._still = self._strange = 0.0
         self.program = Program.UNKNOWN
 
     def follow(self, state: Mapping[str, Any]) -> Program:
         """Take the next state; whose program it shows."""
-        runtime, now, counter = state["runtime_state"], state["timestamp"], state[COUNTER]
-        advanced = counter != self._counter and self._counter is not None
+        now, named = state["timestamp"], state[NUMBER] == self._number
+        advanced = self._counter is not None and state[COUNTER] != self._counter
         if advanced or self._counter is None:
-            self._since = now
-        self._counter = counter
-        if runtime not in PROGRAM_RUNS:
-            # Between the upload and its first cycle there is no program yet.
+            self._still = now
+        self._counter = state[COUNTER]
+        if named or state["runtime_state"] != RuntimeState.PLAYING:
+            self._strange = now
+        if state["runtime_state"] not in PROGRAM_RUNS:
             self.program = Program.NONE
-        elif runtime == RuntimeState.PLAYING:
-            ours = state[NUMBER] == self._number
-            if ours and advanced:
-                self.program, self._uploaded = Program.OURS, False
-            elif now - self._since > _ADVANCES and not self._uploaded:
-                self.program = Program.OTHER
-            elif self.program is Program.NONE or not ours:
-                self.program = Program.UNKNOWN
+        elif state["runtime_state"] == RuntimeState.PLAYING:
+            self.program = self._playing(now, named, advanced)
         elif self.program in (Program.NONE, Program.UNKNOWN):
             # Paused before it was seen to play.
-            known = self._uploaded or state[NUMBER] == self._number
-            self.program = Program.OURS if known else Program.OTHER
+            self.program = Program.OURS if named or self._uploaded else Program.OTHER
         return self.program
+
+    def _playing(self, now: float, named: bool, advanced: bool) -> Program:
+        if named and advanced:
+            self._uploaded = False
+            return Program.OURS
+        if named:
+            stands = now - self._still > _ADVANCES
+            return Program.OTHER if stands else self.program if self.program is Program.OURS else Program.UNKNOWN
+        # Ours may not have reached its first statement yet.
+        waits = self._uploaded and now - self._strange < _STARTS
+        return Program.UNKNOWN if waits else Program.OTHER

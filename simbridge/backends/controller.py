@@ -350,7 +350,8 @@ class ControllerBackend(Backend):
         process, self._process = self._process, None
         if process is not None:
             last_seen = 0.0 if self._last is None else self._last.timestamp
-            self._ending = end_session(self.host, self._number, process, last_seen)
+            self._ending = Ending()
+            end_session(self.host, self._number, process, last_seen, self._ending)
 
     def _refuse_if_stopped(self) -> None:
         if self._stopped_by is not None:

@@ -15,6 +15,7 @@ from simbridge.backends.backend import Ending
 from simbridge.backends.control_script import Program, ProgramWatch
 from simbridge.backends.servo_channel import STATE_FIELDS
 from simbridge.backends.servo_client import ServoProcess
+from simbridge.backends.session_state import State
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.errors import ControllerError
 from simbridge.ur.facts import safety_stop
@@ -29,7 +30,7 @@ VERIFY_TIMEOUT = 3.0  # s
 AT_REST, FOR = 0.01, 0.05
 
 
-def end_session(host: str, number: int, process: ServoProcess, last_seen: float = 0.0) -> Ending:
+def end_session(host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending) -> None:
     """End a session with a controller.
 
     Args:
@@ -37,12 +38,13 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float 
         number: The session's, which the control script carries.
         process: The servo process.
         last_seen: The controller's newest timestamp so far, s.
+        ending: Takes what is seen.
 
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed meanwhile; the session has ended nevertheless.
     """
-    ending = Ending()
-    watcher = _Watcher(host, number, last_seen, ending)
+    uploaded = State.UPLOADING in process.reached and State.READY not in process.reached
+    watcher = _Watcher(host, ProgramWatch(number, uploaded=uploaded), last_seen, ending)
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
         # First: the process brakes the arm while the others go on.
         ("ask the servo process to stop", process.ask_to_stop),
@@ -63,14 +65,13 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float 
     watcher.conclude()
     if interrupted:
         raise KeyboardInterrupt
-    return ending
 
 
 class _Watcher:
     """Follows the controller's states while a session ends, and stops our script if it does not end by itself."""
 
-    def __init__(self, host: str, number: int, last_seen: float, ending: Ending) -> None:
-        self._host, self._watch, self._last_seen, self._ending = host, ProgramWatch(number), last_seen, ending
+    def __init__(self, host: str, watch: ProgramWatch, last_seen: float, ending: Ending) -> None:
+        self._host, self._watch, self._last_seen, self._ending = host, watch, last_seen, ending
         self._reader: RtdeReader | None = None
         self._states: list[Package] = []
 

@@ -45,7 +45,7 @@ class ServoProcess:
         config: Its configuration.
 
     Attributes:
-        state: Of the session, as far as it has reported.
+        reached: The states of the session that it has reported.
         failures: What it could not do when it ended.
     """
 
@@ -53,7 +53,7 @@ class ServoProcess:
         self._config = config
         self._buffer = b""
         self._shared: list[int] = []
-        self.state = State.CONNECTING
+        self.reached = {State.CONNECTING}
         self.failures: list[str] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
@@ -172,7 +172,7 @@ class ServoProcess:
         events = [json.loads(line) for line in lines]
         for event in events:
             if event["event"] == "state":
-                self.state = State(event["state"])
+                self.reached.add(State(event["state"]))
             elif event["event"] == "failed":
                 self.failures.append(f"{event['step']}: {event['reason']}")
         for event in events:

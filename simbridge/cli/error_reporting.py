@@ -32,7 +32,7 @@ def print_error(error: SimbridgeError) -> int:
     recorded = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(f"{error}{recorded}")
+    print_message(" ".join(filter(None, (str(error), error.aftermath))) + recorded)
     if isinstance(error, Interrupted):
         return 128 + error.number
     return 1 if isinstance(error, EmulatorBroken) else 2

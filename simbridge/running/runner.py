@@ -186,6 +186,8 @@ def record_early_end(prepared: Prepared, arm: Backend, directory: Callable[[], R
         raise interrupted from None
     except Exception as error:
         error.run_directory = record(f"{type(error).__name__}: {error}", error)  # type: ignore[attr-defined]
+        if not arm.capabilities.simulated_time:
+            error.aftermath = rest_words(arm.ending)  # type: ignore[attr-defined]
         raise
 
 

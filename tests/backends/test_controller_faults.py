@@ -46,11 +46,11 @@ def do(command, **arguments):
         pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", marks=SOAK,
                      id="protective stop"),
         pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped", marks=SOAK),
-        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ConnectionLost", "watchdog stops the arm",
-                     id="servo process killed"),
+        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ServoProcessLost",
+                     "was killed by SIGKILL. The arm is at rest", id="servo process killed"),
         # What ur_rtde sometimes does when its connection is dropped.
-        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGSEGV), "ConnectionLost", "30004",
-                     id="ur_rtde crashed"),
+        pytest.param(lambda trial: os.kill(trial.servo, signal.SIGSEGV), "ServoProcessLost",
+                     "was killed by SIGSEGV", id="ur_rtde crashed"),
     ],
 )  # fmt: skip
 def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outcome, message_part, e_series, tmp_path):

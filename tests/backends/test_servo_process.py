@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import socket
-from types import SimpleNamespace
 
 import pytest
 
-from simbridge.backends.servo_process import RtdeLink, send_without_delay
-from simbridge.ur.errors import ConnectionLost
+from simbridge.backends.servo_process import send_without_delay
 from tests.backends.trial import ProcessTrial, line
 from tests.controllers import REALTIME, SERVO_PRIORITY
 
@@ -47,15 +45,6 @@ def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
             assert commands.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert not unrelated.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             commands.sendall(b"still connected")
-
-
-def test_without_its_watchdog_nothing_is_streamed():
-    link = RtdeLink.__new__(RtdeLink)
-    link._config = SimpleNamespace(host=HOST)
-    link._control = SimpleNamespace(setWatchdog=lambda frequency: False)
-    with pytest.raises(ConnectionLost, match="watchdog") as raised:
-        link.start_watchdog()
-    assert raised.value.host == HOST
 
 
 def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3, tmp_path):

@@ -1,0 +1,73 @@
+"""The control script as text, and whose program a sequence of states shows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.backends.control_script import COUNTER, NUMBER, Program, ProgramWatch, control_script, random_number
+
+OURS, OTHER = 4711, 815
+STOPPED, PLAYING, PAUSED = 1, 2, 4
+
+
+def states(*parts, period=0.002):
+    """States of (runtime state, number, how the counter advances a cycle, cycles), one after the other."""
+    count, counter = 0, 0
+    for runtime, number, step, cycles in parts:
+        for _ in range(cycles):
+            count, counter = count + 1, counter + step
+            yield {"runtime_state": runtime, "timestamp": count * period, NUMBER: number, COUNTER: counter}
+
+
+def seen(*parts, uploaded=False):
+    watch = ProgramWatch(OURS, uploaded=uploaded)
+    for state in states(*parts):
+        program = watch.follow(state)
+    return program
+
+
+@pytest.mark.parametrize(
+    ("parts", "program"),
+    [
+        (((STOPPED, 0, 0, 5),), Program.NONE),
+        (((STOPPED, 0, 0, 5), (PLAYING, OURS, 1, 5)), Program.OURS),
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500)), Program.OURS),
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 1, 5)), Program.OURS),
+        (((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5)), Program.NONE),
+        # Registers keep their values after a program has ended.
+        (((PLAYING, OURS, 1, 5), (STOPPED, OURS, 0, 5), (PLAYING, OURS, 0, 500)), Program.OTHER),
+        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 500)), Program.OTHER),
+        (((PLAYING, OTHER, 1, 500),), Program.OTHER),
+        (((PLAYING, OTHER, 1, 500), (PAUSED, OTHER, 0, 5)), Program.OTHER),
+        (((PLAYING, OURS, 0, 2),), Program.UNKNOWN),
+    ],
+)
+def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, program):
+    assert seen(*parts) is program
+
+
+def test_what_is_paused_before_its_first_cycle_is_ours_right_after_the_upload():
+    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
+    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is Program.OTHER
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([STOPPED, PLAYING, PAUSED]), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))
+    )
+)
+def test_a_program_with_another_number_is_never_taken_for_ours(parts):
+    watch = ProgramWatch(OURS)
+    assert all(watch.follow(state) is not Program.OURS for state in states(*parts))
+
+
+def test_the_script_arms_its_watchdog_before_anything_else():
+    first = control_script(OURS, 0.002, (0.0, 0.0, 0.1, 0.0, 0.0, 0.0), 2.5).splitlines()[1]
+    assert first.strip() == 'rtde_set_watchdog("input_int_register_0", 10, "stop")'
+
+
+def test_numbers_differ_and_are_never_what_an_unused_register_has():
+    assert len({random_number() for _ in range(1000)}) > 990
+    assert min(random_number() for _ in range(1000)) > 0

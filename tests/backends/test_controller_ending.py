@@ -1,0 +1,154 @@
+"""However a session with a controller ends, it ends in one way: judged by the controller's own record and state."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+
+import numpy as np
+import pytest
+
+from tests.backends.trial import ProcessTrial, line
+
+ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
+SOAK = pytest.mark.soak
+STOPS = [
+    pytest.param("protective_stop", "protective_stop"),
+    pytest.param("emergency_stop", "emergency_stop", marks=SOAK),
+    pytest.param("safeguard_stop", "safeguard_stop", marks=SOAK),
+]
+
+
+def trial(controller, directory, *flags, duration=2.0):
+    return ProcessTrial(controller, directory, line(directory, duration), *ON_E_SERIES, *flags)
+
+
+def plays(controller):
+    """Wait until a program plays."""
+    deadline = time.monotonic() + 30.0
+    while controller.state()["runtime_state"] != "PLAYING":
+        assert time.monotonic() < deadline, "no program was started"
+
+
+def check_end(trial, cause, status=2):
+    """What every end has in common; the run's `ended_by`."""
+    found, message = trial.end()
+    assert found == status, message
+    ended_by = trial.summary()["ended_by"]
+    assert ended_by["cause"] == cause, ended_by
+    assert ended_by["arm_at_rest"] is True and ended_by["evidence"]
+    state = trial.controller.state()
+    assert state["runtime_state"] == "STOPPED" and not state["moving"]
+    trial.check_nothing_is_left()
+    return ended_by
+
+
+def nothing_moves(controller, seconds=0.3):
+    q, end = np.array(controller.state()["actual_q"]), time.monotonic() + seconds
+    while time.monotonic() < end:
+        assert np.array_equal(np.array(controller.state()["actual_q"]), q)
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("delay", [pytest.param(0.0, marks=SOAK), 0.05, pytest.param(0.15, marks=SOAK)])
+@pytest.mark.parametrize(("stop", "cause"), STOPS)
+def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(e_series, tmp_path, stop, cause, delay):
+    with trial(e_series, tmp_path) as run:
+        run.connecting()
+        plays(e_series)
+        time.sleep(delay)
+        e_series.do(stop)
+        check_end(run, cause)
+        e_series.do("release_safety") if stop != "protective_stop" else None
+        nothing_moves(e_series)
+
+
+@pytest.mark.parametrize("delay", [0.0, pytest.param(0.1, marks=SOAK)])
+def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_series, tmp_path, delay):
+    with trial(e_series, tmp_path) as run:
+        run.connecting()
+        plays(e_series)
+        time.sleep(delay)
+        os.kill(run.servo, signal.SIGKILL)
+        check_end(run, "servo_process_lost")
+
+
+AFTER_THE_STOP = {
+    "Ctrl-C": lambda run: run.signal(signal.SIGINT),
+    "a second Ctrl-C": lambda run: (run.signal(signal.SIGINT), time.sleep(0.1), run.signal(signal.SIGINT)),
+    "the states' connection dropped": lambda run: run.controller.do("drop", port=30004, client=0),
+    "both connections dropped": lambda run: run.controller.do("drop", port=30004),
+    "frozen": lambda run: run.controller.do("freeze", seconds=0.25),
+}
+
+
+@pytest.mark.parametrize(
+    "then", [pytest.param(name, marks=() if name == "Ctrl-C" else SOAK) for name in AFTER_THE_STOP]
+)
+def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(e_series, tmp_path, then):
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        e_series.do("protective_stop")
+        AFTER_THE_STOP[then](run)
+        status, _ = run.end()
+        assert status in (2, 130)
+        assert run.summary()["ended_by"]["cause"] == "protective_stop"
+        assert e_series.state()["runtime_state"] == "STOPPED"
+
+
+def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tmp_path):
+    with trial(e_series, tmp_path, duration=3.0) as run:
+        run.streaming()
+        with socket.create_connection((e_series.host, 30002)) as client:
+            client.sendall(b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n")
+            status, message = run.end()
+            assert status == 2 and "not touched" in message
+            ended_by = run.summary()["ended_by"]
+            assert (ended_by["cause"], ended_by["arm_at_rest"]) == ("program_replaced", True)
+            assert e_series.state()["runtime_state"] == "PLAYING"
+            e_series.do("stop_program")
+
+
+def test_a_paused_program_is_waited_for_and_the_plan_goes_on_from_rest(e_series, tmp_path):
+    begin = e_series.record().tick[-1]
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        e_series.do("pause_program")
+        time.sleep(1.0)
+        e_series.do("play_program")
+        check_end(run, "completed", status=0)
+    record = e_series.record()
+    ours = (record.tick > begin) & np.isfinite(record.setpoint).all(axis=1)
+    assert np.abs(np.diff(record.target_q[ours], axis=0)).max() / 0.002 < 0.6
+
+
+@SOAK
+def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
+    with trial(e_series, tmp_path, "--on-pause", "stop") as run:
+        run.streaming()
+        e_series.do("pause_program")
+        check_end(run, "program_paused")
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(signal.SIGHUP, "hangup"), pytest.param(signal.SIGTERM, "terminated", marks=SOAK)]
+)
+def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        run.signal(number)
+        check_end(run, cause, status=128 + number)
+
+
+def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
+    with trial(e_series, tmp_path, duration=3.0) as run:
+        run.streaming()
+        run.signal(signal.SIGSTOP)
+        tick = run.tick()
+        while run.tick() < tick + 1000:
+            time.sleep(0.05)
+        nothing_moves(e_series)
+        run.signal(signal.SIGCONT)
+        check_end(run, "parent_lost")
