@@ -22,6 +22,8 @@ from simbridge.ur.facts import safety_stop
 from simbridge.ur.rtde import Package, RtdeReader
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
 
+# How often Ctrl-C may interrupt a step before it is left out.
+_INSISTENCE = 5
 # For our script to end by itself: its watchdog takes 0.1 s. After that the dashboard is asked to stop it.
 WATCHDOG_TIME = 0.3  # s
 # For the arm to rest, and our script to have ended.
@@ -55,12 +57,16 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
     )
     interrupted = False
     for name, step in steps:
-        try:
-            step()
-        except KeyboardInterrupt:
-            interrupted = True
-        except Exception as failure:
-            ending.evidence.append(f"could not {name}: {failure}")
+        for _ in range(_INSISTENCE):
+            try:
+                step()
+                break
+            except KeyboardInterrupt:
+                # The arm comes first: the step is taken again.
+                interrupted = True
+            except Exception as failure:
+                ending.evidence.append(f"could not {name}: {failure}")
+                break
     ending.evidence[:0] = [f"the servo process could not {failure}" for failure in process.failures]
     watcher.conclude()
     if interrupted:

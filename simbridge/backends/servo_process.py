@@ -262,6 +262,7 @@ class Session:
         config, settings = self._config, self._config.settings
         self._link = link = RtdeLink(config)
         self._on(Event.CONNECTED)
+        notes = _minimize_latency(settings.priority)
         link.upload()
         forbid_new_files()
         guard = Guard(config.limits, config.period, settings.lookahead)
@@ -270,7 +271,7 @@ class Session:
             link, guard, config.host, law, follow_scaling=settings.follow_scaling, wait_in_pause=settings.wait_in_pause
         )
         self._on(Event.SCRIPT_RUNS)
-        self._parent.report(event="ready", q=loop.measured.tolist(), notes=_minimize_latency(settings.priority))
+        self._parent.report(event="ready", q=loop.measured.tolist(), notes=notes)
         while True:
             for request in self._parent.requests():
                 if request["do"] == "stop":
