@@ -9,8 +9,7 @@ become jitter of the loop. The state stamped t + period belongs to the sample: r
 refer to one instant of the controller's clock.
 
 Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second, and not at
-all while the program is paused. When no states arrive, at most a few more setpoints are sent; then the loop
-waits, and after 100 ms it gives up.
+all while the program is paused. When no states arrive, a few more setpoints are sent at most; after 100 ms it ends.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from simbridge.backends.motion import Motion
+from simbridge.backends.motion import Live, Motion
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
@@ -119,10 +118,8 @@ class ServoLoop:
         # Where the commands so far bring the controller's targets, rad and rad/s, and the newest of them. The link's
         # delay is not in it: it shifts the whole motion, and bends none of it.
         self._q = self._qd = self._command = np.empty(0)
-        self._rate = 1.0
-        self._sequence = 0
-        self._last_due = -1
-        self._ahead_for = 0
+        self._rate, self._sequence = 1.0, 0
+        self._last_due, self._ahead_for = -1, 0
         # When the last setpoint was sent; the last gap long enough for the script's watchdog, and when it ended.
         self._sent = self._unsent = self._unsent_until = 0.0
         self._pending: deque[Sent] = deque()
@@ -166,9 +163,8 @@ class ServoLoop:
             self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
         self._inverse, self._feedforward = None, feedforward
         self._motion, self._record = motion, record
-        self._sequence = 0
+        self._rate, self._sequence = 1.0, 0
         self._pending.clear()
-        self._rate = 1.0
         self.missed_deadlines = self.missed_states = 0
 
     def slot(self) -> None:
@@ -186,7 +182,7 @@ class ServoLoop:
             # The controller has fallen behind: do not run ahead of it.
             self.missed_deadlines += self._motion is not None
             if not self._feedforward:
-                self._rate = max(self._rate - self._period / FORGET, 0.0)
+                self._slow_down(max(self._rate - self._period / FORGET, 0.0))
             return
         if self._would_crowd(ahead):
             self.missed_deadlines += self._motion is not None and self._sequence > 0
@@ -227,8 +223,10 @@ class ServoLoop:
         """Send a command (n,), rad, that is due at a tick, if the guard takes what it does to the arm."""
         q, qd = self._held_until(due)
         motion = self._law.follow(command[np.newaxis], q=q, qd=qd)
-        if self._feedforward and self._motion is not None:
-            self._guard.check_acceleration(motion.qdd[0])
+        if self._motion is not None:
+            self._guard.check_predicted(motion.qd[0])
+            if self._feedforward:
+                self._guard.check_acceleration(motion.qdd[0])
         self._sent = self._clock.monotonic()
         if not self._link.servo(command):
             # The next states show the cause.
@@ -263,7 +261,12 @@ class ServoLoop:
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
             if late > FORGET and not self._feedforward:
-                self._rate = 0.0
+                self._slow_down(0.0)
+
+    def _slow_down(self, rate: float) -> None:
+        """Lower the rate at once, as the arm has been braked meanwhile."""
+        self._guard.slowed(rate / self._rate if self._rate else 0.0)
+        self._rate = rate
 
     def _correction(self) -> float:
         """Shift of this deadline towards its phase after the state that just arrived, s."""
@@ -367,6 +370,7 @@ class ServoLoop:
         elapsed = due - self._last_due if self._feedforward and self._sequence else 1
         for _ in range(elapsed):
             setpoint, position = self._next(scaling)
+            setpoint = self._guard.joined(setpoint) if isinstance(self._motion, Live) and self._rate else setpoint
             checked = command = self._guard.check(setpoint, self.measured)
             if self._feedforward:
                 self._inverse = self._inverse or InverseServoj(self._law, checked)
@@ -385,8 +389,9 @@ class ServoLoop:
         """The setpoint of the next cycle, and its position within the plan."""
         change = SCALING_RAMP * self._period
         # While the program is paused the controller has braked the arm, which must find the plan where it left it.
-        slowest = self._rate - change if self._playing else 0.0
-        self._rate = max(min(scaling, self._rate + change), slowest)
+        if not self._playing:
+            self._slow_down(0.0)
+        self._rate = max(min(scaling, self._rate + change), self._rate - change, 0.0)
         if self._motion is None:
             assert self._hold is not None
             return self._hold, 0.0
