@@ -79,8 +79,9 @@ class Guard:
         self._lookahead = lookahead
         self._low, self._high = np.asarray(robot.position_min), np.asarray(robot.position_max)
         self._max_velocity = np.asarray(robot.max_velocity)
+        self._jump = robot.max_velocity_jump
         # A changing speed slider changes the velocity as well.
-        self._max_jump = robot.max_velocity_jump + SCALING_RAMP * period * self._max_velocity
+        self._max_jump = self._jump + SCALING_RAMP * period * self._max_velocity
         self._previous: Array | None = None
         self._velocity: Array | None = None
         self._violated = False
@@ -134,9 +135,9 @@ class Guard:
         """
         if self._previous is None or self._velocity is None:
             return setpoint
-        velocity, jump = (setpoint - self._previous) / self._period, self._max_jump
+        velocity = (setpoint - self._previous) / self._period
         near = np.clip(velocity, -self._max_velocity, self._max_velocity)
-        near = np.clip(near, self._velocity - jump, self._velocity + jump)
+        near = np.clip(near, self._velocity - self._jump, self._velocity + self._jump)
         far = not (np.abs(velocity) <= 2.0 * self._max_velocity).all()
         return setpoint if far or (near == velocity).all() else self.within_range(self._previous + near * self._period)
 
