@@ -291,9 +291,8 @@ class LogWriteError(SimbridgeError, OSError):
 
 CollisionKind = Literal["self", "floor", "keep-out"]
 Quantity = Literal[
-    "position", "velocity", "velocity jump", "acceleration", "torque", "tool speed", "distance", "command lead",
-    "rounding",
-]  # fmt: skip
+    "position", "velocity", "velocity jump", "acceleration", "torque", "tool speed", "command lead", "rounding"
+]
 
 
 class PlanRefused(SimbridgeError, ValueError):
@@ -363,8 +362,7 @@ class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
 
     Attributes:
-        rule: "shape", "finite", "position", "velocity", "velocity jump", "predicted velocity", "lead",
-            "acceleration", "distance", "collision" (live only) or "latched".
+        rule: "collision" (live only), "latched", or the guard's: "velocity", "velocity jump", "distance", ...
         joint: The joint's name, or None.
         value: What was requested, in SI units, or None.
         limit: What is allowed, in SI units, or None.

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from simbridge.errors import LimitExceeded, Quantity, TargetOutOfReach
 from simbridge.ik.solver import Solver
-from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import CLOCK_SLOPE, tool_speeds
 from simbridge.robot.collision import Clearance, CollisionModel
 from simbridge.robot.pose import Array
@@ -210,7 +209,7 @@ def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period
 
 
 def check_predicted_distance(
-    robot: Robot, setpoints: Array, q: Array, cycle: float, period: float, lookahead: float
+    robot: Robot, setpoints: Array, q: Array, cycle: float, period: float, limits: Array
 ) -> None:
     """Refuse setpoints (T, n), rad, that get so far ahead of the arm that the guard would stop it.
 
@@ -218,7 +217,8 @@ def check_predicted_distance(
         robot: The arm.
         setpoints: Joint positions (T, n), rad.
         q: What the servo law predicts of them (N, n), rad, at the end of each cycle of the controller, s.
-        cycle, period, lookahead: s.
+        cycle, period: s.
+        limits: How far each setpoint may be from the arm (T, n), rad.
 
     Raises:
         LimitExceeded: Names sample, time, joint, value and limit.
@@ -226,7 +226,6 @@ def check_predicted_distance(
     ends = np.arange(len(setpoints)) * period - _SEEN_LATE
     seen = np.concatenate([setpoints[:1], q])[np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)]
     distance = np.abs(setpoints - seen)
-    limits = allowed_distance(np.diff(setpoints, axis=0, prepend=setpoints[:1]) / period, lookahead)
     excess = distance > limits
     if excess.any():
         k, i = _first(excess)
@@ -235,7 +234,7 @@ def check_predicted_distance(
             f"servoj would leave {name} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
         )
         remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
-        _refuse_limit("distance", k, period, value, limit, what, remedy, name)
+        _refuse_limit("command lead", k, period, value, limit, what, remedy, name)
 
 
 def _refuse_limit(

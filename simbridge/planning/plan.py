@@ -23,6 +23,7 @@ from simbridge.planning.check import (
     check_setpoints,
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
+from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
@@ -241,7 +242,9 @@ def make_plan(
     if lagging is not None:
         motion = lagging(plan.setpoints)
         check_predicted_velocity(robot, motion.qd, cycle, period, remedies)
-        check_predicted_distance(robot, plan.setpoints, motion.q, cycle, period, plant.lookahead)
+        velocity = np.diff(plan.setpoints, axis=0, prepend=plan.setpoints[:1]) / period
+        allowed = allowed_distance(velocity, plant.lookahead)
+        check_predicted_distance(robot, plan.setpoints, motion.q, cycle, period, allowed)
     return plan, replace(peaks, command_lead=lead)
 
 

@@ -21,7 +21,7 @@ from simbridge.errors import (
 )
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.planning.check import Remedies, check_predicted_distance, check_predicted_velocity, check_setpoints
-from simbridge.planning.guard import Guard
+from simbridge.planning.guard import Guard, allowed_distance
 from simbridge.planning.limiter import limited, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
@@ -452,8 +452,9 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
     swing = 0.09 * np.minimum(t / 0.5, 1.0) * np.sin(10.0 * t)
     setpoints = robot.home + swing[:, np.newaxis] * np.eye(6)[5]
     motion = ServojLaw(robot.period, 100.0).follow(setpoints)
-    with refuses("distance", match="--servo-gain") as caught:
-        check_predicted_distance(robot, setpoints, motion.q, robot.period, robot.period, 0.03)
+    allowed = allowed_distance(np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03)
+    with refuses("command lead", match="--servo-gain") as caught:
+        check_predicted_distance(robot, setpoints, motion.q, robot.period, robot.period, allowed)
     error = caught.value
     assert error.joint == "wrist_3_joint" and error.value > error.limit > 0.2
     assert (np.abs(motion.qd) < robot.max_velocity).all()
@@ -466,7 +467,7 @@ def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_
             stopped = violation, k
             break
     assert stopped is not None and (stopped[0].rule, stopped[1]) == ("distance", error.sample)
-    check_predicted_distance(robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, 0.03)
+    check_predicted_distance(robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, allowed)
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():
