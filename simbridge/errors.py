@@ -366,7 +366,7 @@ class GuardViolation(SimbridgeError, RuntimeError):
     """A setpoint that the guard refused. The arm was stopped, and nothing passes until `recover()`.
 
     Attributes:
-        rule: "shape", "finite", "position", "velocity", "distance", "collision" (live only) or "latched".
+        rule: "collision" (live only), "latched", or the guard's: "velocity", "velocity jump", "distance", ...
         joint: The joint's name, or None.
         value: What was requested, in SI units, or None.
         limit: What is allowed, in SI units, or None.

@@ -8,10 +8,10 @@ The deadlines advance by exactly one period and are pulled slowly towards that p
 become jitter of the loop. The state stamped t + period belongs to the sample: reference, setpoint and attained then
 refer to one instant of the controller's clock.
 
-Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second. While the program
-is paused it stands still, and what is sent is where the controller has stopped its targets; when the program is resumed, a
-slow motion leads from there back to the plan, which then goes on from rest. When no states arrive, at most a few more setpoints are sent; then the loop
-waits, and after 100 ms it gives up.
+Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second. While the
+program is paused it stands still, and what is sent is where the controller has stopped its targets; after that a slow
+motion leads from there back to the plan, which goes on from rest. When no states arrive, a few more setpoints are sent at
+most; after 100 ms it ends.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simbridge.backends.link import Clock, Link
-from simbridge.backends.motion import Motion, way_back
+from simbridge.backends.motion import Live, Motion, way_back
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
@@ -113,10 +113,8 @@ class ServoLoop:
         # Where the commands so far bring the controller's targets, rad and rad/s, and the newest of them. The link's
         # delay is not in it: it shifts the whole motion, and bends none of it.
         self._q = self._qd = self._command = np.empty(0)
-        self._rate = 1.0
-        self._sequence, self._position = 0, 0.0
-        self._last_due = -1
-        self._ahead_for = 0
+        self._rate, self._sequence, self._position = 1.0, 0, 0.0
+        self._last_due, self._ahead_for = -1, 0
         # When the last setpoint was sent; the last gap long enough for the script's watchdog, and when it ended.
         self._sent = self._unsent = self._unsent_until = 0.0
         self._pending: deque[Sent] = deque()
@@ -165,9 +163,8 @@ class ServoLoop:
             self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
         self._inverse, self._feedforward, self._stopped_at = None, feedforward, None
         self._motion, self._record = motion, record
-        self._sequence, self._position = 0, 0.0
+        self._rate, self._sequence, self._position = 1.0, 0, 0.0
         self._pending.clear()
-        self._rate = 1.0
         self.missed_deadlines = self.missed_states = 0
 
     def slot(self) -> None:
@@ -186,7 +183,7 @@ class ServoLoop:
             # The controller has fallen behind: do not run ahead of it.
             self.missed_deadlines += self._motion is not None
             if not self._feedforward:
-                self._rate = max(self._rate - self._period / FORGET, 0.0)
+                self._slow_down(max(self._rate - self._period / FORGET, 0.0))
             return
         if self._would_crowd(ahead):
             self.missed_deadlines += self._motion is not None and self._sequence > 0
@@ -227,8 +224,10 @@ class ServoLoop:
         """Send a command (n,), rad, that is due at a tick, if the guard takes what it does to the arm."""
         q, qd = self._held_until(due)
         motion = self._law.follow(command[np.newaxis], q=q, qd=qd)
-        if self._feedforward and self._motion is not None and self._playing:
-            self._guard.check_acceleration(motion.qdd[0])
+        if self._motion is not None and self._playing:
+            self._guard.check_predicted(motion.qd[0])
+            if self._feedforward:
+                self._guard.check_acceleration(motion.qdd[0])
         self._sent = self._clock.monotonic()
         if not self._link.servo(command):
             # The next states show the cause.
@@ -263,7 +262,12 @@ class ServoLoop:
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
             if late > FORGET and not self._feedforward:
-                self._rate = 0.0
+                self._slow_down(0.0)
+
+    def _slow_down(self, rate: float) -> None:
+        """Lower the rate at once, as the arm has been braked meanwhile."""
+        self._guard.slowed(rate / self._rate if self._rate else 0.0)
+        self._rate = rate
 
     def _correction(self) -> float:
         """Shift of this deadline towards its phase after the state that just arrived, s."""
@@ -369,6 +373,7 @@ class ServoLoop:
         elapsed = due - self._last_due if self._feedforward and self._sequence else 1
         for _ in range(elapsed):
             setpoint, position = self._next(scaling)
+            setpoint = self._guard.joined(setpoint) if isinstance(self._motion, Live) and self._rate else setpoint
             checked = command = self._guard.check(setpoint, self.measured)
             if self._feedforward:
                 self._inverse = self._inverse or InverseServoj(self._law, checked)
@@ -392,10 +397,11 @@ class ServoLoop:
         """While the program is paused: go with the command to where the controller has stopped its targets. That moves
         nothing, and when the program is resumed, nothing jumps."""
         target = np.array(self.state["target_q"])
+        self._slow_down(0.0)
         here = self._stopped_at = self._guard.check(self._guard.towards(target), self.measured)
         self._hold = here if self._hold is None else self._hold
         due = max(self._tick(self.state), self._last_due) + 1
-        self._inverse, self._rate = None, 0.0
+        self._inverse = None
         self._put(here, due)
         self._q, self._qd = target, np.zeros_like(target)
         self._keep_sent(here, here, due, self._position, 0.0)
@@ -409,7 +415,7 @@ class ServoLoop:
             self._stopped_at = None
         if self._way_back:
             return self._way_back.popleft(), self._position
-        self._rate = max(min(scaling, self._rate + change), self._rate - change)
+        self._rate = max(min(scaling, self._rate + change), self._rate - change, 0.0)
         if self._motion is None:
             assert self._hold is not None
             return self._hold, self._position

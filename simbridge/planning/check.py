@@ -24,6 +24,8 @@ from simbridge.trajectory.trajectory import Trajectory
 
 # Values planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-6
+# How long ago the state was measured that the guard compares a setpoint with, at most, s: real links take 4 to 6 ms.
+_SEEN_LATE = 0.006
 # Targets farther away than this many times the arm's reach are most likely in another unit.
 _UNIT_RATIO = 20.0
 
@@ -204,6 +206,35 @@ def check_predicted_velocity(robot: Robot, velocity: Array, cycle: float, period
         slower = f"Slow it down to {0.95 / float((magnitude / robot.max_velocity).max()):.2g} of its speed"
         sample = int(k * cycle / period + 1e-6)
         _refuse_limit("velocity", sample, period, value, limit, what, remedies.advice(slower), name)
+
+
+def check_predicted_distance(
+    robot: Robot, setpoints: Array, q: Array, cycle: float, period: float, limits: Array
+) -> None:
+    """Refuse setpoints (T, n), rad, that get so far ahead of the arm that the guard would stop it.
+
+    Args:
+        robot: The arm.
+        setpoints: Joint positions (T, n), rad.
+        q: What the servo law predicts of them (N, n), rad, at the end of each cycle of the controller, s.
+        cycle, period: s.
+        limits: How far each setpoint may be from the arm (T, n), rad.
+
+    Raises:
+        LimitExceeded: Names sample, time, joint, value and limit.
+    """
+    ends = np.arange(len(setpoints)) * period - _SEEN_LATE
+    seen = np.concatenate([setpoints[:1], q])[np.maximum(np.floor(ends / cycle + 1e-6), 0.0).astype(int)]
+    distance = np.abs(setpoints - seen)
+    excess = distance > limits
+    if excess.any():
+        k, i = _first(excess)
+        value, limit, name = float(distance[k, i]), float(limits[k, i]), robot.joint_names[i]
+        what = (
+            f"servoj would leave {name} {value:.3f} rad behind its setpoint, and the guard stops it at {limit:.3f} rad"
+        )
+        remedy = "Slow it down (--speed-scale), or use a higher gain (--servo-gain)."
+        _refuse_limit("command lead", k, period, value, limit, what, remedy, name)
 
 
 def _refuse_limit(

@@ -2,9 +2,10 @@
 
 The guard is the last of three stages. The plan check refuses a plan that violates position, velocity, velocity jump,
 torque or tool speed limits, or collides; with `--on-limits limit`, and for live targets, the limiter first brings the
-setpoints within velocity, acceleration and tool speed. The guard then checks three rules on the single setpoint:
-position, velocity (the step from the previous setpoint) and distance from the measured arm. Acceleration and tool speed
-are no limits of the guard.
+setpoints within velocity, acceleration and tool speed. The guard then checks four rules on the single setpoint:
+position, velocity (the step from the previous setpoint), velocity jump (the change of that step), and distance from the
+measured arm; and on what the servo law makes of it the velocity, with feedforward the acceleration, too. Without
+feedforward a plan within the velocity jump may exceed that acceleration. Tool speed is no limit of the guard.
 """
 
 from __future__ import annotations
@@ -16,13 +17,15 @@ import numpy as np
 
 from simbridge.errors import GuardViolation
 from simbridge.robot.pose import Array
-from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD
+from simbridge.servo.feedforward import MAX_ACCELERATION, MAX_LEAD, SCALING_RAMP
 
 if TYPE_CHECKING:  # loads pinocchio; the servo process, which imports this module, must start quickly
     from simbridge.robot.robot import Robot
 
 # Setpoints planned to a limit may exceed it by rounding.
 _SLACK = 1.0 + 1e-5
+# Of what the servo law predicts from a state that the plan check did not begin with.
+_PREDICTED_SLACK = 1.0 + 1e-3
 # How far a setpoint may be from the measured arm, in addition to the normal lag of the servo at speed.
 _DISTANCE = 0.2  # rad
 
@@ -36,6 +39,7 @@ class ArmLimits:
         joint_names: n names.
         position_min, position_max: n positions, rad.
         max_velocity: n velocities, rad/s.
+        max_velocity_jump: Largest change of a velocity from one period to the next, rad/s.
     """
 
     name: str
@@ -43,6 +47,7 @@ class ArmLimits:
     position_min: tuple[float, ...]
     position_max: tuple[float, ...]
     max_velocity: tuple[float, ...]
+    max_velocity_jump: float
 
     @staticmethod
     def of(robot: Robot) -> ArmLimits:
@@ -50,7 +55,13 @@ class ArmLimits:
         low, high, velocity = (
             tuple(values.tolist()) for values in (robot.position_min, robot.position_max, robot.max_velocity)
         )
-        return ArmLimits(robot.name, tuple(robot.joint_names), low, high, velocity)
+        return ArmLimits(robot.name, tuple(robot.joint_names), low, high, velocity, robot.max_velocity_jump)
+
+
+def allowed_distance(velocity: Array, lookahead: float) -> Array:
+    """How far a setpoint may be from the measured arm (n,), rad: at rest, and by the servo's lag at rad/s and s."""
+    distance: Array = _DISTANCE + 2.0 * lookahead * np.abs(velocity)
+    return distance
 
 
 class Guard:
@@ -68,13 +79,16 @@ class Guard:
         self._lookahead = lookahead
         self._low, self._high = np.asarray(robot.position_min), np.asarray(robot.position_max)
         self._max_velocity = np.asarray(robot.max_velocity)
-        self._max_step = self._max_velocity * period * _SLACK
+        self._jump = robot.max_velocity_jump
+        # A changing speed slider changes the velocity as well.
+        self._max_jump = self._jump + SCALING_RAMP * period * self._max_velocity
         self._previous: Array | None = None
+        self._velocity: Array | None = None
         self._violated = False
 
     def reset(self, q: Array) -> None:
         """Unlatch; the next setpoint is checked against an arm at rest at q (n,), rad."""
-        self._previous = np.array(q, dtype=float)
+        self._previous, self._velocity = np.array(q, dtype=float), None
         self._violated = False
 
     def expect(self, q: Array) -> None:
@@ -101,12 +115,31 @@ class Guard:
             )
         try:
             q = self._numbers(setpoint, "setpoint")
-            self._check_limits(q, self._numbers(measured, "measured position"))
+            velocity = self._check_limits(q, self._numbers(measured, "measured position"))
         except GuardViolation:
             self._violated = True
             raise
-        self._previous = q
+        # The first setpoint is where the motion begins, from rest: the step to it is no velocity.
+        self._previous, self._velocity = q, 0.0 * q if self._velocity is None else velocity
         return q
+
+    def slowed(self, rate: float) -> None:
+        """Take the velocity of the setpoints as this share of what it was: 0 while none are in force."""
+        self._velocity = None if self._velocity is None else rate * self._velocity
+
+    def joined(self, setpoint: Array) -> Array:
+        """A live setpoint (n,), rad, or the nearest within the velocity jump and the joint range.
+
+        A caller that is late leaves the setpoint where it was, and has moved on by more than a step when it is back:
+        the arm catches up. What is farther away than two steps is left for `check` to refuse.
+        """
+        if self._previous is None or self._velocity is None:
+            return setpoint
+        velocity = (setpoint - self._previous) / self._period
+        near = np.clip(velocity, -self._max_velocity, self._max_velocity)
+        near = np.clip(near, self._velocity - self._jump, self._velocity + self._jump)
+        far = not (np.abs(velocity) <= 2.0 * self._max_velocity).all()
+        return setpoint if far or (near == velocity).all() else self.within_range(self._previous + near * self._period)
 
     def check_command(self, command: Array, wanted: Array) -> Array:
         """Check what is sent to bring the arm to a checked setpoint, with feedforward.
@@ -133,24 +166,29 @@ class Guard:
             raise
         return q
 
+    def check_predicted(self, qd: Array) -> None:
+        """Check the velocities qd (n,), rad/s, that the servo law predicts of the arm.
+
+        Raises:
+            GuardViolation: servoj would overshoot a limit, at which the controller stops the arm.
+        """
+        what = "the velocity that servoj makes of it"
+        self._check("predicted velocity", qd, self._max_velocity, what, "rad/s", _PREDICTED_SLACK)
+
     def check_acceleration(self, qdd: Array) -> None:
         """Check the accelerations qdd (n,), rad/s^2, that the servo law predicts of the arm, with feedforward.
 
         Raises:
             GuardViolation: One is beyond the limit: the motion asks for it, or commands were late for too long.
         """
-        if (np.abs(qdd) > MAX_ACCELERATION * (1.0 + 1e-3)).any():
-            self._violated = True
-            i = int(np.argmax(np.abs(qdd)))
-            raise self._violation(
-                "acceleration", i, abs(qdd[i]), MAX_ACCELERATION, "its predicted acceleration", "rad/s^2"
-            )
+        limits = np.full_like(qdd, MAX_ACCELERATION)
+        self._check("acceleration", qdd, limits, "its predicted acceleration", "rad/s^2", _PREDICTED_SLACK)
 
     def towards(self, q: Array) -> Array:
-        """The setpoint (n,), rad, that is nearest to q (n,), rad, and within one step of the last one."""
+        """The setpoint (n,), rad, that is nearest to q (n,), rad, and within one step of the last one, from rest."""
         if self._previous is None:
             return q
-        step = self._max_velocity * self._period
+        step = np.minimum(self._max_velocity, self._jump) * self._period
         return np.clip(q, self._previous - step, self._previous + step)
 
     def within_range(self, command: Array) -> Array:
@@ -184,19 +222,24 @@ class Guard:
             bound = self._low[i] if q[i] < self._low[i] else self._high[i]
             raise self._violation("position", i, q[i], bound, "its position", "rad")
 
-    def _check_limits(self, q: Array, measured: Array) -> None:
+    def _check_limits(self, q: Array, measured: Array) -> Array:
+        """The velocity (n,), rad/s, of a setpoint that keeps the limits."""
         self._check_range(q)
-        step = np.abs(q - (measured if self._previous is None else self._previous))
+        velocity = (q - (measured if self._previous is None else self._previous)) / self._period
+        self._check("velocity", velocity, self._max_velocity, "its velocity", "rad/s")
+        jump = velocity - (velocity if self._velocity is None else self._velocity)
+        self._check("velocity jump", jump, self._max_jump, "the change of its velocity within a period", "rad/s")
+        allowed = allowed_distance(velocity, self._lookahead)
+        self._check("distance", q - measured, allowed, "its distance from the measured arm", "rad", 1.0)
+        return velocity
+
+    def _check(self, rule: str, values: Array, limits: Array, what: str, unit: str, slack: float = _SLACK) -> None:
+        shares = np.abs(values) / limits
         # Written so that a step from an unknown position (nan) is refused, too.
-        if not (step <= self._max_step).all():
-            i = int(np.argmax(step / self._max_step))
-            speed, limit = step[i] / self._period, self._max_velocity[i]
-            raise self._violation("velocity", i, speed, limit, "its velocity", "rad/s")
-        allowed = _DISTANCE + 2.0 * self._lookahead * step / self._period
-        distance = np.abs(q - measured)
-        if (distance > allowed).any():
-            i = int(np.argmax(distance - allowed))
-            raise self._violation("distance", i, distance[i], allowed[i], "its distance from the measured arm", "rad")
+        if not (shares <= slack).all():
+            self._violated = True
+            i = int(np.argmax(shares))
+            raise self._violation(rule, i, abs(values[i]), limits[i], what, unit)
 
     def _violation(self, rule: str, i: int, value: float, limit: float, what: str, unit: str) -> GuardViolation:
         name = self._robot.joint_names[i]

@@ -17,11 +17,13 @@ from simbridge.planning.check import (
     Peaks,
     Remedies,
     check_commands,
+    check_predicted_distance,
     check_predicted_velocity,
     check_reach,
     check_setpoints,
 )
 from simbridge.planning.feedforward import CORNER_TOLERANCE, Feedforward, at_speed, feedforward
+from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
@@ -29,7 +31,7 @@ from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
-from simbridge.servo.law import JointMotion
+from simbridge.servo.law import JointMotion, VelocityGain
 from simbridge.servo.plant import controller_cycle
 from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
@@ -38,8 +40,8 @@ from simbridge.trajectory.trajectory import Hold, Trajectory
 _MAX_SAMPLES = 10_000_000
 # The joint targets that the servo law makes of setpoints (T, n), rad.
 Prediction = Callable[[Array], JointMotion]
-# How often setpoints are limited again because servoj would overshoot a velocity limit.
-_OVERSHOOTS = 4
+# Solution and setpoints (T, n), rad, which setpoints were changed (T,), and their instants on the trajectory (T,), s.
+_Timed = tuple[Array, Array, NDArray[np.bool_], Array]
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,8 @@ def make_plan(
         predicted = partial(plant.law(cycle).follow, call=period, begin=plant.phase)
     # With feedforward the arm is checked with the commands that it gets then.
     lagging = predicted if options.feedforward == "off" else None
-    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, lagging)
+    servo = None if lagging is None else (lagging, plant.law(cycle).velocity_gain(plant.phase))
+    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, servo)
     # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
     own = scenario.sampling is None or scenario.sampling.rate is None
     gaps = np.diff((plan.given or plan.trajectory).times)
@@ -237,7 +240,11 @@ def make_plan(
     remedies = Remedies(held=held, limited=limiting)
     peaks = check_setpoints(robot, joints, period, max_tool_speed, collisions, remedies, max_acceleration)
     if lagging is not None:
-        check_predicted_velocity(robot, lagging(plan.setpoints).qd, cycle, period, remedies)
+        motion = lagging(plan.setpoints)
+        check_predicted_velocity(robot, motion.qd, cycle, period, remedies)
+        velocity = np.diff(plan.setpoints, axis=0, prepend=plan.setpoints[:1]) / period
+        allowed = allowed_distance(velocity, plant.lookahead)
+        check_predicted_distance(robot, plan.setpoints, motion.q, cycle, period, allowed)
     return plan, replace(peaks, command_lead=lead)
 
 
@@ -264,12 +271,9 @@ def _solve(
     options: Options,
     period: float,
     max_tool_speed: float | None,
-    predicted: Prediction | None,
+    servo: tuple[Prediction, VelocityGain] | None,
 ) -> Plan:
-    """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given.
-
-    Limited setpoints are those for which the servo law, if any, keeps the velocity limits, too.
-    """
+    """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given."""
     trajectory = scenario.trajectory.time_scaled(options.speed_scale)
     hold = options.hold or scenario.hold
     count = _samples(trajectory, period)
@@ -282,30 +286,34 @@ def _solve(
     solution = solver.track(targets, start)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
-        setpoints, changed = _limited(robot, solution, period, predicted)
-        late = (0, len(setpoints) - count)
-        times, solution = np.pad(times, late, mode="edge"), np.pad(solution, (late, (0, 0)), mode="edge")
-        solution, setpoints, changed, times = _stretched(
-            robot, solution, setpoints, changed, times, period, max_tool_speed
-        )
+        solution, setpoints, changed, times = _limited(robot, solution, times, period, max_tool_speed, servo)
     sampled = None if given is trajectory else given
     return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
 
 
 def _limited(
-    robot: Robot, solution: Array, period: float, predicted: Prediction | None
-) -> tuple[Array, NDArray[np.bool_]]:
-    """The limited setpoints and which were changed, with lower velocities where the servo law would overshoot."""
-    max_velocity = robot.max_velocity
-    for _ in range(_OVERSHOOTS):
-        setpoints, changed = limited(robot, solution, period, max_velocity)
-        if predicted is None:
+    robot: Robot,
+    solution: Array,
+    times: Array,
+    period: float,
+    max_tool_speed: float,
+    servo: tuple[Prediction, VelocityGain] | None,
+) -> _Timed:
+    """Setpoints for which servoj, if any, keeps the velocity limits as well, also if a command comes a cycle late.
+
+    The highest of three velocities is taken: the robot's, that for setpoints that reverse once, and that for any.
+    """
+    for gain in (1.0,) if servo is None else (1.0, servo[1].reversal, servo[1].any):
+        setpoints, changed = limited(robot, solution, period, robot.max_velocity / gain)
+        rest = (0, len(setpoints) - len(solution))
+        held = np.pad(solution, (rest, (0, 0)), mode="edge")
+        found = _stretched(robot, held, setpoints, changed, np.pad(times, rest, mode="edge"), period, max_tool_speed)
+        if servo is None:
             break
-        peak = np.abs(predicted(setpoints).qd).max(axis=0)
-        if (peak <= robot.max_velocity).all():
+        late = servo[1].late * np.abs(np.diff(found[1], axis=0)).max(axis=0, initial=0.0) / period
+        if (np.abs(servo[0](found[1]).qd).max(axis=0) + late <= robot.max_velocity).all():
             break
-        max_velocity = max_velocity / np.maximum(1.0, 1.001 * peak / robot.max_velocity)
-    return setpoints, changed
+    return found
 
 
 def _samples(trajectory: Trajectory, period: float) -> int:
@@ -355,7 +363,7 @@ def _stretched(
     times: Array,
     period: float,
     max_tool_speed: float,
-) -> tuple[Array, Array, NDArray[np.bool_], Array]:
+) -> _Timed:
     """The same joint path, with its time stretched wherever the tool would be too fast."""
     before = np.arange(len(setpoints), dtype=float) * period
     # Instants of the unstretched motion to which the setpoints belong.

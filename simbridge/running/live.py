@@ -23,6 +23,7 @@ from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import resolve_arm
+from simbridge.servo.plant import Plant, controller_cycle
 
 
 class LiveArm:
@@ -37,6 +38,7 @@ class LiveArm:
         solver: Made for the same arm.
         max_tool_speed: m/s; the robot's by default.
         collision_scene: Obstacles.
+        plant: The servo law, for whose overshoot the limiter leaves room; None for the ideal servo.
     """
 
     def __init__(
@@ -45,12 +47,17 @@ class LiveArm:
         solver: Solver,
         max_tool_speed: float | None = None,
         collision_scene: CollisionScene = BARE_FLOOR,
+        plant: Plant | None = None,
     ) -> None:
         self._backend = backend
         self._solver = solver
         robot = solver.robot
         speed = robot.max_tool_speed if max_tool_speed is None else max_tool_speed
-        self._limiter = Limiter(robot, backend.period, speed)
+        max_velocity = None
+        if plant is not None:
+            law = plant.law(controller_cycle(robot.period, backend.period))
+            max_velocity = robot.max_velocity / law.velocity_gain(plant.phase).any
+        self._limiter = Limiter(robot, backend.period, speed, max_velocity)
         self._collisions = CollisionModel(robot, collision_scene)
         self._refused = False
         self._next = robot.home
@@ -192,4 +199,5 @@ def connect(
         solver or ForwardDynamics(arm),
         options.max_tool_speed,
         options.collision_scene,
+        options.plant_model if options.servo == "servoj" else None,
     )

@@ -31,6 +31,8 @@ LOOKAHEAD = 0.03  # s, as UR's own driver
 GAIN = 2000.0  # 1/s^2, likewise
 LOOKAHEAD_RANGE = (0.03, 0.2)
 GAIN_RANGE = (100.0, 2000.0)
+# After this time nothing is left of what a command did, with any tuning.
+_MEMORY = 20.0  # s
 # As many cycles take less time uncompiled than loading the compiler does.
 _FEW = 100
 
@@ -47,6 +49,20 @@ class JointMotion(NamedTuple):
     q: Array
     qd: Array
     qdd: Array
+
+
+class VelocityGain(NamedTuple):
+    """The largest velocity of joint targets for commands that move at 1 rad/s at most, rad/s.
+
+    Attributes:
+        late: What a command adds that comes a cycle late: they rest for a cycle, and move twice as far in the next.
+        reversal: With one late command, when they reverse once, from one steady velocity to the opposite.
+        any: With one late command, whatever they do: by the sum of the absolute impulse response, which is attained.
+    """
+
+    late: float
+    reversal: float
+    any: float
 
 
 @dataclass(frozen=True)
@@ -106,6 +122,15 @@ class ServojLaw:
         integrate = _integrate if cycles <= _FEW else _compiled()
         integrate(_as_received(commands), _as_received(previous), *self._constants(call, begin), state, *motion)
         return motion
+
+    def velocity_gain(self, begin: float = 0.0) -> VelocityGain:
+        """How much faster than the commands the joint targets become, for calls that begin so long after a cycle, s."""
+        step, cycles = np.ones((1, 1)), round(_MEMORY / self.cycle)
+        # The velocity of the targets is that of the commands, filtered by this impulse response.
+        response = self.cycle * self.follow(step, begin=begin, previous=np.zeros(1), cycles=cycles).qd[:, 0]
+        late = float(np.abs(np.diff(response, prepend=0.0)).max())
+        reversal = max(2.0 * float(np.cumsum(response).max()) - 1.0, 1.0)
+        return VelocityGain(late, reversal + late, float(np.abs(response).sum()) + late)
 
     def _constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
         # Compiled for floats: whole numbers would make integers of all later calls' values.

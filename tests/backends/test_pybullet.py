@@ -282,3 +282,14 @@ def test_a_stream_that_is_closed_in_motion_brakes_within_the_acceleration_limit(
     assert np.abs(velocity[fastest - 20 : fastest]).max() > 0.9
     assert np.abs(np.diff(velocity[fastest - 20 :], axis=0) / robot.period).max() <= 40.0
     assert np.abs(at_rest.qd).max() < 1e-6
+
+
+def test_after_a_stream_that_ended_in_motion_the_next_one_begins_at_rest():
+    fast = UR10.home + np.cumsum(np.minimum(np.arange(30) * 0.1, 2.0))[:, np.newaxis] * UR10.period * np.eye(6)[5]
+    with PyBulletBackend(UR10) as arm:
+        stream = arm.stream(fast)
+        for _ in range(25):
+            state = next(stream)
+        stream.close()
+        assert np.abs(arm.read().qd).max() < 1e-3
+        assert len(list(arm.stream([state.command] * 3))) == 3

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from simbridge.backends.motion import Live, Replay
 from simbridge.backends.servo_loop import AHEAD, FORGET, STALE, ServoLoop
 from simbridge.errors import GuardViolation, SimbridgeError
+from simbridge.planning.check import check_setpoints
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.obstacles import CollisionScene
 from simbridge.servo.feedforward import MAX_ACCELERATION, SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (
@@ -32,6 +35,7 @@ from tests.backends.fake_link import FakeLink, VirtualClock
 
 UR10 = load_robot("ur10")
 HOME = UR10.home
+NO_FLOOR = CollisionModel(UR10, CollisionScene(floor=None))
 PERIODS = pytest.mark.parametrize("period", [0.008, 0.002])
 
 
@@ -625,3 +629,92 @@ def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_t
     assert np.abs(sent[before] - arm[before]).max() < 1e-7
     motions = np.array([motion.qdd for motion in bench.link.motions])
     assert np.abs(motions[stop + 1 :]).max() <= MAX_ACCELERATION
+
+
+# ---- velocity jumps, and what servoj makes of them
+
+JUMPS = st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 12)), min_size=1, max_size=30)
+
+
+def jumping(parts, period, fastest):
+    """Setpoints (T, 6) of joint 6 from rest to rest: its velocity changes by these jumps, rad/s, and is then kept."""
+    velocity, velocities = 0.0, [0.0]
+    for jump, count in parts:
+        velocity = min(max(velocity + jump, -fastest), fastest)
+        velocities += [velocity] * count
+    while abs(velocity) > 1.0:
+        velocity -= np.sign(velocity)
+        velocities.append(velocity)
+    return HOME + period * np.cumsum([*velocities, 0.0])[:, np.newaxis] * np.eye(6)[5]
+
+
+@PERIODS
+@given(
+    parts=JUMPS,
+    slider=st.dictionaries(st.integers(1, 200), st.floats(0.0, 1.0), max_size=5),
+    pauses=st.dictionaries(st.integers(1, 200), st.integers(1, 60), max_size=2),
+    seed=st.integers(0, 2**32),
+    lost=st.floats(0.0, 0.4),
+    late=st.floats(0.0, 0.05),
+)
+def test_the_guard_refuses_no_plan_that_the_check_accepts_whatever_the_speed_slider_and_the_timing(
+    period, parts, slider, pauses, seed, lost, late
+):
+    law, chance = ServojLaw(period), random.Random(seed)
+    plan = jumping(parts, period, UR10.max_velocity[5] / law.velocity_gain().any)
+    changes = {tick: {"target_speed_fraction": fraction} for tick, fraction in slider.items()}
+    for tick, length in pauses.items():
+        changes[tick] = changes.get(tick, {}) | {"runtime_state": 4}
+        changes[tick + length] = changes.get(tick + length, {}) | {"runtime_state": 2, "target_speed_fraction": 1.0}
+    check_setpoints(UR10, plan, period, 10.0, NO_FLOOR)
+    bench = Bench(
+        period,
+        clock=VirtualClock(lambda: late * chance.random() ** 8),
+        delay=lambda tick: None if tick > 3 and chance.random() < lost else 0.0,
+        changes=changes,
+    )
+    # A controller that is not heard of for too long ends the run, too.
+    with contextlib.suppress(StaleState):
+        bench.run(Replay(plan), 600)
+    assert len(bench.wire)
+
+
+def test_setpoints_of_which_servoj_would_make_too_high_a_velocity_are_refused_before_they_are_sent():
+    period, law = 0.002, ServojLaw(0.002)
+    velocity = np.minimum(np.arange(100), 3.14)
+    plan = HOME + period * np.cumsum(velocity)[:, np.newaxis] * np.eye(6)[5]
+    bench = Bench(period, law=law)
+    error = bench.ends_in(GuardViolation, Replay(plan))
+    assert (error.rule, error.joint) == ("predicted velocity", UR10.joint_names[5])
+    fastest = np.abs(law.follow(bench.wire, previous=HOME).qd[:, 5]).max()
+    assert 0.99 * UR10.max_velocity[5] < fastest <= 1.001 * UR10.max_velocity[5] < error.value
+
+
+class Late:
+    """A live source whose velocity rises to one in rad/s; in some periods it posts nothing, and then goes on."""
+
+    def __init__(self, speed, period, late):
+        ramp = np.minimum(np.arange(400) * 20.0 * period, speed)
+        self._setpoints = HOME + period * np.cumsum(ramp)[:, np.newaxis] * np.eye(6)[5]
+        self._late, self._slot, self._number = late, 0, 0
+
+    def newest(self):
+        self._slot += 1
+        self._number += self._slot not in self._late
+        return self._number, self._setpoints[self._number], 0.0
+
+    def take(self, number):
+        pass
+
+
+@pytest.mark.parametrize("speed", [0.8, 1.29, 2.5])
+@pytest.mark.parametrize("late", [{200}, {200, 201, 202}, set(range(200, 260, 2))])
+def test_a_live_caller_that_is_late_does_not_let_velocities_jump_by_more_than_their_limit(speed, late):
+    period = 0.002
+    bench = Bench(period, law=ServojLaw(period))
+    bench.run(Live(Late(speed, period, late), clock=lambda: 0.0), 300)
+    velocities = np.diff(bench.wire[:, 5], prepend=HOME[5]) / period
+    assert np.abs(np.diff(velocities)).max() <= UR10.max_velocity_jump + 1e-9
+    assert np.abs(velocities).max() <= UR10.max_velocity[5]
+    # It is back on the source's setpoints in the end.
+    assert velocities[-1] == pytest.approx(speed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from simbridge.emulator import controller as controller_module
@@ -13,8 +14,14 @@ from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.planning.options import Options
+from simbridge.planning.plan import make_plan
+from simbridge.planning.scenario import Scenario
 from simbridge.robot import load_robot
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.parts import DhTable
+from simbridge.trajectory import Trajectory
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
@@ -384,6 +391,26 @@ def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(ben
     assert np.abs(bench.speeds()[:, 0]).max() <= ROBOT.max_velocity[0]
     assert ROBOT.joint_names[0] in bench.texts("safety")
     assert bench.state.safety_status_bits & 1 << 2
+
+
+@pytest.mark.parametrize("gain", [2000.0, 100.0])
+def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(bench, gain):
+    t = np.arange(0.0, 2.0, 0.01)
+    angles = np.minimum(6.0 * np.minimum(t, 1.0), 2.5) - np.minimum(6.0 * np.maximum(t - 1.0, 0.0), 2.5)
+    turns = [pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, angle), np.zeros(3)) for angle in angles]
+    start = pin.XYZQUATToSE3(tool_path(ROBOT, ROBOT.home[None])[0])
+    trajectory = Trajectory(t, np.array([pin.SE3ToXYZQUAT(start * turn) for turn in turns]))
+    scenario = Scenario(trajectory, on_limits="limit")
+    plan, _ = make_plan(ROBOT, scenario, ForwardDynamics(ROBOT), Options(servo_gain=gain))
+    bench.load("while True:", "sync()", "end")
+    for k in range(plan.samples):
+        # Every 46 ms, a command comes a cycle late.
+        bench.controller.servo(plan.setpoints[k - (k % 23 == 22)], DT, 0.03, gain)
+        bench.tick()
+    assert bench.state.safety_mode == SafetyMode.NORMAL, bench.texts("safety")
+    fastest = (np.abs(bench.speeds()) / ROBOT.max_velocity).max()
+    assert 0.6 < fastest <= 1.0
+    assert bench.joint(5)[-1] == pytest.approx(plan.setpoints[-1, 5], abs=0.1)
 
 
 def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setpoint(bench):

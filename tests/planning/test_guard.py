@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from simbridge.errors import GuardViolation
 from simbridge.planning.guard import Guard
 from simbridge.robot import load_robot
+from simbridge.servo.feedforward import SCALING_RAMP
 
 ROBOT = load_robot("ur10")
 HOME = ROBOT.home
@@ -149,6 +150,47 @@ def test_a_moving_setpoint_may_lead_the_arm_by_twice_the_lookahead(guard):
     assert violation(guard, setpoint, measured).rule == "distance"
 
 
+def sent(guard, velocities):
+    """Check setpoints of joint 4, which moves at these velocities, rad/s, after one that rests."""
+    setpoint = HOME.copy()
+    for velocity in (0.0, *velocities):
+        setpoint = setpoint + velocity * PERIOD * np.eye(6)[3]
+        guard.check(setpoint, setpoint)
+    return setpoint
+
+
+@pytest.mark.parametrize("velocities", [(1.0, 2.0, 3.0, 2.0, 1.0), (-1.0, 0.0, 1.0), (0.9, 0.0, 0.9, 0.0)])
+def test_a_velocity_that_changes_by_the_velocity_jump_passes(guard, velocities):
+    sent(guard, velocities)
+
+
+@pytest.mark.parametrize("velocities", [(1.29,), (0.7, 1.29, 0.0), (-0.7, 0.7)])
+def test_a_velocity_that_changes_by_more_is_refused_with_joint_amount_and_limit(guard, velocities):
+    with pytest.raises(GuardViolation) as caught:
+        sent(guard, velocities)
+    error = caught.value
+    assert (error.rule, error.joint) == ("velocity jump", ROBOT.joint_names[3])
+    assert error.value == pytest.approx(abs(np.diff((0.0, *velocities))[-1]), rel=1e-9)
+    # The jump itself, and what the speed slider adds while it changes.
+    assert error.limit == pytest.approx(1.0 + SCALING_RAMP * PERIOD * ROBOT.max_velocity[3])
+
+
+def test_a_stream_that_was_slowed_down_goes_on_from_the_lower_velocity(guard):
+    setpoint = sent(guard, (0.9, 1.8, 2.7))
+    guard.slowed(0.0)
+    assert np.array_equal(guard.check(setpoint, setpoint), setpoint)
+    setpoint[3] += 1.2 * PERIOD
+    assert violation(guard, setpoint, setpoint).rule == "velocity jump"
+
+
+def test_the_velocity_that_servoj_makes_of_setpoints_has_the_joints_limit(guard):
+    guard.check_predicted(ROBOT.max_velocity)
+    with pytest.raises(GuardViolation) as caught:
+        guard.check_predicted(ROBOT.max_velocity * np.array([0.9, 1.0, -1.02, 0.5, 1.0, 1.0]))
+    assert (caught.value.rule, caught.value.joint) == ("predicted velocity", ROBOT.joint_names[2])
+    assert violation(guard, HOME).rule == "latched"
+
+
 def test_a_violation_latches_until_reset(guard):
     violation(guard, HOME + 1.0)
     for _ in range(3):
@@ -175,11 +217,11 @@ commands = st.lists(st.tuples(st.sampled_from(["step", "junk", "reset"]), steps,
 def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence):
     guard = Guard(ROBOT, PERIOD, lookahead=0.03)
     guard.reset(HOME)
-    previous, measured, latched = HOME, HOME, False
+    previous, measured, latched, velocity = HOME, HOME, False, None
     for kind, step, junk, somewhere in sequence:
         if kind == "reset":
             guard.reset(HOME)
-            previous, measured, latched = HOME, HOME, False
+            previous, measured, latched, velocity = HOME, HOME, False, None
             continue
         setpoint, at = (previous + step, measured) if kind == "step" else (junk, somewhere)
         try:
@@ -194,4 +236,7 @@ def test_whatever_comes_in_only_setpoints_that_keep_all_rules_come_out(sequence)
         moved = np.abs(passed - previous)
         assert (moved <= 1.0001 * STEP).all()
         assert (np.abs(passed - at) <= DISTANCE + 0.06 * moved / PERIOD + 1e-12).all()
+        if velocity is not None:
+            assert (np.abs((passed - previous) / PERIOD - velocity) <= 1.0 + 4.0 * STEP + 1e-4).all()
+        velocity = np.zeros(6) if velocity is None else (passed - previous) / PERIOD
         previous = measured = passed

@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from simbridge.planning.limiter import Limiter, limited, stretched_times, tool_speeds
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
+from simbridge.servo.law import GAIN_RANGE, ServojLaw
 
 ROBOT = load_robot("ur10")
 HOME = ROBOT.home
@@ -119,6 +120,17 @@ def test_with_a_tool_speed_no_sequence_of_jumps_leads_past_any_limit(goals, hold
     setpoints, _ = followed(np.repeat(goals, hold, axis=0), max_tool_speed=speed)
     assert_limits_kept(setpoints)
     assert tool_speeds(ROBOT, setpoints, PERIOD).max() <= speed * ROUNDING
+
+
+@given(poses, st.integers(1, 60), st.floats(*GAIN_RANGE), st.floats(0.03, 0.1), st.sampled_from([0.002, 0.008]))
+@settings(max_examples=30)
+def test_with_room_for_servojs_overshoot_no_sequence_of_jumps_makes_joints_too_fast(
+    goals, hold, gain, lookahead, period
+):
+    law = ServojLaw(period, gain, lookahead)
+    limiter = Limiter(ROBOT, period, max_velocity=ROBOT.max_velocity / law.velocity_gain().any)
+    setpoints = np.array([limiter.next(q)[0] for q in np.repeat(goals, hold, axis=0)])
+    assert (np.abs(law.follow(setpoints, previous=HOME).qd) <= ROBOT.max_velocity).all()
 
 
 def test_the_same_targets_give_the_same_setpoints_bit_for_bit():

@@ -11,9 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simbridge.errors import InvalidParameter, InvalidTrajectory, LimitExceeded, PlanRefused, TargetOutOfReach
+from simbridge.errors import (
+    GuardViolation,
+    InvalidParameter,
+    InvalidTrajectory,
+    LimitExceeded,
+    PlanRefused,
+    TargetOutOfReach,
+)
 from simbridge.ik.forward_dynamics import ForwardDynamics
-from simbridge.planning.check import Remedies, check_predicted_velocity, check_setpoints
+from simbridge.planning.check import Remedies, check_predicted_distance, check_predicted_velocity, check_setpoints
+from simbridge.planning.guard import Guard, allowed_distance
 from simbridge.planning.limiter import limited, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
@@ -22,6 +30,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
+from simbridge.servo.law import ServojLaw
 from simbridge.text import millimetres
 from simbridge.trajectory import Sampling, Trajectory, square, step
 from tests.refusals import refuses
@@ -410,6 +419,55 @@ def test_a_predicted_velocity_is_reported_at_its_sample_with_advice_that_is_not_
         check_predicted_velocity(ROBOT, velocity, 0.002, PERIOD, Remedies(limited=limited))
     assert (caught.value.sample, caught.value.time) == (5, pytest.approx(0.04))
     assert ("--on-limits limit" in str(caught.value)) is not limited
+
+
+def spinning(robot, angle=2.5, speed=6.0):
+    """The tool turns about its own z by an angle, rad, and after a second back, at rad/s."""
+    t = np.arange(0.0, 2.0, 0.01)
+    angles = np.minimum(speed * np.minimum(t, 1.0), angle) - np.minimum(speed * np.maximum(t - 1.0, 0.0), angle)
+    turns = [pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, turn), np.zeros(3)) for turn in angles]
+    start = pin.XYZQUATToSE3(tool_path(robot, robot.home[None])[0])
+    return Trajectory(t, np.array([pin.SE3ToXYZQUAT(start * turn) for turn in turns]))
+
+
+@pytest.mark.parametrize("name", ["ur10e", "ur10"])
+@pytest.mark.parametrize("gain", [2000.0, 300.0, 100.0])
+def test_a_limited_plan_keeps_the_velocity_limits_under_servoj_also_if_any_command_is_late(name, gain):
+    robot = load_robot(name)
+    scenario = Scenario(spinning(robot), on_limits="limit")
+    plan, _ = make_plan(robot, scenario, ForwardDynamics(robot), Options(servo_gain=gain))
+    law = ServojLaw(robot.period, gain)
+    velocity = np.abs(np.diff(plan.setpoints, axis=0)) / robot.period
+    assert velocity.max() > 0.4 * robot.max_velocity[-1]  # neither slower than it has to be
+    for late in np.arange(100, len(plan.setpoints), 7):
+        sent = plan.setpoints.copy()
+        sent[late] = sent[late - 1]
+        assert (np.abs(law.follow(sent).qd) <= robot.max_velocity).all(), late
+
+
+def test_a_motion_that_gets_too_far_ahead_of_a_slow_servo_is_refused_before_the_guard_stops_it():
+    robot = load_robot("ur10e")
+    # At its lowest gain servoj swings most at 10 rad/s: three times as far as its setpoints.
+    t = np.arange(1500) * robot.period
+    swing = 0.09 * np.minimum(t / 0.5, 1.0) * np.sin(10.0 * t)
+    setpoints = robot.home + swing[:, np.newaxis] * np.eye(6)[5]
+    motion = ServojLaw(robot.period, 100.0).follow(setpoints)
+    allowed = allowed_distance(np.diff(setpoints, axis=0, prepend=setpoints[:1]) / robot.period, 0.03)
+    with refuses("command lead", match="--servo-gain") as caught:
+        check_predicted_distance(robot, setpoints, motion.q, robot.period, robot.period, allowed)
+    error = caught.value
+    assert error.joint == "wrist_3_joint" and error.value > error.limit > 0.2
+    assert (np.abs(motion.qd) < robot.max_velocity).all()
+    guard, stopped = Guard(robot, robot.period), None
+    guard.reset(robot.home)
+    for k, setpoint in enumerate(setpoints):
+        try:
+            guard.check(setpoint, motion.q[k - 4] if k > 3 else robot.home)
+        except GuardViolation as violation:
+            stopped = violation, k
+            break
+    assert stopped is not None and (stopped[0].rule, stopped[1]) == ("distance", error.sample)
+    check_predicted_distance(robot, setpoints, ServojLaw(robot.period).follow(setpoints).q, 0.002, 0.002, allowed)
 
 
 def test_a_payload_that_the_arm_cannot_hold_is_refused_with_joint_and_torque():

@@ -214,3 +214,51 @@ def test_a_real_arm_obeys_the_law():
         distances.append(np.sqrt(((setpoint - begin - share[:, np.newaxis] * way) ** 2).sum(axis=1).min()))
     assert np.median(distances) < 1e-7
     assert np.percentile(distances, 99) < 5e-5
+
+
+stable_laws = st.builds(
+    lambda cycle, gain, lookahead: ServojLaw(cycle, gain, lookahead),
+    st.sampled_from([0.002, 0.008]),
+    gains,
+    st.floats(0.03, 0.1),
+)
+
+
+@given(stable_laws, st.lists(st.tuples(st.floats(-1.0, 1.0), st.integers(1, 60)), min_size=1, max_size=20))
+def test_no_commands_make_joints_faster_than_the_velocity_gain_says(law, parts):
+    velocity = np.concatenate([np.full(count, value) for value, count in parts])
+    commands = law.cycle * np.cumsum(velocity)[:, np.newaxis]
+    peak = np.abs(law.follow(commands, previous=np.zeros(1), cycles=len(commands) + 200).qd).max()
+    assert peak <= law.velocity_gain().any
+
+
+@pytest.mark.parametrize("cycle", [0.002, 0.008])
+@pytest.mark.parametrize("gain", [100.0, 300.0, 2000.0])
+def test_the_velocity_gain_is_attained_by_commands_that_turn_with_the_impulse_response(cycle, gain):
+    law = ServojLaw(cycle, gain, 0.03)
+    # An impulse of velocity is a step of the command.
+    response = law.follow(np.full((1, 1), cycle), previous=np.zeros(1), cycles=round(10.0 / cycle)).qd[:, 0]
+    worst = np.sign(response[::-1])
+    commands = cycle * np.cumsum(worst)[:, np.newaxis]
+    reached = law.follow(commands, previous=np.zeros(1)).qd[-1, 0]
+    found = law.velocity_gain()
+    assert reached == pytest.approx(found.any - found.late, rel=1e-3)
+
+
+def test_the_velocity_gain_of_a_reversal_is_that_of_the_closed_form():
+    """At a short cycle the overshoot of a step is exp(-pi z / sqrt(1 - z^2)), z the damping ratio."""
+    gain, lookahead = 100.0, 0.03
+    damping = 0.5 * math.sqrt(gain) * lookahead
+    overshoot = math.exp(-math.pi * damping / math.sqrt(1.0 - damping**2))
+    found = ServojLaw(0.0005, gain, lookahead).velocity_gain()
+    assert found.reversal == pytest.approx(1.0 + 2.0 * overshoot, rel=2e-3)
+    assert found.any == pytest.approx((1.0 + overshoot) / (1.0 - overshoot), rel=5e-3)
+
+
+@given(stable_laws, st.integers(20, 400), st.floats(0.1, 1.0))
+def test_one_late_command_adds_no_more_than_the_velocity_gain_says(law, at, speed):
+    commands = law.cycle * speed * np.arange(1.0, 600.0)[:, np.newaxis]
+    late = commands.copy()
+    late[at] = late[at - 1]
+    both = [law.follow(sent, previous=np.zeros(1)).qd for sent in (commands, late)]
+    assert np.abs(both[1] - both[0]).max() <= speed * law.velocity_gain().late * (1.0 + 1e-3) + 1e-5
