@@ -5,6 +5,7 @@ Only what reading flags needs is imported here; a command's module is imported w
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -22,7 +23,9 @@ from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
-from simbridge.errors import ScenarioError, SimbridgeError
+from simbridge.errors import OutputError, ScenarioError, SimbridgeError
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -79,6 +82,10 @@ def main(words: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in _NO_SPACE:
+                refused = OutputError(error.filename or "Standard output or a temporary file", str(error.strerror))
+                refused.run_directory = getattr(error, "run_directory", None)
+                return print_error(refused)
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 

@@ -11,7 +11,8 @@ import traceback
 from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
-from simbridge.errors import InternalError, SimbridgeError
+from simbridge.errors import InternalError, OutputError, SimbridgeError
+from simbridge.robot.output_file import write_file
 
 
 def print_message(text: str) -> None:
@@ -30,7 +31,11 @@ def print_error(error: SimbridgeError) -> int:
     """Print an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
         return print_bug(error, error.trace)
-    recorded = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
+    recorded, run = "", error.run_directory
+    if run is not None and run.is_dir():
+        recorded = f" What was recorded until then is in {run}"
+    elif run is not None and not isinstance(error, OutputError):
+        recorded = f" What was recorded is lost: {run} was deleted or moved while the run went on."
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
     print_message(f"{error}{recorded}")
@@ -60,7 +65,7 @@ def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"
-        path.write_text(trace, encoding="utf-8")
+        write_file(path, trace)
         return str(path)
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"

@@ -155,5 +155,10 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
     write_cell(path, cell)
     if calibration is None:
         return [path]
-    write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
+    try:
+        write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
+    except BaseException:
+        # The cell names it.
+        path.unlink()
+        raise
     return [path, calibration]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import math
@@ -19,11 +20,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.console import Console
 
 from simbridge import __version__
-from simbridge.errors import writing
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
+from simbridge.robot.output_file import replacing, write_file
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant, table_of
 
@@ -123,8 +124,8 @@ class Plot:
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)
             self.draw(figure)
-            with writing(path):
-                figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+            with replacing(path) as new:
+                figure.savefig(new, dpi=_DOTS_PER_INCH, metadata={"Software": None})
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,9 @@ def run_experiment(parameters: ExperimentParameters) -> int:
         with Console(stderr=True).status(f"Measuring {name} ..."):
             outcome: Outcome = module.run(parameters)
     except BaseException:
-        # It is still empty.
-        directory.rmdir()
+        # It is still empty, unless it was deleted.
+        with contextlib.suppress(OSError):
+            directory.rmdir()
         raise
     data = _results(name, parameters, outcome)
     _write(directory, data, outcome)
@@ -232,9 +234,7 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 
 def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
-    path = directory / RESULTS
-    with writing(path):
-        path.write_text(json.dumps(data) + "\n", encoding="utf-8")
+    write_file(directory / RESULTS, json.dumps(data) + "\n")
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,9 +15,10 @@ import msgspec
 import numpy as np
 import tomli_w
 
-from simbridge.errors import NotARun, OutputError, writing
+from simbridge.errors import NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
+from simbridge.robot.output_file import replacing, write_file, writing
 
 T = TypeVar("T")
 
@@ -48,20 +51,47 @@ class RunDirectory:
         stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
         path = Path("runs") / f"{stamp}_{name}"
         for count in range(2, 1000):
-            if not path.exists():
-                break
+            try:
+                return RunDirectory._made(path)
+            except OutputError as error:
+                if error.errno != errno.EEXIST:
+                    raise
             path = path.with_name(f"{stamp}_{name}_{count}")
         return RunDirectory._made(path)
 
+    def create_repeat(self, number: int) -> RunDirectory:
+        """Make the directory of one of repeats, numbered from 1.
+
+        Raises:
+            OutputError: It cannot be made, or this directory was deleted.
+        """
+        with self.needed():
+            return RunDirectory._made(self.path / f"{number:02}", parents=False)
+
     @staticmethod
-    def _made(path: Path) -> RunDirectory:
-        with writing(path, "; choose another with --out"):
+    def _made(path: Path, parents: bool = True) -> RunDirectory:
+        with writing(path, advice="; choose another with --out"):
             try:
-                path.mkdir(parents=True)
+                path.mkdir(parents=parents)
             except FileExistsError:
                 reason = "it exists already, and a run is never overwritten; choose another with --out, or remove it"
-                raise OutputError(path, reason) from None
+                raise OutputError(path, reason, errno.EEXIST) from None
         return RunDirectory(path)
+
+    @contextlib.contextmanager
+    def needed(self) -> Iterator[None]:
+        """Report what fails as the directory is not there any more by that cause. To be used while the arm is at rest.
+
+        Raises:
+            OutputError: It was deleted or moved.
+        """
+        try:
+            yield
+        except SimbridgeError:
+            if self.path.is_dir():
+                raise
+            reason = "it was deleted or moved while the run went on; the arm is at rest"
+            raise OutputError(self.path, reason, errno.ENOENT) from None
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:
@@ -82,7 +112,7 @@ class RunDirectory:
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        self._write(self.settings_file, tomli_w.dumps(settings).encode())
+        write_file(self.settings_file, tomli_w.dumps(settings))
 
     def settings(self) -> dict[str, Any]:
         """Read settings.toml.
@@ -101,8 +131,8 @@ class RunDirectory:
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        with writing(self.plan_file):
-            np.savez(self.plan_file, **arrays)
+        with replacing(self.plan_file) as new:
+            np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
         """Read plan.npz.
@@ -172,11 +202,11 @@ class RunDirectory:
 
     def write_report(self, page: str) -> None:
         """Write report.html."""
-        self._write(self.report_file, page.encode())
+        write_file(self.report_file, page)
 
     def write_replay(self, page: str) -> None:
         """Write replay.html."""
-        self._write(self.replay_file, page.encode())
+        write_file(self.replay_file, page)
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
@@ -185,11 +215,7 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        self._write(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
-
-    def _write(self, path: Path, content: bytes) -> None:
-        with writing(path):
-            path.write_bytes(content)
+        write_file(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def is_of_repeats(path: Path) -> bool:

@@ -10,8 +10,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from simbridge.errors import OutputError, writing
+from simbridge.errors import OutputError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
+from simbridge.robot.output_file import replacing
 from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -64,8 +65,8 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
 
     for axes in (above, side, speed):
         _style(axes)
-    with writing(path):
-        figure.savefig(file, dpi=150)
+    with replacing(path) as new:
+        figure.savefig(new, dpi=150)
 
 
 def _style(axes: Any) -> None:

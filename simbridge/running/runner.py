@@ -139,13 +139,14 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     """Move an entered arm to the plan's start and through the plan, and log every state."""
     plan = prepared.plan
     samples = Samples(plan)
-    log = LogWriter(
-        directory.log_file,
-        joint_names=prepared.robot.joint_names,
-        period=plan.period,
-        metadata=log_facts(directory.settings()),
-        indexed=plan.duration <= INDEXED,
-    )
+    with directory.needed():
+        log = LogWriter(
+            directory.log_file,
+            joint_names=prepared.robot.joint_names,
+            period=plan.period,
+            metadata=log_facts(directory.settings()),
+            indexed=plan.duration <= INDEXED,
+        )
     # The log is closed before the arm is released, so it is complete.
     with log:
         arm.move_to(plan.sent[0])
@@ -194,11 +195,16 @@ def finalize(
         outcome: "completed", or what ended it.
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
         loop: Timing of the servo loop; None in simulated time.
+
+    Raises:
+        NotARun, LogReadError: A part is missing or broken.
+        OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
-    evaluation = Evaluation.of(directory)
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    summary = summarize(evaluation, outcome, loop=loop, tolerance=limits)
-    directory.write_summary(summary)
-    if summary["samples"]:
-        write_report(evaluation, summary)
+    with directory.needed():
+        evaluation = Evaluation.of(directory)
+        summary = summarize(evaluation, outcome, loop=loop, tolerance=limits)
+        directory.write_summary(summary)
+        if summary["samples"]:
+            write_report(evaluation, summary)
     return summary

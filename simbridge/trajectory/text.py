@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot import pose
+from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array
 
 QUATERNION = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
@@ -88,7 +89,7 @@ def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, se
         raise InvalidTrajectory(reason, source=str(path))
     rows = np.column_stack([t, p]).tolist()
     text = header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
+    write_file(path, text)
 
 
 def _separator(line: str) -> str | None:
