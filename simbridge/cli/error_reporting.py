@@ -31,11 +31,7 @@ def print_error(error: SimbridgeError) -> int:
     """Print an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
         return print_bug(error, error.trace)
-    recorded, run = "", error.run_directory
-    if run is not None and run.is_dir():
-        recorded = f" What was recorded until then is in {run}"
-    elif run is not None and not isinstance(error, OutputError):
-        recorded = f" What was recorded is lost: {run} was deleted or moved while the run went on."
+    recorded = "" if isinstance(error, OutputError) and error.path == error.run_directory else _recorded(error)
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
     print_message(f"{error}{recorded}")
@@ -47,7 +43,7 @@ def print_error(error: SimbridgeError) -> int:
 def print_bug(error: Exception, trace: str) -> int:
     """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
     run: Path | None = getattr(error, "run_directory", None)
-    stopped = "" if run is None else f" The arm was stopped; what was recorded until then is in {run}."
+    stopped = "" if run is None else f" The arm was stopped.{_recorded(error)}."
     try:
         where = f"in {_saved(trace, run)}"
     except OSError:
@@ -59,6 +55,16 @@ def print_bug(error: Exception, trace: str) -> int:
         f"that you gave."
     )
     return 1
+
+
+def _recorded(error: Exception) -> str:
+    """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
+    run: Path | None = getattr(error, "run_directory", None)
+    if run is None:
+        return ""
+    if not run.is_dir():
+        return f" What was recorded is lost: {run} was deleted or moved while the run went on"
+    return f" What was recorded until then is in {run}"
 
 
 def _saved(trace: str, run: Path | None) -> str:

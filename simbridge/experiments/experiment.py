@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
-from simbridge.robot.output_file import replacing, write_file
+from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant, table_of
 
@@ -124,8 +125,9 @@ class Plot:
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)
             self.draw(figure)
-            with replacing(path) as new:
-                figure.savefig(new, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+            buffer = io.BytesIO()
+            figure.savefig(buffer, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        write_file(path, buffer.getvalue())
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ def run_experiment(parameters: ExperimentParameters) -> int:
             directory.rmdir()
         raise
     data = _results(name, parameters, outcome)
-    _write(directory, data, outcome)
+    write_results(directory, data, outcome)
     if parameters.json:
         print(json.dumps({"directory": str(directory), **data}, indent=2))
     else:
@@ -233,7 +235,7 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
     return finite
 
 
-def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
+def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
     write_file(directory / RESULTS, json.dumps(data) + "\n")
     for name, plot in outcome.plots.items():
         plot.save(directory / name)

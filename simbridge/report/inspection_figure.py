@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import OutputError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
-from simbridge.robot.output_file import replacing
+from simbridge.robot.output_file import write_file
 from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -65,8 +66,9 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
 
     for axes in (above, side, speed):
         _style(axes)
-    with replacing(path) as new:
-        figure.savefig(new, dpi=150)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=file.suffix[1:].lower(), dpi=150)
+    write_file(path, buffer.getvalue())
 
 
 def _style(axes: Any) -> None:
