@@ -258,11 +258,9 @@ class OutputError(SimbridgeError, OSError):
         missing: Number of bytes that did not fit; None if unknown.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], reason: str, number: int | None = None, missing: int | None = None
-    ) -> None:
+    def __init__(self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None) -> None:
         self.path, self.reason, self.missing = Path(path), reason, missing
-        super().__init__(f"{os.fspath(path)} cannot be written: {reason}.")
+        super().__init__(f"{path} cannot be written: {reason}.")
         self.errno = number
 
 

@@ -25,8 +25,6 @@ from simbridge.cli.error_reporting import print_bug, print_error, print_message,
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
 simbridge replays a trajectory through a solver and measures the tracking error.
@@ -82,10 +80,8 @@ def main(words: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in _NO_SPACE:
-                refused = OutputError(error.filename or "Standard output or a temporary file", str(error.strerror))
-                refused.run_directory = getattr(error, "run_directory", None)
-                return print_error(refused)
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 

@@ -31,10 +31,9 @@ def print_error(error: SimbridgeError) -> int:
     """Print an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
         return print_bug(error, error.trace)
-    recorded = "" if isinstance(error, OutputError) and error.path == error.run_directory else _recorded(error)
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(f"{error}{recorded}")
+    print_message(f"{error}{_recorded(error)}")
     if isinstance(error, KeyboardInterrupt):
         return 128 + signal.SIGINT
     return 1 if isinstance(error, EmulatorBroken) else 2
@@ -60,11 +59,9 @@ def print_bug(error: Exception, trace: str) -> int:
 def _recorded(error: Exception) -> str:
     """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
     run: Path | None = getattr(error, "run_directory", None)
-    if run is None:
+    if run is None or (isinstance(error, OutputError) and error.path == run):
         return ""
-    if not run.is_dir():
-        return f" What was recorded is lost: {run} was deleted or moved while the run went on"
-    return f" What was recorded until then is in {run}"
+    return f" What was recorded until then is in {run}" if run.is_dir() else f" {run} was deleted or moved meanwhile"
 
 
 def _saved(trace: str, run: Path | None) -> str:

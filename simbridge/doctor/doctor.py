@@ -155,10 +155,5 @@ def start_cell(path: Path, facts: ControllerFacts) -> list[Path]:
     write_cell(path, cell)
     if calibration is None:
         return [path]
-    try:
-        write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
-    except BaseException:
-        # The cell names it.
-        path.unlink()
-        raise
+    write_calibration(calibration, facts.arm.kinematics, facts.arm.checksum)
     return [path, calibration]

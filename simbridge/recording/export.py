@@ -5,7 +5,6 @@ A new format is one function and one line in EXPORTERS. No ROS is needed to writ
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -38,10 +37,9 @@ def export_tum(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
 
     Args, returns and errors as `EXPORTERS`.
     """
-    paths = []
-    for name in POSES:
-        paths.append(folder / f"{name}.tum")
-        write_tum(paths[-1], log.stamp, poses[name])
+    paths = [folder / f"{name}.tum" for name in POSES]
+    for name, path in zip(POSES, paths, strict=True):
+        write_tum(path, log.stamp, poses[name])
     return paths
 
 
@@ -88,7 +86,7 @@ def export_bag(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     as `EXPORTERS`.
     """
     target = folder / BAG
-    with replacing(target, refusals=(OSError, sqlite3.Error)) as new:
+    with replacing(target) as new:
         _write(new.with_name("samples"), _topics(log, poses, errors), log.stamp, StoragePlugin.SQLITE3).rename(new)
     return [target]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -40,58 +39,35 @@ class RunDirectory:
         self.report_file = path / "report.html"
 
     @staticmethod
-    def create(out: str | Path | None, name: str) -> RunDirectory:
-        """Make a new directory: `out`, or one under runs/ named after the time and the scenario.
+    def create(out: str | Path | None, name: str, *, parents: bool = True) -> RunDirectory:
+        """Make a new directory: `out`, with its parents, or one under runs/ named after the time and the scenario.
 
         Raises:
             OutputError: It exists already, or cannot be made.
         """
-        if out is not None:
-            return RunDirectory._made(Path(out))
-        stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-        path = Path("runs") / f"{stamp}_{name}"
-        for count in range(2, 1000):
-            try:
-                return RunDirectory._made(path)
-            except OutputError as error:
-                if error.errno != errno.EEXIST:
-                    raise
-            path = path.with_name(f"{stamp}_{name}_{count}")
-        return RunDirectory._made(path)
-
-    def create_repeat(self, number: int) -> RunDirectory:
-        """Make the directory of one of repeats, numbered from 1.
-
-        Raises:
-            OutputError: It cannot be made, or this directory was deleted.
-        """
-        with self.needed():
-            return RunDirectory._made(self.path / f"{number:02}", parents=False)
-
-    @staticmethod
-    def _made(path: Path, parents: bool = True) -> RunDirectory:
-        with writing(path, advice="; choose another with --out"):
-            try:
-                path.mkdir(parents=parents)
-            except FileExistsError:
-                reason = "it exists already, and a run is never overwritten; choose another with --out, or remove it"
-                raise OutputError(path, reason, errno.EEXIST) from None
-        return RunDirectory(path)
+        stem, count = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{name}", 1
+        path = Path("runs", stem) if out is None else Path(out)
+        while True:
+            with writing(path, "; choose another with --out"):
+                try:
+                    path.mkdir(parents=parents)
+                    return RunDirectory(path)
+                except FileExistsError:
+                    if out is not None:
+                        raise
+            count += 1
+            path = path.with_name(f"{stem}_{count}")
 
     @contextlib.contextmanager
     def needed(self) -> Iterator[None]:
-        """Report what fails as the directory is not there any more by that cause. To be used while the arm is at rest.
-
-        Raises:
-            OutputError: It was deleted or moved.
-        """
+        """While the arm is at rest: an error of reading or writing becomes an OutputError if the directory is gone."""
         try:
             yield
         except SimbridgeError:
             if self.path.is_dir():
                 raise
             reason = "it was deleted or moved while the run went on; the arm is at rest"
-            raise OutputError(self.path, reason, errno.ENOENT) from None
+            raise OutputError(self.path, reason) from None
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:

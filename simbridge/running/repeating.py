@@ -93,7 +93,8 @@ def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> Rep
 
 
 def _begin_run(prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int) -> RunDirectory:
-    directory = whole.create_repeat(number)
+    with whole.needed():
+        directory = RunDirectory.create(whole.path / f"{number:02}", prepared.scenario.name, parents=False)
     begin(prepared, arm, directory, repeats={"number": number, "count": count})
     return directory
 

@@ -139,14 +139,13 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     """Move an entered arm to the plan's start and through the plan, and log every state."""
     plan = prepared.plan
     samples = Samples(plan)
-    with directory.needed():
-        log = LogWriter(
-            directory.log_file,
-            joint_names=prepared.robot.joint_names,
-            period=plan.period,
-            metadata=log_facts(directory.settings()),
-            indexed=plan.duration <= INDEXED,
-        )
+    log = LogWriter(
+        directory.log_file,
+        joint_names=prepared.robot.joint_names,
+        period=plan.period,
+        metadata=log_facts(directory.settings()),
+        indexed=plan.duration <= INDEXED,
+    )
     # The log is closed before the arm is released, so it is complete.
     with log:
         arm.move_to(plan.sent[0])
@@ -197,7 +196,6 @@ def finalize(
         loop: Timing of the servo loop; None in simulated time.
 
     Raises:
-        NotARun, LogReadError: A part is missing or broken.
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -288,7 +287,7 @@ def write_bag(
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
-    with replacing(path, overwrite=False, refusals=(OSError, sqlite3.Error)) as new:
+    with replacing(path, overwrite=False) as new:
         if file.suffix == ".mcap":
             # The writer makes a directory with the file in it.
             _write(new.with_suffix(""), trajectory, stamps, topic, frame_id, mcap=True)

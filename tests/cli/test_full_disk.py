@@ -15,8 +15,9 @@ from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.errors import OutputError
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import repeating, runner
+from simbridge.running import repeating
 from simbridge.running.run_setup import prepare
+from tests.controllers import REALTIME_FLAGS
 
 
 def mount(*arguments):
@@ -150,20 +151,20 @@ def test_what_ends_a_run_whose_directory_was_deleted_is_reported_without_a_recor
 
     monkeypatch.setattr(PyBulletBackend, "stream", ending)
     answer = cli("run", line, "--out", tmp_path / "out")
-    assert f"What was recorded is lost: {tmp_path / 'out'} was deleted or moved while the run went on" in answer.message
+    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
     assert "until then is in" not in answer.message
 
 
 def test_a_directory_that_is_deleted_while_the_operator_is_asked_is_named_before_anything_moves(
-    prepared, tmp_path, monkeypatch
+    cli, line, tmp_path, monkeypatch
 ):
     moved = []
     monkeypatch.setattr(PyBulletBackend, "__enter__", lambda self: (shutil.rmtree(tmp_path / "out"), self)[1])
     monkeypatch.setattr(PyBulletBackend, "__exit__", lambda *_: None)
     monkeypatch.setattr(PyBulletBackend, "move_to", lambda *_: moved.append(True))
-    with pytest.raises(OutputError, match="deleted or moved while the run went on") as caught:
-        runner.execute(prepared, out=tmp_path / "out")
-    assert caught.value.path == tmp_path / "out" and not moved
+    answer = cli("run", line, "--out", tmp_path / "out")
+    assert (answer.status, moved) == (2, [])
+    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
 
 
 @pytest.mark.parametrize("when", ["in a run", "between two runs"])
@@ -193,3 +194,17 @@ def test_output_that_does_not_fit_is_no_bug(tmp_path):
     assert " ".join(ended.stderr.split()) == (
         "Standard output or a temporary file cannot be written: No space left on device."
     )
+
+
+def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(cli, disk, line, e_series):
+    flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
+    # Settings and plan of this slow line take 68 kB, its log 190 kB.
+    folder = disk("172k")
+    answer = cli("run", line, "--out", folder / "out", "--speed-scale", "0.4", *flags)
+    assert answer.status == 2
+    log = folder / "out" / "log.mcap"
+    assert answer.message.startswith(f"The log {log} cannot be written: No space left on device (ENOSPC)")
+    state = e_series.state()
+    assert not state["moving"] and state["runtime_state"] == "STOPPED"
+    assert len(read_log(log).stamp) > 0
+    assert_whole(folder / "out")
