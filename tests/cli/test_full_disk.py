@@ -13,11 +13,12 @@ import pytest
 
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.errors import OutputError
+from simbridge.planning.options import Options
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.running import repeating
+from simbridge.running import repeating, runner
 from simbridge.running.run_setup import prepare
-from tests.controllers import REALTIME_FLAGS
+from tests.controllers import REALTIME_FLAGS, realtime_options
 
 
 def mount(*arguments):
@@ -208,3 +209,12 @@ def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(cli, 
     assert not state["moving"] and state["runtime_state"] == "STOPPED"
     assert len(read_log(log).stamp) > 0
     assert_whole(folder / "out")
+
+
+def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(line, e_series, tmp_path):
+    prepared = prepare(line, robot="ur10e", options=Options(host=e_series.host, **realtime_options()), backend="ursim")
+    out = tmp_path / "out"
+    with pytest.raises(OutputError, match="deleted or moved while the run went on; the arm is at rest"):
+        runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))
+    state = e_series.state()
+    assert not state["moving"] and state["runtime_state"] == "STOPPED"

@@ -131,9 +131,7 @@ def test_a_refusal_says_how_much_is_missing(tmp_path):
 def test_no_module_writes_files_in_another_way():
     # Those that write something that is not a result: the growing log, shared memory, temporary files.
     others = {"recording/log.py", "robot/output_file.py"}
-    writers = (
-        r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)|open\([^)]*\"[wxa]"
-    )
+    writers = r"(?<!new)\.write_(?:text|bytes)\(|(?:savez|savefig|np\.save)\((?!new|buffer)|open\([^)]*\"[wxa]"
     found = {}
     for path in PACKAGE.rglob("*.py"):
         name, lines = path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8").splitlines()
