@@ -249,13 +249,9 @@ class NotARun(SimbridgeError, ValueError):
 
 
 class OutputError(SimbridgeError, OSError):
-    """A file or directory that cannot be written; what was there before is unchanged.
+    """A file or directory (path) that cannot be written, and the reason with what to do.
 
-    Attributes:
-        path: The file or directory.
-        reason: Why not, with what to do.
-        errno: The system's error number; None if it was not the system that refused.
-        missing: Number of bytes that did not fit; None if unknown.
+    errno is the system's error number, and missing the number of bytes that did not fit; None where unknown.
     """
 
     def __init__(self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None) -> None:

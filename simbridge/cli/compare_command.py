@@ -32,7 +32,6 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
         SimbridgeError: See `compare_runs`; or the page cannot be written.
     """
     found = compare_runs([Path(run) for run in runs])
-    page = compare_page(found, iso_figures_of(found))
     if out is None:
         directory = RunDirectory.create(None, f"compare_{found.runs[0].summary['scenario']}").path
     else:
@@ -40,7 +39,7 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     path = directory / PAGE
     with writing(path):
         directory.mkdir(parents=True, exist_ok=True)
-    write_file(path, page)
+    write_file(path, compare_page(found, iso_figures_of(found)).encode())
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:

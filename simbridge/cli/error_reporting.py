@@ -33,7 +33,7 @@ def print_error(error: SimbridgeError) -> int:
         return print_bug(error, error.trace)
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(f"{error}{_recorded(error)}")
+    print_message(f"{error}{_recorded(error, error.run_directory)}")
     if isinstance(error, KeyboardInterrupt):
         return 128 + signal.SIGINT
     return 1 if isinstance(error, EmulatorBroken) else 2
@@ -42,7 +42,7 @@ def print_error(error: SimbridgeError) -> int:
 def print_bug(error: Exception, trace: str) -> int:
     """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
     run: Path | None = getattr(error, "run_directory", None)
-    stopped = "" if run is None else f" The arm was stopped.{_recorded(error)}."
+    stopped = "" if run is None else f" The arm was stopped.{_recorded(error, run)}."
     try:
         where = f"in {_saved(trace, run)}"
     except OSError:
@@ -56,9 +56,8 @@ def print_bug(error: Exception, trace: str) -> int:
     return 1
 
 
-def _recorded(error: Exception) -> str:
+def _recorded(error: Exception, run: Path | None) -> str:
     """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
-    run: Path | None = getattr(error, "run_directory", None)
     if run is None or (isinstance(error, OutputError) and error.path == run):
         return ""
     return f" What was recorded until then is in {run}" if run.is_dir() else f" {run} was deleted or moved meanwhile"
@@ -68,7 +67,7 @@ def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"
-        write_file(path, trace)
+        write_file(path, trace.encode())
         return str(path)
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"

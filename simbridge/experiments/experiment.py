@@ -125,8 +125,7 @@ class Plot:
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)
             self.draw(figure)
-            buffer = io.BytesIO()
-            figure.savefig(buffer, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+            figure.savefig(buffer := io.BytesIO(), dpi=_DOTS_PER_INCH, metadata={"Software": None})
         write_file(path, buffer.getvalue())
 
 
@@ -236,7 +235,7 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
 
 
 def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
-    write_file(directory / RESULTS, json.dumps(data) + "\n")
+    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

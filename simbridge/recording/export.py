@@ -16,7 +16,7 @@ from simbridge.recording import cdr
 from simbridge.recording.log import LogColumns
 from simbridge.robot.output_file import replacing
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text import write_tum
+from simbridge.trajectory.text_writer import write_tum
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""

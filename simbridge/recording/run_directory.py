@@ -88,7 +88,7 @@ class RunDirectory:
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        write_file(self.settings_file, tomli_w.dumps(settings))
+        write_file(self.settings_file, tomli_w.dumps(settings).encode())
 
     def settings(self) -> dict[str, Any]:
         """Read settings.toml.
@@ -178,11 +178,11 @@ class RunDirectory:
 
     def write_report(self, page: str) -> None:
         """Write report.html."""
-        write_file(self.report_file, page)
+        write_file(self.report_file, page.encode())
 
     def write_replay(self, page: str) -> None:
         """Write replay.html."""
-        write_file(self.replay_file, page)
+        write_file(self.replay_file, page.encode())
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
@@ -191,7 +191,7 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        write_file(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+        write_file(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def is_of_repeats(path: Path) -> bool:

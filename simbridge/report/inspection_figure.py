@@ -66,8 +66,7 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
 
     for axes in (above, side, speed):
         _style(axes)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=file.suffix[1:].lower(), dpi=150)
+    figure.savefig(buffer := io.BytesIO(), format=file.suffix[1:].lower(), dpi=150)
     write_file(path, buffer.getvalue())
 
 

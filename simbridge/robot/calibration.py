@@ -317,7 +317,7 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
     """
     rows = {name: [float(v) for v in getattr(table, name)] for name in ("theta", "a", "d", "alpha")}
     lines = [f"{name} = {values!r}\n" for name, values in rows.items()] + [f"checksum = {[int(w) for w in checksum]}\n"]
-    write_file(path, _HEADER + "".join(lines))
+    write_file(path, (_HEADER + "".join(lines)).encode())
 
 
 def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:

@@ -275,7 +275,7 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     values = cell_values(cell)
     if cell.calibration is not None:
         values["calibration"] = _relative(cell.calibration, file)
-    write_file(file, "\n".join([_HEAD, *_lines(values), ""]), overwrite=False)
+    write_file(file, "\n".join([_HEAD, *_lines(values), ""]).encode(), overwrite=False)
 
 
 def _relative(calibration: Path, file: Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import sqlite3
 import tempfile
@@ -11,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from simbridge.errors import OutputError
-from simbridge.resources import AnyPath
 
 
 @contextlib.contextmanager
-def writing(path: AnyPath, advice: str = "") -> Iterator[None]:
+def writing(path: str | os.PathLike[str], advice: str = "") -> Iterator[None]:
     """Turn a refusal to write a file or directory into an OutputError; advice follows the reason."""
     try:
         yield
@@ -29,7 +27,7 @@ def writing(path: AnyPath, advice: str = "") -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def replacing(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[Path]:
     """Write a file or directory that takes the place of an earlier one in one step, when it is complete and stored.
 
     Whatever ends the writing before that (an error, Ctrl-C, a full disk) leaves the earlier one as it was. Yields where
@@ -41,7 +39,7 @@ def replacing(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
     given, target = Path(path), Path(os.path.realpath(path))
     with writing(path):
         if given.exists() and not overwrite:
-            raise FileExistsError(errno.EEXIST, "")
+            raise FileExistsError
         if given.exists() and not (given.is_file() or given.is_dir()):
             yield given
             return
@@ -65,15 +63,14 @@ def replacing(path: AnyPath, *, overwrite: bool = True) -> Iterator[Path]:
         _store(target.parent)
 
 
-def write_file(path: AnyPath, content: str | bytes, *, overwrite: bool = True) -> None:
-    """Write a file as `replacing` does, text as UTF-8; the OutputError says how many bytes are missing."""
-    data = content if isinstance(content, bytes) else content.encode()
+def write_file(path: str | os.PathLike[str], content: bytes, *, overwrite: bool = True) -> None:
+    """Write a file as `replacing` does; the OutputError says how many bytes are missing."""
     with replacing(path, overwrite=overwrite) as new:
         try:
-            new.write_bytes(data)
+            new.write_bytes(content)
         except OSError as error:
-            missing = len(data) - (new.stat().st_size if new.is_file() else 0)
-            reason = f"{error.strerror or error}; {missing} of its {len(data)} bytes are missing"
+            missing = len(content) - (new.stat().st_size if new.is_file() else 0)
+            reason = f"{error.strerror or error}; {missing} of its {len(content)} bytes are missing"
             raise OutputError(Path(path), reason, error.errno, missing) from None
 
 
@@ -83,8 +80,7 @@ def _store(path: Path) -> None:
     try:
         os.fsync(descriptor)
     except OSError:
-        # Some network file systems do not store directories on request.
-        if not path.is_dir():
+        if not path.is_dir():  # Some network file systems do not store directories on request.
             raise
     finally:
         os.close(descriptor)

@@ -60,7 +60,7 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         "cycle_s": found["cycle_s"],
         "date": date.today(),
     }
-    write_file(path, "# Written by simbridge identify.\n\n" + tomli_w.dumps(tables))
+    write_file(path, b"# Written by simbridge identify.\n\n" + tomli_w.dumps(tables).encode())
 
 
 def _numbers(values: list[float | None]) -> list[float]:

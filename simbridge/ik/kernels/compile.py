@@ -23,7 +23,6 @@ from types import ModuleType
 from typing import Any
 
 from simbridge.errors import UncompilableCode
-from simbridge.robot.output_file import replacing
 
 # Any fixed time (s): numba recompiles when a file is newer, and several processes may write the same file.
 _MODIFIED = 1_000_000_000
@@ -136,7 +135,7 @@ def _written(name: str, text: str) -> Path:
     try:
         return _write(directory / name, text)
     except OSError as error:
-        _warn_not_kept(directory, os.strerror(error.errno or 0))
+        _warn_not_kept(directory, error.strerror)
     try:
         return _write(_temporary_directory() / name, text)
     except OSError:
@@ -152,9 +151,15 @@ def _write(path: Path, text: str) -> Path:
     except (OSError, UnicodeDecodeError):
         pass
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with replacing(path) as new:
-        new.write_text(text, encoding="utf-8")
-        os.utime(new, (_MODIFIED, _MODIFIED))
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.utime(unfinished, (_MODIFIED, _MODIFIED))
+        os.replace(unfinished, path)
+    except BaseException:
+        os.unlink(unfinished)
+        raise
     return path
 
 
