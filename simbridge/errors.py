@@ -7,11 +7,10 @@ emulated, have errors of their own under the same root: `simbridge/ur/errors.py`
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import errno
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -254,22 +253,15 @@ class NotARun(SimbridgeError, ValueError):
 
 
 class OutputError(SimbridgeError, OSError):
-    """A file or directory (path) that cannot be written, and the reason with what to do."""
+    """A file or directory (path) that cannot be written, and the reason with what to do.
 
-    def __init__(self, path: str | Path, reason: str) -> None:
-        self.path, self.reason = Path(path), reason
+    errno is the system's error number, and missing the number of bytes that did not fit; None where unknown.
+    """
+
+    def __init__(self, path: str | Path, reason: str, number: int | None = None, missing: int | None = None) -> None:
+        self.path, self.reason, self.missing = Path(path), reason, missing
         super().__init__(f"{path} cannot be written: {reason}.")
-
-
-@contextlib.contextmanager
-def writing(path: str | Path, advice: str = "") -> Iterator[None]:
-    """Turn the system's refusal to write a file or directory into an OutputError; advice follows the reason."""
-    try:
-        yield
-    except OutputError:
-        raise
-    except OSError as error:
-        raise OutputError(path, f"{error.strerror or error}{advice}") from None
+        self.errno = number
 
 
 class LogWriteError(SimbridgeError, OSError):

@@ -5,6 +5,7 @@ Only what reading flags needs is imported here; a command's module is imported w
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import signal
@@ -18,7 +19,7 @@ from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
-from simbridge.errors import ScenarioError, SimbridgeError
+from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.running.signals import SignalReceived, ended_by_signals
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
@@ -74,6 +75,8 @@ def main(words: list[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 128 + signal.SIGPIPE
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                return print_error(OutputError("Standard output or a temporary file", str(error.strerror)))
             return print_bug(error, "".join(traceback.format_exception(error)))
 
 

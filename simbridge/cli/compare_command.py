@@ -12,13 +12,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
-from simbridge.errors import writing
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
+from simbridge.robot.output_file import write_file, writing
 from simbridge.text import degrees, millimetres, milliseconds, table_of
 
 PAGE = "compare.html"
@@ -39,7 +39,7 @@ def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
     path = directory / PAGE
     with writing(path):
         directory.mkdir(parents=True, exist_ok=True)
-        path.write_text(compare_page(found, iso_figures_of(found)), encoding="utf-8")
+    write_file(path, compare_page(found, iso_figures_of(found)).encode())
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:

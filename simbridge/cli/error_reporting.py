@@ -10,7 +10,8 @@ import traceback
 from pathlib import Path
 
 from simbridge.emulator.errors import EmulatorBroken
-from simbridge.errors import InternalError, Interrupted, SimbridgeError
+from simbridge.errors import InternalError, Interrupted, OutputError, SimbridgeError
+from simbridge.robot.output_file import write_file
 
 
 def print_message(text: str) -> None:
@@ -29,10 +30,9 @@ def print_error(error: SimbridgeError) -> int:
     """Print an error that was raised on purpose; returns the exit status."""
     if isinstance(error, InternalError):
         return print_bug(error, error.trace)
-    recorded = "" if error.run_directory is None else f" What was recorded until then is in {error.run_directory}"
     if isinstance(error, EmulatorBroken):
         traceback.print_exception(error.__cause__)
-    print_message(" ".join(filter(None, (str(error), error.aftermath))) + recorded)
+    print_message(" ".join(filter(None, (str(error), error.aftermath))) + _recorded(error, error.run_directory))
     if isinstance(error, Interrupted):
         return 128 + error.number
     return 1 if isinstance(error, EmulatorBroken) else 2
@@ -41,7 +41,7 @@ def print_error(error: SimbridgeError) -> int:
 def print_bug(error: Exception, trace: str) -> int:
     """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
     run: Path | None = getattr(error, "run_directory", None)
-    stopped = "" if run is None else f" The arm was stopped; what was recorded until then is in {run}."
+    stopped = "" if run is None else f" The arm was stopped.{_recorded(error, run)}."
     try:
         where = f"in {_saved(trace, run)}"
     except OSError:
@@ -55,11 +55,18 @@ def print_bug(error: Exception, trace: str) -> int:
     return 1
 
 
+def _recorded(error: Exception, run: Path | None) -> str:
+    """Where the run is that an error ended; no path is followed by a full stop that could be taken for a part of it."""
+    if run is None or (isinstance(error, OutputError) and error.path == run):
+        return ""
+    return f" What was recorded until then is in {run}" if run.is_dir() else f" {run} was deleted or moved meanwhile"
+
+
 def _saved(trace: str, run: Path | None) -> str:
     """The file with the traceback: in the run's directory, if there is one."""
     if run is not None:
         path = run / "traceback.txt"
-        path.write_text(trace, encoding="utf-8")
+        write_file(path, trace.encode())
         return str(path)
     with tempfile.NamedTemporaryFile(
         "w", prefix="simbridge-", suffix=".traceback.txt", delete=False, encoding="utf-8"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +21,11 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from rich.console import Console
 
 from simbridge import __version__
-from simbridge.errors import writing
 from simbridge.experiments import EXPERIMENTS, ExperimentParameters
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.drawing import drawing_style
 from simbridge.report.palette import ATTAINED, LIMITER, PLANT, SAMPLING, SETPOINT, SOLVER, TRACKING
+from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array
 from simbridge.text import plain, significant, table_of
 
@@ -123,8 +125,8 @@ class Plot:
             figure = Figure(figsize=(self.width, self.height), layout=ConstrainedLayoutEngine(w_pad=_PAD, h_pad=_PAD))
             FigureCanvasAgg(figure)
             self.draw(figure)
-            with writing(path):
-                figure.savefig(path, dpi=_DOTS_PER_INCH, metadata={"Software": None})
+            figure.savefig(buffer := io.BytesIO(), dpi=_DOTS_PER_INCH, metadata={"Software": None})
+        write_file(path, buffer.getvalue())
 
 
 @dataclass(frozen=True)
@@ -193,11 +195,12 @@ def run_experiment(parameters: ExperimentParameters) -> int:
         with Console(stderr=True).status(f"Measuring {name} ..."):
             outcome: Outcome = module.run(parameters)
     except BaseException:
-        # It is still empty.
-        directory.rmdir()
+        # It is still empty, unless it was deleted.
+        with contextlib.suppress(OSError):
+            directory.rmdir()
         raise
     data = _results(name, parameters, outcome)
-    _write(directory, data, outcome)
+    write_results(directory, data, outcome)
     if parameters.json:
         print(json.dumps({"directory": str(directory), **data}, indent=2))
     else:
@@ -231,10 +234,8 @@ def _results(name: str, parameters: ExperimentParameters, outcome: Outcome) -> d
     return finite
 
 
-def _write(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
-    path = directory / RESULTS
-    with writing(path):
-        path.write_text(json.dumps(data) + "\n", encoding="utf-8")
+def write_results(directory: Path, data: Mapping[str, Any], outcome: Outcome) -> None:
+    write_file(directory / RESULTS, json.dumps(data).encode() + b"\n")
     for name, plot in outcome.plots.items():
         plot.save(directory / name)
 

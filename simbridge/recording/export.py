@@ -5,9 +5,6 @@ A new format is one function and one line in EXPORTERS. No ROS is needed to writ
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -15,11 +12,11 @@ import numpy as np
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import writing
 from simbridge.recording import cdr
 from simbridge.recording.log import LogColumns
+from simbridge.robot.output_file import replacing
 from simbridge.robot.pose import Array
-from simbridge.trajectory.text import write_tum
+from simbridge.trajectory.text_writer import write_tum
 
 BAG, MCAP = "rosbag2", "samples.mcap"
 """Their names in the run directory."""
@@ -40,12 +37,9 @@ def export_tum(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
 
     Args, returns and errors as `EXPORTERS`.
     """
-    paths = []
-    for name in POSES:
-        path = folder / f"{name}.tum"
-        with writing(path):
-            write_tum(path, log.stamp, poses[name])
-        paths.append(path)
+    paths = [folder / f"{name}.tum" for name in POSES]
+    for name, path in zip(POSES, paths, strict=True):
+        write_tum(path, log.stamp, poses[name])
     return paths
 
 
@@ -70,7 +64,7 @@ def export_csv(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     columns["speed_scaling"] = log.speed_scaling
     columns["host_monotonic_s"] = log.host_monotonic
     table = np.column_stack(list(columns.values()))
-    with writing(path), path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(columns) + "\n")
         # repr of a double reads back to the same double.
         for k in range(0, len(table), BLOCK):
@@ -92,10 +86,8 @@ def export_bag(folder: Path, log: LogColumns, poses: Mapping[str, Array], errors
     as `EXPORTERS`.
     """
     target = folder / BAG
-    with _written(target, _topics(log, poses, errors), log.stamp, StoragePlugin.SQLITE3) as bag:
-        if target.exists():
-            shutil.rmtree(target)
-        shutil.move(bag, target)
+    with replacing(target) as new:
+        _write(new.with_name("samples"), _topics(log, poses, errors), log.stamp, StoragePlugin.SQLITE3).rename(new)
     return [target]
 
 
@@ -104,18 +96,10 @@ def export_mcap(
 ) -> list[Path]:
     """Write samples.mcap: the same topics as `export_bag` in one file, for Foxglove and PlotJuggler."""
     target = folder / MCAP
-    with _written(target, _topics(log, poses, errors), log.stamp, StoragePlugin.MCAP) as bag:
-        shutil.move(next(bag.glob("*.mcap")), target)
+    with replacing(target) as new:
+        bag = _write(new.with_name("samples"), _topics(log, poses, errors), log.stamp, StoragePlugin.MCAP)
+        (bag / MCAP).rename(new)
     return [target]
-
-
-@contextlib.contextmanager
-def _written(target: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> Iterator[Path]:
-    """The complete bag in a temporary directory: an earlier target is replaced only by a complete one."""
-    with writing(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".export") as folder:
-        path = Path(folder) / "samples"
-        _write(path, topics, stamps, storage)
-        yield path
 
 
 def _topics(log: LogColumns, poses: Mapping[str, Array], errors: Errors) -> Iterator[_Topic]:
@@ -130,7 +114,7 @@ def _topics(log: LogColumns, poses: Mapping[str, Array], errors: Errors) -> Iter
         yield f"/error/{name}/rotation", cdr.vector_stamped(frame, "vector"), (rotation,)
 
 
-def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> None:
+def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: StoragePlugin) -> Path:
     store = get_typestore(Stores.ROS2_HUMBLE)
     times = np.round(stamps * 1e9).astype(np.int64).tolist()
     # Version 8 is read from ROS 2 Humble on.
@@ -143,6 +127,7 @@ def _write(path: Path, topics: Iterator[_Topic], stamps: Array, storage: Storage
             stamp = divmod(time, 10**9)
             for connection, layout, groups in connections:
                 writer.write(connection, time, layout.pack(stamp, *(group[k].tolist() for group in groups)))
+    return path
 
 
 Exporter = Callable[[Path, LogColumns, Mapping[str, Array], Errors, Array], list[Path]]

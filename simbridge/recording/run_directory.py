@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,9 +14,10 @@ import msgspec
 import numpy as np
 import tomli_w
 
-from simbridge.errors import NotARun, OutputError, writing
+from simbridge.errors import NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
+from simbridge.robot.output_file import replacing, write_file, writing
 
 T = TypeVar("T")
 
@@ -37,31 +39,35 @@ class RunDirectory:
         self.report_file = path / "report.html"
 
     @staticmethod
-    def create(out: str | Path | None, name: str) -> RunDirectory:
-        """Make a new directory: `out`, or one under runs/ named after the time and the scenario.
+    def create(out: str | Path | None, name: str, *, parents: bool = True) -> RunDirectory:
+        """Make a new directory: `out`, with its parents, or one under runs/ named after the time and the scenario.
 
         Raises:
             OutputError: It exists already, or cannot be made.
         """
-        if out is not None:
-            return RunDirectory._made(Path(out))
-        stamp = datetime.now().strftime("%Y-%m-%d_%H-%M-%S")
-        path = Path("runs") / f"{stamp}_{name}"
-        for count in range(2, 1000):
-            if not path.exists():
-                break
-            path = path.with_name(f"{stamp}_{name}_{count}")
-        return RunDirectory._made(path)
+        stem, count = f"{datetime.now():%Y-%m-%d_%H-%M-%S}_{name}", 1
+        path = Path("runs", stem) if out is None else Path(out)
+        while True:
+            with writing(path, "; choose another with --out"):
+                try:
+                    path.mkdir(parents=parents)
+                    return RunDirectory(path)
+                except FileExistsError:
+                    if out is not None:
+                        raise
+            count += 1
+            path = path.with_name(f"{stem}_{count}")
 
-    @staticmethod
-    def _made(path: Path) -> RunDirectory:
-        with writing(path, "; choose another with --out"):
-            try:
-                path.mkdir(parents=True)
-            except FileExistsError:
-                reason = "it exists already, and a run is never overwritten; choose another with --out, or remove it"
-                raise OutputError(path, reason) from None
-        return RunDirectory(path)
+    @contextlib.contextmanager
+    def needed(self) -> Iterator[None]:
+        """While the arm is at rest: an error of reading or writing becomes an OutputError if the directory is gone."""
+        try:
+            yield
+        except SimbridgeError:
+            if self.path.is_dir():
+                raise
+            reason = "it was deleted or moved while the run went on; the arm is at rest"
+            raise OutputError(self.path, reason) from None
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:
@@ -82,7 +88,7 @@ class RunDirectory:
 
     def write_settings(self, settings: dict[str, Any]) -> None:
         """Write settings.toml: all resolved settings, so that the run can be repeated and evaluated again."""
-        self._write(self.settings_file, tomli_w.dumps(settings).encode())
+        write_file(self.settings_file, tomli_w.dumps(settings).encode())
 
     def settings(self) -> dict[str, Any]:
         """Read settings.toml.
@@ -101,8 +107,8 @@ class RunDirectory:
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
         """Write plan.npz."""
-        with writing(self.plan_file):
-            np.savez(self.plan_file, **arrays)
+        with replacing(self.plan_file) as new:
+            np.savez(new, **arrays)
 
     def plan(self, decode: Callable[[Mapping[str, Any]], T]) -> T:
         """Read plan.npz.
@@ -172,11 +178,11 @@ class RunDirectory:
 
     def write_report(self, page: str) -> None:
         """Write report.html."""
-        self._write(self.report_file, page.encode())
+        write_file(self.report_file, page.encode())
 
     def write_replay(self, page: str) -> None:
         """Write replay.html."""
-        self._write(self.replay_file, page.encode())
+        write_file(self.replay_file, page.encode())
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
@@ -185,11 +191,7 @@ class RunDirectory:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
-        self._write(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
-
-    def _write(self, path: Path, content: bytes) -> None:
-        with writing(path):
-            path.write_bytes(content)
+        write_file(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
 
 
 def is_of_repeats(path: Path) -> bool:

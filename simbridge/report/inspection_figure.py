@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from simbridge.errors import OutputError, writing
+from simbridge.errors import OutputError
 from simbridge.report.palette import ATTAINED, GRID, SETPOINT
+from simbridge.robot.output_file import write_file
 from simbridge.trajectory.trajectory import Trajectory
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -64,8 +66,8 @@ def draw(path: str | Path, trajectory: Trajectory, attained: NDArray[np.bool_] |
 
     for axes in (above, side, speed):
         _style(axes)
-    with writing(path):
-        figure.savefig(file, dpi=150)
+    figure.savefig(buffer := io.BytesIO(), format=file.suffix[1:].lower(), dpi=150)
+    write_file(path, buffer.getvalue())
 
 
 def _style(axes: Any) -> None:

@@ -19,9 +19,10 @@ import msgspec
 import numpy as np
 import pinocchio as pin
 
-from simbridge.errors import InputFileError, InvalidParameter, writing
+from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.resources import robot_files
 from simbridge.robot.input_file import TomlFile, read_text
+from simbridge.robot.output_file import write_file
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -316,8 +317,7 @@ def write_calibration(path: Path, table: DhTable, checksum: Sequence[int]) -> No
     """
     rows = {name: [float(v) for v in getattr(table, name)] for name in ("theta", "a", "d", "alpha")}
     lines = [f"{name} = {values!r}\n" for name, values in rows.items()] + [f"checksum = {[int(w) for w in checksum]}\n"]
-    with writing(path):
-        path.write_text(_HEADER + "".join(lines), encoding="utf-8")
+    write_file(path, (_HEADER + "".join(lines)).encode())
 
 
 def with_kinematics(robot: Robot, source: str | os.PathLike[str]) -> Robot:

@@ -17,9 +17,10 @@ import numpy as np
 import pinocchio as pin
 import tomli_w
 
-from simbridge.errors import InvalidParameter, OutputError, writing
+from simbridge.errors import InvalidParameter
 from simbridge.robot.input_file import TomlFile, first_repeated
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Floor, Plane
+from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array, snapped
 from simbridge.robot.robot import G
 from simbridge.robot.values import Six, Vector
@@ -274,14 +275,7 @@ def write_cell(path: str | os.PathLike[str], cell: Cell) -> None:
     values = cell_values(cell)
     if cell.calibration is not None:
         values["calibration"] = _relative(cell.calibration, file)
-    text = "\n".join([_HEAD, *_lines(values), ""])
-    with writing(file):
-        try:
-            out = file.open("x", encoding="utf-8")
-        except FileExistsError:
-            raise OutputError(file, "it exists already, and is not overwritten; choose another name") from None
-        with out:
-            out.write(text)
+    write_file(file, "\n".join([_HEAD, *_lines(values), ""]).encode(), overwrite=False)
 
 
 def _relative(calibration: Path, file: Path) -> str:

@@ -87,13 +87,15 @@ def repeat(
 
 
 def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> RepeatsSummary:
-    summary = summarize_repeats(whole, runs, count)
-    write_repeats_page(whole, summary)
+    with whole.needed():
+        summary = summarize_repeats(whole, runs, count)
+        write_repeats_page(whole, summary)
     return summary
 
 
 def _begin_run(prepared: Prepared, arm: Backend, whole: RunDirectory, number: int, count: int) -> RunDirectory:
-    directory = RunDirectory.create(whole.path / f"{number:02}", prepared.scenario.name)
+    with whole.needed():
+        directory = RunDirectory.create(whole.path / f"{number:02}", prepared.scenario.name, parents=False)
     begin(prepared, arm, directory, repeats={"number": number, "count": count})
     return directory
 

@@ -227,6 +227,9 @@ def finalize(
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
         arm: Where it ran, which has been left.
         error: What ended it early.
+
+    Raises:
+        OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
     ending = arm.ending
     said = [] if error is None else [f"{type(error).__name__}: {error}".rstrip(": ")]
@@ -236,14 +239,15 @@ def finalize(
         "at_s": None,
         "arm_at_rest": None if ending is None else ending.arm_at_rest,
     }
-    # Kept, whatever becomes of the evaluation.
-    directory.write_summary({"outcome": outcome, "ended_by": ended_by})
-    evaluation = Evaluation.of(directory)
-    if evaluation.has_samples:
-        ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
-    summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
-    directory.write_summary(summary)
-    if summary["samples"]:
-        write_report(evaluation, summary)
+    with directory.needed():
+        # Kept, whatever becomes of the evaluation.
+        directory.write_summary({"outcome": outcome, "ended_by": ended_by})
+        evaluation = Evaluation.of(directory)
+        if evaluation.has_samples:
+            ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
+        summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
+        directory.write_summary(summary)
+        if summary["samples"]:
+            write_report(evaluation, summary)
     return summary

@@ -8,7 +8,7 @@ from simbridge.trajectory.fitted import elbow_line, largest_cube, paper_size, sh
 from simbridge.trajectory.paths import Path
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.shapes import IsoCube, corners, pick_and_place, square, step
-from simbridge.trajectory.text import write_csv, write_tum
+from simbridge.trajectory.text_writer import write_csv, write_tum
 from simbridge.trajectory.timing import ConstantSpeed, MinimumJerk, MotionLaw, SlowInSlowOut, Trapezoid
 from simbridge.trajectory.trace import (
     TOOL_DOWN,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
-import tempfile
 import warnings
 from array import array
 from collections.abc import Iterator
@@ -17,7 +15,8 @@ from rosbags import rosbag1, rosbag2
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import InputFileError, InvalidTrajectory, OutputError, writing
+from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
+from simbridge.robot.output_file import replacing
 from simbridge.text import counted
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -283,21 +282,18 @@ def write_bag(
         OutputError: It exists, cannot be written, or has another suffix.
     """
     file = Path(path)
-    if file.exists():
-        raise OutputError(path, "it exists already, and a bag is never overwritten; choose another name")
     if file.suffix not in ("", ".bag", ".mcap"):
         raise OutputError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
     stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
     if stamps[0] < 0:
         raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
-    with writing(path):
+    with replacing(path, overwrite=False) as new:
         if file.suffix == ".mcap":
             # The writer makes a directory with the file in it.
-            with tempfile.TemporaryDirectory(dir=file.parent) as folder:
-                _write(Path(folder) / file.stem, trajectory, stamps, topic, frame_id, mcap=True)
-                shutil.move(Path(folder) / file.stem / file.name, file)
+            _write(new.with_suffix(""), trajectory, stamps, topic, frame_id, mcap=True)
+            (new.with_suffix("") / new.name).rename(new)
         else:
-            _write(file, trajectory, stamps, topic, frame_id, mcap=False)
+            _write(new, trajectory, stamps, topic, frame_id, mcap=False)
 
 
 def _write(

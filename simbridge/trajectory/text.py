@@ -11,9 +11,8 @@ from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.errors import InputFileError
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 
@@ -37,7 +36,6 @@ _ALLOWED = {
 }
 # "x [mm]", "x (mm)" or "x_mm".
 _WITH_UNIT = re.compile(rf"(.*?)(?:\s*\[(.*)\]|\s*\((.*)\)|_({'|'.join(UNITS)}))")
-CSV_HEADER = "t [s],x [m],y [m],z [m],qx,qy,qz,qw"
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
 
@@ -59,36 +57,6 @@ def parse_text(path: str | Path, text: str) -> tuple[Array, Array, list[int]]:
         _check_turns(path, rotations, lines)
         rotations = pose.quaternions(rotations)
     return table[:, 0], np.column_stack([table[:, 1:4], rotations]), lines
-
-
-def write_tum(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """Write a TUM file: one line `t x y z qx qy qz qw` a sample; read_trajectory and evo read it back bit for bit.
-
-    Args:
-        path: The file; an existing one is replaced.
-        times: Stamps (T,) in s.
-        poses: Poses (T, 7) in m and unit quaternions.
-
-    Raises:
-        InvalidTrajectory: The shapes do not fit.
-        OSError: The file cannot be written.
-    """
-    _write(path, times, poses, header="", separator=" ")
-
-
-def write_csv(path: str | Path, times: ArrayLike, poses: ArrayLike) -> None:
-    """As `write_tum`, but CSV with a header that names columns and units."""
-    _write(path, times, poses, header=CSV_HEADER + "\n", separator=",")
-
-
-def _write(path: str | Path, times: ArrayLike, poses: ArrayLike, header: str, separator: str) -> None:
-    t, p = np.asarray(times, dtype=float), np.asarray(poses, dtype=float)
-    if t.ndim != 1 or p.shape != (len(t), 7):
-        reason = f"times of shape (T,) and poses of shape (T, 7) are needed; got {t.shape} and {p.shape}"
-        raise InvalidTrajectory(reason, source=str(path))
-    rows = np.column_stack([t, p]).tolist()
-    text = header + "".join(separator.join(map(repr, row)) + "\n" for row in rows)
-    Path(path).write_text(text, encoding="utf-8", newline="\n")
 
 
 def _separator(line: str) -> str | None:

@@ -108,7 +108,7 @@ def test_a_second_export_replaces_the_first(exported, cli_once, line_run):
     path = exported[3]
     kind = "mcap" if path.suffix else "bag"
     assert Path(cli_once("export", line_run, "--to", kind).strip()) == path
-    assert not [child for child in line_run.iterdir() if child.name.startswith(".export")]
+    assert not [child for child in line_run.iterdir() if child.name.startswith(".")]
 
 
 def test_the_csv_has_the_origin_of_every_joint_as_pinocchio_has_it(line_run, cli_once):

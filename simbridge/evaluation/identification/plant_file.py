@@ -21,6 +21,7 @@ import tomli_w
 
 from simbridge.errors import OutputError
 from simbridge.evaluation.identification.result import Identification
+from simbridge.robot.output_file import write_file
 
 
 def write_plant(path: str | Path, found: Identification, recording: str) -> None:
@@ -59,10 +60,7 @@ def write_plant(path: str | Path, found: Identification, recording: str) -> None
         "cycle_s": found["cycle_s"],
         "date": date.today(),
     }
-    try:
-        Path(path).write_text("# Written by simbridge identify.\n\n" + tomli_w.dumps(tables), encoding="utf-8")
-    except OSError as error:
-        raise OutputError(path, str(error.strerror or error)) from None
+    write_file(path, b"# Written by simbridge identify.\n\n" + tomli_w.dumps(tables).encode())
 
 
 def _numbers(values: list[float | None]) -> list[float]:

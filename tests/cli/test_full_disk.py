@@ -1,0 +1,220 @@
+"""A disk that is full or read-only, and a run directory that is deleted: the cause in a sentence, every file whole."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.errors import OutputError
+from simbridge.planning.options import Options
+from simbridge.recording.log_reader import read_log
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.running import repeating, runner
+from simbridge.running.run_setup import prepare
+from tests.controllers import REALTIME_FLAGS, realtime_options
+
+
+def mount(*arguments):
+    return subprocess.run(["mount", *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """Mounts a file system of so many bytes, and returns its directory."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+
+    def make(size):
+        made = mount("-t", "tmpfs", "-o", f"size={size}", "none", folder)
+        if made.returncode:
+            pytest.skip(f"a small file system cannot be mounted: {made.stderr.strip() or 'only root can'}")
+        return folder
+
+    yield make
+    if os.path.ismount(folder):
+        subprocess.run(["umount", folder], check=True)
+
+
+def assert_whole(run):
+    """Every file but the log is as it would be with space, and none is temporary."""
+    for path in run.iterdir():
+        assert not path.name.startswith(".") and path.stat().st_size > 0, path
+    directory = RunDirectory.open(run)
+    directory.settings()
+    if directory.summary_file.exists():
+        directory.summary()
+    if directory.report_file.exists():
+        assert directory.report_file.read_text().rstrip().endswith("</html>")
+
+
+def sizes(run):
+    return {path.name: path.stat().st_size for path in run.iterdir()}
+
+
+def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_other_file(cli, disk, square_run):
+    of = sizes(square_run)
+    folder = disk(of["settings.toml"] + of["plan.npz"] + of["log.mcap"] // 2)
+    answer = cli("run", "square_tracking", "--out", folder / "out")
+    assert (answer.status, answer.out) == (2, "")
+    log = folder / "out" / "log.mcap"
+    assert answer.message.startswith(f"The log {log} cannot be written: No space left on device (ENOSPC); ")
+    assert f"the {log.stat().st_size} bytes before can be read" in answer.message
+    assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml"]
+    assert_whole(folder / "out")
+    kept, whole = read_log(log), read_log(square_run / "log.mcap")
+    assert len(kept.stamp) > 100 and np.array_equal(kept.position, whole.position[: len(kept.stamp)])
+
+
+def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cli, disk, square_run):
+    of = sizes(square_run)
+    pages = sum(-(-of[name] // 4096) * 4096 for name in ("settings.toml", "plan.npz", "log.mcap", "summary.json"))
+    folder = disk(pages + 8 * 4096)
+    answer = cli("run", "square_tracking", "--out", folder / "out")
+    assert answer.status == 2
+    page = folder / "out" / "report.html"
+    assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
+    assert "bytes are missing. What was recorded until then is in" in answer.message
+    assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml", "summary.json"]
+    assert_whole(folder / "out")
+    assert RunDirectory(folder / "out").summary()["outcome"] == "completed"
+    # With space again, nothing of the run is lost.
+    assert mount("-o", "remount,size=50m", folder).returncode == 0
+    assert cli("report", folder / "out").status == 0
+
+
+@pytest.mark.parametrize("reason", ["No space left on device", "Read-only file system"])
+def test_pages_and_exports_that_cannot_be_written_leave_the_earlier_ones(cli, disk, line_run, reason):
+    full = reason.startswith("No")
+    folder = disk("20m")
+    run = folder / "run"
+    shutil.copytree(line_run, run)
+    for name in ("replay.html", "samples.csv", "compare.html"):
+        (run / name).write_text("earlier")
+    if full:
+        with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+            while True:
+                filler.write(bytes(4096))
+    else:
+        assert mount("-o", "remount,ro", folder).returncode == 0
+    before = sizes(run)
+    for command, name in (
+        (("report", run), "replay.html"),
+        (("export", run, "--to", "csv"), "samples.csv"),
+        (("export", run, "--to", "mcap"), "samples.mcap"),
+        (("export", run, "--to", "bag"), "rosbag2"),
+        (("compare", run, line_run, "--out", run), "compare.html"),
+    ):
+        answer = cli(*command)
+        assert answer.status == 2, (command, answer.out)
+        assert f"{run / name} cannot be written: " in answer.message
+        # sqlite has words of its own.
+        assert reason in answer.message or (full and name == "rosbag2" and "disk is full" in answer.message)
+        assert sizes(run) == before
+
+
+@pytest.fixture
+def prepared(line):
+    return prepare(line)
+
+
+def test_a_run_whose_directory_is_deleted_says_so(cli, line, tmp_path, monkeypatch):
+    stream = PyBulletBackend.stream
+
+    def deleting(self, commands):
+        for k, state in enumerate(stream(self, commands)):
+            if k == 10:
+                shutil.rmtree(tmp_path / "out")
+            yield state
+
+    monkeypatch.setattr(PyBulletBackend, "stream", deleting)
+    answer = cli("run", line, "--out", tmp_path / "out")
+    assert answer.status == 2
+    where = f"{tmp_path / 'out'} cannot be written: it was deleted or moved while the run went on"
+    assert answer.message == f"{where}; the arm is at rest."
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_what_ends_a_run_whose_directory_was_deleted_is_reported_without_a_record(
+    cli, line, tmp_path, monkeypatch, error
+):
+    def ending(self, commands):
+        shutil.rmtree(tmp_path / "out")
+        raise error
+        yield
+
+    monkeypatch.setattr(PyBulletBackend, "stream", ending)
+    answer = cli("run", line, "--out", tmp_path / "out")
+    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
+    assert "until then is in" not in answer.message
+
+
+def test_a_directory_that_is_deleted_while_the_operator_is_asked_is_named_before_anything_moves(
+    cli, line, tmp_path, monkeypatch
+):
+    moved = []
+    monkeypatch.setattr(PyBulletBackend, "__enter__", lambda self: (shutil.rmtree(tmp_path / "out"), self)[1])
+    monkeypatch.setattr(PyBulletBackend, "__exit__", lambda *_: None)
+    monkeypatch.setattr(PyBulletBackend, "move_to", lambda *_: moved.append(True))
+    answer = cli("run", line, "--out", tmp_path / "out")
+    assert (answer.status, moved) == (2, [])
+    assert f"{tmp_path / 'out'} was deleted or moved meanwhile" in answer.message
+
+
+@pytest.mark.parametrize("when", ["in a run", "between two runs"])
+def test_repeats_whose_directory_is_deleted_end_there_and_do_not_make_it_again(
+    prepared, tmp_path, monkeypatch, without_pages, when
+):
+    if when == "between two runs":
+        finalize = repeating.finalize
+
+        def deleting(*arguments):
+            summary = finalize(*arguments)
+            shutil.rmtree(tmp_path / "out")
+            return summary
+
+        monkeypatch.setattr(repeating, "finalize", deleting)
+    progress = (lambda _: shutil.rmtree(tmp_path / "out", ignore_errors=True)) if when == "in a run" else None
+    with pytest.raises(OutputError, match="deleted or moved while the run went on"):
+        repeating.repeat(prepared, 3, out=tmp_path / "out", progress=progress)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_output_that_does_not_fit_is_no_bug(tmp_path):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "simbridge", "robots", "--json"]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert " ".join(ended.stderr.split()) == (
+        "Standard output or a temporary file cannot be written: No space left on device."
+    )
+
+
+def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(cli, disk, line, e_series):
+    flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
+    # Settings and plan of this slow line take 68 kB, its log 190 kB.
+    folder = disk("172k")
+    answer = cli("run", line, "--out", folder / "out", "--speed-scale", "0.4", *flags)
+    assert answer.status == 2
+    log = folder / "out" / "log.mcap"
+    assert answer.message.startswith(f"The log {log} cannot be written: No space left on device (ENOSPC)")
+    state = e_series.state()
+    assert not state["moving"] and state["runtime_state"] == "STOPPED"
+    assert len(read_log(log).stamp) > 0
+    assert_whole(folder / "out")
+
+
+def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(line, e_series, tmp_path):
+    prepared = prepare(line, robot="ur10e", options=Options(host=e_series.host, **realtime_options()), backend="ursim")
+    out = tmp_path / "out"
+    with pytest.raises(OutputError, match="deleted or moved while the run went on; the arm is at rest"):
+        runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))
+    state = e_series.state()
+    assert not state["moving"] and state["runtime_state"] == "STOPPED"
