@@ -120,15 +120,15 @@ class ProgramWatch:
 
     Args:
         number: The number of our script.
-        uploaded: Whether our script was uploaded to a controller without a program, and has not been seen yet: a program
-            that is paused then is ours.
+        uploaded: Whether our script was uploaded to a controller without a program: it may not have begun.
+        begun: Whether it was seen to run; if not, a program that is paused is ours.
 
     Attributes:
         program: Whose program it was in the newest state.
     """
 
-    def __init__(self, number: int, *, uploaded: bool = False) -> None:
-        self._number, self._uploaded = number, uploaded
+    def __init__(self, number: int, *, uploaded: bool = False, begun: bool = False) -> None:
+        self._number, self._uploaded, self._begun = number, uploaded, begun
         self._counter: int | None = None
         # Since when the counter stands still, and since when a program with another number plays.
         self._still = self._strange = 0.0
@@ -149,12 +149,12 @@ class ProgramWatch:
             self.program = self._playing(now, named, advanced)
         elif self.program in (Program.NONE, Program.UNKNOWN):
             # Paused before it was seen to play.
-            self.program = Program.OURS if named or self._uploaded else Program.OTHER
+            self.program = Program.OURS if named or (self._uploaded and not self._begun) else Program.OTHER
         return self.program
 
     def _playing(self, now: float, named: bool, advanced: bool) -> Program:
         if named and advanced:
-            self._uploaded = False
+            self._uploaded, self._begun = False, True
             return Program.OURS
         if named:
             stands = now - self._still > _ADVANCES

@@ -284,8 +284,14 @@ class ControllerBackend(Backend):
             ring = process.replay(setpoints, feedforward=feedforward)
             done, heard = False, time.monotonic()
             try:
-                while not done:
-                    events = process.events(5.0 * self.period)
+                failure: SimbridgeError | None = None
+                while not done and failure is None:
+                    events = []
+                    try:
+                        events = process.events(5.0 * self.period)
+                    except SimbridgeError as error:
+                        # First what was recorded until then.
+                        failure = error
                     done = any(event["event"] == "done" for event in events)
                     for event in events:
                         self._timing.add_counts(event)
@@ -295,6 +301,8 @@ class ControllerBackend(Backend):
                         yield state
                         # After the yield: a slow consumer is not silence of the servo process.
                         heard = time.monotonic()
+                    if failure is not None:
+                        raise failure
                     self._check_silence(heard)
             finally:
                 ring.close()

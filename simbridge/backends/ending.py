@@ -45,45 +45,50 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
     Raises:
         KeyboardInterrupt: Ctrl-C was pressed meanwhile; the session has ended nevertheless.
     """
-    uploaded = State.UPLOADING in process.reached and State.READY not in process.reached
-    watcher = _Watcher(host, ProgramWatch(number, uploaded=uploaded), last_seen, ending)
+    watcher = _Watcher(host, last_seen, ending)
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
         # First: the process brakes the arm while the others go on.
         ("ask the servo process to stop", process.ask_to_stop),
         ("watch the controller", watcher.begin),
         ("end the servo process", process.stop),
-        ("see the arm at rest", watcher.until_at_rest),
+        ("see the arm at rest", lambda: watcher.until_at_rest(_watch(number, process))),
         ("close the connection", watcher.close),
     )
-    interrupted = False
+    interrupted: KeyboardInterrupt | None = None
     for name, step in steps:
         for _ in range(_INSISTENCE):
             try:
                 step()
                 break
-            except KeyboardInterrupt:
+            except KeyboardInterrupt as error:
                 # The arm comes first: the step is taken again.
-                interrupted = True
+                interrupted = interrupted or error
             except Exception as failure:
                 ending.evidence.append(f"could not {name}: {failure}")
                 break
     ending.evidence[:0] = [f"the servo process could not {failure}" for failure in process.failures]
     watcher.conclude()
-    if interrupted:
-        raise KeyboardInterrupt
+    if interrupted is not None:
+        raise interrupted
+
+
+def _watch(number: int, process: ServoProcess) -> ProgramWatch:
+    """Knows our program, also one that was uploaded and has not begun, as the process reported until it ended."""
+    return ProgramWatch(number, uploaded=State.UPLOADING in process.reached, begun=State.READY in process.reached)
 
 
 class _Watcher:
     """Follows the controller's states while a session ends, and stops our script if it does not end by itself."""
 
-    def __init__(self, host: str, watch: ProgramWatch, last_seen: float, ending: Ending) -> None:
-        self._host, self._watch, self._last_seen, self._ending = host, watch, last_seen, ending
+    def __init__(self, host: str, last_seen: float, ending: Ending) -> None:
+        self._host, self._last_seen, self._ending = host, last_seen, ending
+        self._watch = ProgramWatch(0)
         self._reader: RtdeReader | None = None
         self._states: list[Package] = []
 
     def begin(self) -> None:
-        """Connect."""
-        self._follow(0.1)
+        """Connect; what comes from now on is looked at later."""
+        self._reader = RtdeReader(self._host, STATE_FIELDS, timeout=1.0).__enter__()
 
     def close(self) -> None:
         """Disconnect."""
@@ -121,8 +126,9 @@ class _Watcher:
             self._ending.shown.append(cause)
             self._ending.evidence.append(words)
 
-    def until_at_rest(self) -> None:
+    def until_at_rest(self, watch: ProgramWatch) -> None:
         """Wait until the arm is at rest and no program of ours is left; ask the dashboard to stop ours if it stays."""
+        self._watch = watch
         begin = time.monotonic()
         asked = begin
         failure: ControllerError | None = None

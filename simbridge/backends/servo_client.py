@@ -150,7 +150,7 @@ class ServoProcess:
     def _send(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         # If the process has ended, `events` raises, with the reason.
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     def events(self, timeout: float = 0.0) -> list[dict[str, Any]]:
@@ -199,6 +199,8 @@ class ServoProcess:
             KeyboardInterrupt: Ctrl-C was pressed meanwhile; the arm has been stopped nevertheless.
         """
         assert self._process.stdin is not None
+        if self._process.stdin.closed and self._process.poll() is not None:
+            return
         try:
             self.ask_to_stop()
         finally:
