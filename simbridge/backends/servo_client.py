@@ -222,7 +222,7 @@ class ServoProcess:
 
     def _wait(self, timeout: float) -> int:
         """Wait for the exit status. A second Ctrl-C does not interrupt the arm's stop."""
-        interrupted = False
+        interrupted: KeyboardInterrupt | None = None
         deadline = time.monotonic() + timeout
         while True:
             try:
@@ -231,10 +231,10 @@ class ServoProcess:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 deadline = time.monotonic() + timeout
-            except KeyboardInterrupt:
-                interrupted = True
-        if interrupted:
-            raise KeyboardInterrupt
+            except KeyboardInterrupt as error:
+                interrupted = interrupted or error
+        if interrupted is not None:
+            raise interrupted
         return status
 
     def _close(self) -> None:
