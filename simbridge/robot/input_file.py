@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Any, BinaryIO, NoReturn, TypeVar, get_args
 
 import msgspec
 
@@ -22,20 +23,87 @@ RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
 _TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
 
 
-def read_text(path: Path) -> str:
-    """The text of a file the user named.
+MIB = 1 << 20
+MAX_TEXT = MIB
+"""Largest file of settings (TOML, YAML), bytes. docs/guide.md has the table of all limits."""
+MAX_SAMPLES_TEXT = 512 * MIB
+"""Largest text of samples or of a recording, once it is decompressed, bytes."""
+MAX_NESTING = 32
+"""Largest number of tables and lists within each other in TOML, and of names in one of its keys."""
+
+MAX_JOINTS, MAX_SHAPES = 64, 1000
+"""Of an arm: movable joints, and shapes of all links together."""
+
+# A string (also one without its end), a comment, or a character that opens, closes, joins or separates.
+_TOML_TOKEN = re.compile(
+    r"""
+    \"{3} (?:\\.|[^\\])*? (?:"{3,5}(?!")|\\?\Z) | '{3} .*? (?:'{3,5}(?!')|\Z)
+    | "(?:\\.|[^"\\\n])*"? | '[^'\n]*'? | \#[^\n]* | [][{}.,=\n]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def expansion(size: int) -> int:
+    """How many bytes the compressed parts of a file of this size, bytes, may have when they are decompressed."""
+    return 100 * size + 64 * MIB
+
+
+def open_file(path: str | Path, largest: int | None = None) -> BinaryIO:
+    """Open a file the user named, for reading.
+
+    Args:
+        path: The file: a regular one, so that neither opening nor reading it waits for anyone, or goes on for ever.
+        largest: The size that is accepted, bytes; None for any.
 
     Raises:
-        InputFileError: The file is missing, a directory, unreadable or not UTF-8.
+        InputFileError: It is missing, unreadable, too large, or a directory, device, FIFO or socket.
     """
     try:
-        data = path.read_bytes()
+        found = Path(path).stat()
+        if stat.S_ISDIR(found.st_mode):
+            raise InputFileError(path, "this is a directory, not a file; name a file in it")
+        if not stat.S_ISREG(found.st_mode):
+            raise InputFileError(path, "this is a device, FIFO or socket; only regular files are read: copy it to one")
+        if largest is not None and found.st_size > largest:
+            raise _too_large(path, largest)
+        return Path(path).open("rb")
     except FileNotFoundError:
         raise InputFileError(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise InputFileError(path, "this is a directory, not a file; name a file in it") from None
-    except OSError as error:
-        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputFileError):
+            raise
+        raise InputFileError(path, f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
+
+
+def read_bytes(path: str | Path, largest: int) -> bytes:
+    """The content of a file the user named.
+
+    Raises:
+        InputFileError: As `open_file`.
+    """
+    with open_file(path, largest) as file:
+        try:
+            # It may grow meanwhile.
+            data = file.read(largest + 1)
+        except OSError as error:
+            raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+    if len(data) > largest:
+        raise _too_large(path, largest)
+    return data
+
+
+def _too_large(path: str | Path, largest: int) -> InputFileError:
+    return InputFileError(path, f"it is larger than {largest / MIB:g} MiB, the most that is read of such a file")
+
+
+def read_text(path: Path, largest: int = MAX_TEXT) -> str:
+    """The text of a file the user named, of at most `largest` bytes.
+
+    Raises:
+        InputFileError: As `open_file`, or it is not UTF-8.
+    """
+    data = read_bytes(path, largest)
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise InputFileError(path, "this is a binary file (or UTF-16), not a text file in UTF-8", line=line)
@@ -44,6 +112,29 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputFileError(path, "this is not a text file in UTF-8; save it as UTF-8", line=line) from None
+
+
+def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
+    """A TOML document as a table of that kind.
+
+    Raises:
+        msgspec.ValidationError: A field is missing, unknown or of another type.
+        ValueError: It is not TOML, or holds more than is read: names within names, lists within lists, digits.
+    """
+    depth = names = 0
+    for token in _TOML_TOKEN.finditer(text):
+        mark = token[0]
+        names = names + 1 if mark == "." else 0 if mark in ("\n", ",", "=") else names
+        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+        if max(depth, names + 1) > MAX_NESTING:
+            line = text.count("\n", 0, token.start()) + 1
+            raise ValueError(f"more than {MAX_NESTING} tables or lists are nested (line {line})")
+    try:
+        return msgspec.toml.decode(text, type=kind)
+    except msgspec.DecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number has more digits than can be read") from None
 
 
 def first_repeated(names: Sequence[str]) -> int | None:
@@ -75,13 +166,15 @@ class TomlFile:
             InputFileError: It is not TOML, or a field is missing, unknown or of another type.
         """
         try:
-            return msgspec.toml.decode(self.text, type=kind)
+            decoded: T = decode_toml(self.text, kind)
         except msgspec.ValidationError as error:
             self._refuse_invalid(kind, str(error))
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             found = re.search(r"line (\d+)", str(error))
             line = int(found[1]) if found else max(len(self.text.splitlines()), 1)
-            raise InputFileError(self.path, f"this is not TOML: {error}", line=line) from None
+            what = "this is not TOML: " if isinstance(error, msgspec.DecodeError) else ""
+            raise InputFileError(self.path, f"{what}{error}", line=line) from None
+        return decoded
 
     def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
         reason, _, path = message.partition(" - at `$")
