@@ -25,14 +25,18 @@ _TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int
 
 MIB = 1 << 20
 MAX_TEXT = MIB
-"""Largest file of settings (TOML, YAML), bytes. docs/guide.md has the table of all limits."""
+"""Largest TOML, bytes. docs/guide.md has the table of all limits."""
 MAX_SAMPLES_TEXT = 512 * MIB
 """Largest text of samples or of a recording, once it is decompressed, bytes."""
+MAX_YAML = MIB // 4
+"""Largest YAML, which takes ten times as long to read, bytes."""
 MAX_NESTING = 32
 """Largest number of tables and lists within each other in TOML, and of names in one of its keys."""
 
 MAX_JOINTS, MAX_SHAPES = 64, 1000
 """Of an arm: movable joints, and shapes of all links together."""
+
+_YAML_ANCHOR = re.compile(r"(?:^|[\s\[\]{},:])(&)[^\s&]")
 
 # A string (also one without its end), a comment, or a character that opens, closes, joins or separates.
 _TOML_TOKEN = re.compile(
@@ -68,12 +72,10 @@ def open_file(path: str | Path, largest: int | None = None) -> BinaryIO:
         if largest is not None and found.st_size > largest:
             raise _too_large(path, largest)
         return Path(path).open("rb")
-    except FileNotFoundError:
-        raise InputFileError(path, "there is no such file") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputFileError):
-            raise
-        raise InputFileError(path, f"it cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    except FileNotFoundError as error:
+        raise InputFileError(path, "there is no such file") from error
+    except OSError as error:
+        raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from error
 
 
 def read_bytes(path: str | Path, largest: int) -> bytes:
@@ -135,6 +137,33 @@ def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
         raise
     except ValueError:
         raise ValueError("a number has more digits than can be read") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML document of plain data.
+
+    Raises:
+        InputFileError: As `read_text`, or it is not YAML, has tags or anchors, or is nested too deeply; with the line.
+    """
+    from ruamel.yaml import YAML  # start-up time: 0.03 s, for this kind of file only
+    from ruamel.yaml.error import YAMLError  # start-up time: as above
+
+    text = read_text(path, MAX_YAML)
+    anchor = _YAML_ANCHOR.search(text)
+    if anchor is not None:
+        # Merged again and again, ten of them are ten thousand million values.
+        line = text.count("\n", 0, anchor.start(1)) + 1
+        raise InputFileError(path, "anchors (&) are not read; write the values out", line=line)
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = None if mark is None else mark.line + 1
+        raise InputFileError(path, f"this is not YAML: {problem or error}", line=where) from None
+    except RecursionError:
+        raise InputFileError(path, "too many tables or lists are nested") from None
+    except (ValueError, OverflowError) as error:
+        raise InputFileError(path, f"a value in it cannot be read: {error}") from None
 
 
 def first_repeated(names: Sequence[str]) -> int | None:

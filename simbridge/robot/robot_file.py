@@ -127,7 +127,7 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
         file.refuse("kinematics.joint_names", "an arm needs at least one joint")
     if max(n, len(data.links)) > MAX_JOINTS:
         file.refuse("kinematics.joint_names", f"an arm has at most {MAX_JOINTS} joints and links")
-    if sum(len(part.shapes) for part in (data.base, *data.links)) > MAX_SHAPES:
+    if len(data.base.shapes) + sum(len(link.shapes) for link in data.links) > MAX_SHAPES:
         file.refuse("links", f"an arm has at most {MAX_SHAPES} shapes")
     file.check_names([f"kinematics.joint_names[{i}]" for i in range(n)], names)
     for name in ("d", "a", "alpha"):

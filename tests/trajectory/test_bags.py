@@ -10,6 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError, OutputError
 from simbridge.trajectory import bags, read_trajectory, square, write_bag
+from simbridge.trajectory.bag_reader import Bag
 from simbridge.trajectory.bags import pose_topics, read_bag
 
 POSE, TF = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage"
@@ -162,7 +163,7 @@ def test_the_error_of_another_kind_of_file_names_the_expected_kind(tmp_path, nam
 def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(tmp_path, monkeypatch) -> None:
     path = made(tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)])
     decoded = []
-    monkeypatch.setattr(AnyReader, "deserialize", counting(decoded, AnyReader.deserialize))
+    monkeypatch.setattr(Bag, "deserialize", counting(decoded, Bag.deserialize))
     trajectory, frame = read_bag(path)
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
     assert (frame, len(decoded)) == ("base_link", 3)
