@@ -50,7 +50,7 @@ _TOML_TOKEN = re.compile(
 
 def expansion(size: int) -> int:
     """How many bytes the compressed parts of a file of this size, bytes, may have when they are decompressed."""
-    return 100 * size + 64 * MIB
+    return 50 * size + 16 * MIB
 
 
 def open_file(path: str | Path, largest: int | None = None) -> BinaryIO:

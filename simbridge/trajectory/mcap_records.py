@@ -40,7 +40,7 @@ class Expander:
         """Count bytes that came out of the file."""
         self._left -= count
         if self._left < 0:
-            reason = "it holds more than 100 times its size when it is decompressed: a file made to fill memory"
+            reason = "it holds more than 50 times its size when it is decompressed: a file made to fill memory"
             raise InputFileError(self._path, reason)
 
     def read(self, compressed: Any) -> bytes:
