@@ -83,9 +83,8 @@ def emulate(
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
-        if not _is_loopback(running.servers.address):
-            reach = "no password is asked: anyone who reaches it can run programs here and end the process"
-            print(f"Listening on {running.servers.address}, not only for this computer; {reach}.", file=sys.stderr)
+        if warning := reach(running.servers.address):
+            print(warning, file=sys.stderr)
         ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
         mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
         print(
@@ -98,8 +97,14 @@ def emulate(
     return 0
 
 
-def _is_loopback(address: str) -> bool:
-    return ipaddress.ip_address(address).is_loopback
+def reach(address: str) -> str:
+    """A warning if others can reach what listens on this address; else empty."""
+    if ipaddress.ip_address(address).is_loopback:
+        return ""
+    return (
+        f"Listening on {address}, not only for this computer. No password is asked: anyone who reaches it can run "
+        "programs in the emulator, and end it."
+    )
 
 
 def _check_pair(arm: Robot, software: Profile) -> None:
@@ -325,6 +330,7 @@ class ControlServer(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, running: RunningController, host: str, port: int) -> None:
         self.control = Control(running)
