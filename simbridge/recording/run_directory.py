@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
@@ -26,8 +26,18 @@ T = TypeVar("T")
 # Of summary.json and evaluation.json, bytes.
 _MAX_JSON = 64 * MIB
 
-# The tables of every settings.toml.
-_TABLES = ("scenario", "robot", "kinematics", "solver", "backend")
+# What is read back of every settings.toml; it holds more.
+_List = list[float]
+_NAMED = [("name", str)]
+_ROBOT = [(name, _List) for name in ("home", "position_min", "position_max", "max_velocity", "max_effort")]
+_PLACEMENT = Annotated[_List, msgspec.Meta(min_length=16, max_length=16)]
+_TABLES = {
+    "scenario": msgspec.defstruct("Scenario", [*_NAMED, ("on_limits", str)]),
+    "robot": msgspec.defstruct("Robot", [*_NAMED, ("title", str), *_ROBOT]),
+    "kinematics": msgspec.defstruct("Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool])]),
+    "solver": msgspec.defstruct("Solver", _NAMED),
+    "backend": msgspec.defstruct("Backend", [*_NAMED, ("period", float), ("simulated_time", bool)]),
+}
 
 
 class RunDirectory:
@@ -103,9 +113,13 @@ class RunDirectory:
             raise NotARun(self.path, "settings.toml", error.reason) from None
         except ValueError as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
-        for table in _TABLES:
+        for table, kind in _TABLES.items():
             if not isinstance(settings.get(table), dict):
                 raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
+            try:
+                msgspec.convert(settings[table], kind)
+            except msgspec.ValidationError as error:
+                raise NotARun(self.path, "settings.toml", f"its table [{table}]: {error}") from None
         return settings
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:

@@ -86,10 +86,24 @@ def test_a_held_plan_is_read_back_as_held(line, tmp_path):
 
 def test_settings_and_summary_are_read_back_as_written(tmp_path):
     directory = RunDirectory.create(tmp_path / "run", "mine")
-    tables = ("scenario", "robot", "kinematics", "solver", "backend")
-    settings = {name: {"values": [0.1, 1e-300, float("inf")], "text": 'a "b" [c]'} for name in tables}
+    limits = ("home", "position_min", "position_max", "max_velocity", "max_effort")
+    settings = {
+        "scenario": {"name": "a", "on_limits": "refuse"},
+        "robot": {"name": "b", "title": "c", **dict.fromkeys(limits, [0.1, 1e-300, float("inf")])},
+        "kinematics": {"placements": [[0.1] * 16], "prismatic": [True]},
+        "solver": {"name": "d"},
+        "backend": {"name": "e", "period": 0.002, "simulated_time": True},
+    }
+    settings = {name: {**table, "text": 'a "b" [c]'} for name, table in settings.items()}
     directory.write_settings(settings)
     assert directory.settings() == settings
+    for name, table in settings.items():
+        for field in table.keys() - {"text"}:
+            for wrong in (None, [["x"]]):
+                kept = {**table, field: wrong} if wrong else {key: table[key] for key in table.keys() - {field}}
+                directory.write_settings({**settings, name: kept})
+                with pytest.raises(NotARun, match=rf"its table \[{name}\].*(`{field}`|\.{field})"):
+                    directory.settings()
     directory.write_summary({"outcome": "completed", "samples": 3, "delay_s": None})
     assert directory.summary() == {"outcome": "completed", "samples": 3, "delay_s": None}
 
