@@ -89,7 +89,7 @@ def test_settings_and_summary_are_read_back_as_written(tmp_path):
     limits = ("home", "position_min", "position_max", "max_velocity", "max_effort")
     settings = {
         "scenario": {"name": "a", "on_limits": "refuse"},
-        "robot": {"name": "b", "title": "c", **dict.fromkeys(limits, [0.1, 1e-300, float("inf")])},
+        "robot": {"name": "b", "title": "c", **{key: [0.1, 1e-300, float("inf")] for key in limits}},
         "kinematics": {"placements": [[0.1] * 16], "prismatic": [True]},
         "solver": {"name": "d"},
         "backend": {"name": "e", "period": 0.002, "simulated_time": True},
