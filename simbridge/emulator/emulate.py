@@ -101,10 +101,8 @@ def reach(address: str) -> str:
     """A warning if others can reach what listens on this address; else empty."""
     if ipaddress.ip_address(address).is_loopback:
         return ""
-    return (
-        f"Listening on {address}, not only for this computer. No password is asked: anyone who reaches it can run "
-        "programs in the emulator, and end it."
-    )
+    risk = "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
+    return f"Listening on {address}, not only for this computer; {risk}."
 
 
 def _check_pair(arm: Robot, software: Profile) -> None:
@@ -268,25 +266,22 @@ class Control:
         return {"period": period.tolist(), "work": work.tolist()}
 
     def save_record(self, path: str) -> None:
-        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs.
-
-        Only to a new file under the system's temporary directory or the one that the emulator was started in.
-        """
+        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
         file = _new_record(path)
         with self._running.lock:
             ticks = list(self._controller.record.ticks)
             inputs = list(self._controller.record.inputs)
         none = np.full(self._controller.robot.n, np.nan)
+        arrays = {
+            "tick": np.array([t for t, *_ in ticks]),
+            "setpoint": np.array([none if s is None else s for _, s, _, _ in ticks]),
+            "target_q": np.array([q for _, _, q, _ in ticks]),
+            "actual_q": np.array([q for *_, q in ticks]),
+            "input_tick": np.array([t for t, _, _ in inputs]),
+            "inputs": json.dumps([[list(names), list(values)] for _, names, values in inputs]),
+        }
         with file.open("xb") as output:
-            np.savez(
-                output,
-                tick=np.array([t for t, *_ in ticks]),
-                setpoint=np.array([none if s is None else s for _, s, _, _ in ticks]),
-                target_q=np.array([q for _, _, q, _ in ticks]),
-                actual_q=np.array([q for *_, q in ticks]),
-                input_tick=np.array([t for t, _, _ in inputs]),
-                inputs=json.dumps([[list(names), list(values)] for _, names, values in inputs]),
-            )
+            np.savez(output, **arrays)
 
 
 def _port(port: Any) -> int:
@@ -301,11 +296,7 @@ def _port(port: Any) -> int:
 
 
 def _within(name: str, value: Any, largest: float) -> float:
-    """A number from 0 to the largest.
-
-    Raises:
-        ValueError: It is none, or another.
-    """
+    """A number from 0 to the largest; else a ValueError."""
     number = float(value)
     if isinstance(value, bool) or not 0.0 <= number <= largest:
         raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
@@ -313,11 +304,7 @@ def _within(name: str, value: Any, largest: float) -> float:
 
 
 def _new_record(path: Any) -> Path:
-    """The path of a record that may be written.
-
-    Raises:
-        ValueError: It is elsewhere, not called .npz, or exists.
-    """
+    """The path of a record where one may be written; else a ValueError."""
     file = Path(str(path))
     folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
     if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):

@@ -22,7 +22,7 @@ from simbridge.errors import InputFileError, LogReadError
 from simbridge.recording import cdr
 from simbridge.recording.log import FIRST_LAYOUT, LAYOUT, LAYOUT_VERSION, METADATA, LogColumns, Sample, layouts
 from simbridge.robot.input_file import open_file
-from simbridge.trajectory.mcap_records import mcap_records
+from simbridge.trajectory.bag_reader import mcap_records
 
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048

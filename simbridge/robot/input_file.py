@@ -25,7 +25,7 @@ _TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int
 
 MIB = 1 << 20
 MAX_TEXT = MIB
-"""Largest TOML, bytes. docs/guide.md has the table of all limits."""
+"""Largest TOML, bytes. docs/trajectories.md has a table of all limits."""
 MAX_SAMPLES_TEXT = 512 * MIB
 """Largest text of samples or of a recording, once it is decompressed, bytes."""
 MAX_YAML = MIB // 4
@@ -53,24 +53,18 @@ def expansion(size: int) -> int:
     return 50 * size + 16 * MIB
 
 
-def open_file(path: str | Path, largest: int | None = None) -> BinaryIO:
-    """Open a file the user named, for reading.
-
-    Args:
-        path: The file: a regular one, so that neither opening nor reading it waits for anyone, or goes on for ever.
-        largest: The size that is accepted, bytes; None for any.
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a regular file the user named, for reading: neither opening nor reading it waits, or goes on for ever.
 
     Raises:
-        InputFileError: It is missing, unreadable, too large, or a directory, device, FIFO or socket.
+        InputFileError: It is missing, unreadable, or a directory, device, FIFO or socket.
     """
     try:
-        found = Path(path).stat()
-        if stat.S_ISDIR(found.st_mode):
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
             raise InputFileError(path, "this is a directory, not a file; name a file in it")
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(mode):
             raise InputFileError(path, "this is a device, FIFO or socket; only regular files are read: copy it to one")
-        if largest is not None and found.st_size > largest:
-            raise _too_large(path, largest)
         return Path(path).open("rb")
     except FileNotFoundError as error:
         raise InputFileError(path, "there is no such file") from error
@@ -79,24 +73,19 @@ def open_file(path: str | Path, largest: int | None = None) -> BinaryIO:
 
 
 def read_bytes(path: str | Path, largest: int) -> bytes:
-    """The content of a file the user named.
+    """The content of a file the user named, of at most `largest` bytes.
 
     Raises:
-        InputFileError: As `open_file`.
+        InputFileError: As `open_file`, or it is larger.
     """
-    with open_file(path, largest) as file:
+    with open_file(path) as file:
         try:
-            # It may grow meanwhile.
             data = file.read(largest + 1)
         except OSError as error:
             raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
     if len(data) > largest:
-        raise _too_large(path, largest)
+        raise InputFileError(path, f"it is larger than {largest / MIB:g} MiB, the most that is read of such a file")
     return data
-
-
-def _too_large(path: str | Path, largest: int) -> InputFileError:
-    return InputFileError(path, f"it is larger than {largest / MIB:g} MiB, the most that is read of such a file")
 
 
 def read_text(path: Path, largest: int = MAX_TEXT) -> str:

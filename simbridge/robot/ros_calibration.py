@@ -9,7 +9,6 @@ the file belongs to the arm behind a controller.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -120,10 +119,6 @@ def _number(path: Path, table: Mapping[str, Any], link: str, name: str) -> float
         raise InputFileError(path, "this field is missing", field=field)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputFileError(path, f"expected a number, got {value!s:.40}", field=field)
-    try:
-        finite = math.isfinite(value)
-    except OverflowError:  # of a whole number
-        finite = False
-    if not finite:
+    if not abs(value) < 1e300:  # a whole number may be too large for a double
         raise InputFileError(path, f"this must be a finite number, not {value!s:.40}", field=field)
     return float(value)

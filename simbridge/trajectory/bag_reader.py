@@ -6,6 +6,7 @@ no index, message definition or name of a file in them is followed, and what the
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import io
 import os
@@ -13,17 +14,19 @@ import re
 import sqlite3
 import struct
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path, PurePath
 from typing import Any, BinaryIO, NamedTuple
 
+import lz4.frame
 import zstandard
-from mcap.records import Channel, Message, Schema
-from rosbags.typesys import Stores, get_typestore
+from mcap.exceptions import EndOfFile
+from mcap.records import Channel, Chunk, McapRecord, Message, Schema
+from mcap.stream_reader import StreamReader
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import open_file, read_yaml
-from simbridge.trajectory.mcap_records import Expander, mcap_records
+from simbridge.robot.input_file import MIB, expansion, open_file, read_yaml
 
 TF = "tf2_msgs/msg/TFMessage"
 
@@ -40,15 +43,7 @@ class Connection(NamedTuple):
 
 
 class Bag:
-    """An open bag.
-
-    Args:
-        read: The messages in the order of the file, each time from the beginning.
-        decode: A message of a type as an object.
-
-    Attributes:
-        connections: The topics.
-    """
+    """An open bag: its topics (connections), and the messages (read) and their content (decode)."""
 
     def __init__(self, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]) -> None:
         self._read, self._decode = read, decode
@@ -77,43 +72,134 @@ def open_bag(path: Path) -> Iterator[Bag]:
         InputFileError: A file of it cannot be opened, or is much larger decompressed than it is.
         Exception: Anything else where its bytes are not those of a bag.
     """
-    ros2 = get_typestore(Stores.ROS2_HUMBLE)
-    if path.suffix.lower() == ".bag" and not path.is_dir():
+    from rosbags.typesys import Stores, get_typestore  # start-up time: logs need only the records of MCAP
+
+    ros2, suffix = get_typestore(Stores.ROS2_HUMBLE), path.suffix.lower()
+    if path.is_dir():
+        with _directory(path) as read:
+            yield Bag(read, lambda data, kind: ros2.deserialize_cdr(data, kind))
+    elif suffix == ".bag":
         ros1 = get_typestore(Stores.ROS1_NOETIC)
         ros1.register({TF: ros2.fielddefs[TF]})
         yield Bag(lambda: _ros1(path), lambda data, kind: ros1.deserialize_ros1(data, kind))
-    elif path.is_dir():
-        with _directory(path) as read:
-            yield Bag(read, lambda data, kind: ros2.deserialize_cdr(data, kind))
     else:
-        read_file = _mcap if path.suffix.lower() == ".mcap" else _sqlite
+        read_file = _mcap if suffix == ".mcap" else _sqlite
         yield Bag(lambda: read_file(path), lambda data, kind: ros2.deserialize_cdr(data, kind))
+
+
+class Expander:
+    """Decompresses the parts of one file; each method raises InputFileError when there is more than `expansion`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._left = path, expansion(path.stat().st_size)
+
+    def spend(self, data: bytes) -> bytes:
+        """Count data that came out of the file."""
+        self._left -= len(data)
+        if self._left < 0:
+            reason = "it holds more than 50 times its size when it is decompressed: a file made to fill memory"
+            raise InputFileError(self._path, reason)
+        return data
+
+    def pieces(self, compressed: Any) -> Iterator[bytes]:
+        """All that a decompressing stream gives."""
+        while piece := compressed.read(MIB):
+            yield self.spend(piece)
+
+    def zstd(self, data: bytes | BinaryIO) -> bytes:
+        return b"".join(self.pieces(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)))
+
+    def lz4(self, data: bytes) -> bytes:
+        return b"".join(self.pieces(lz4.frame.open(io.BytesIO(data))))
+
+    def bz2(self, data: bytes) -> bytes:
+        return b"".join(self.pieces(bz2.open(io.BytesIO(data))))
+
+
+class _Bounded:
+    """A file whose `read` never asks for more than its size: a length in the file may be any number."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file, self._size = file, max(size, 1)
+
+    def read(self, length: int) -> bytes:
+        return self._file.read(min(length, self._size))
+
+
+def mcap_records(file: BinaryIO, path: Path, decode: Callable[[bytes], Any]) -> Iterator[McapRecord | Any]:
+    """The records of an MCAP file in file order, those of its chunks in their places.
+
+    Args:
+        file, path: The file, at its beginning.
+        decode: Takes the content of each chunk; what it returns is yielded instead of the chunk's records, except None.
+
+    Raises:
+        InputFileError: Its chunks are much larger than the file.
+        Exception: Anything where the file is damaged or cut off.
+    """
+    size, expander = os.fstat(file.fileno()).st_size, Expander(path)
+    content_of: dict[str, Callable[[bytes], bytes]] = {"": bytes, "zstd": expander.zstd, "lz4": expander.lz4}
+    source: Any = _Bounded(file, size)
+    for record in StreamReader(source, emit_chunks=True, validate_crcs=True, record_size_limit=size).records:
+        if not isinstance(record, Chunk):
+            yield record
+            continue
+        content = content_of[record.compression](record.data)
+        if record.uncompressed_crc not in (0, zlib.crc32(content)):
+            raise ValueError("the checksum of a chunk is another")
+        decoded = decode(content)
+        if decoded is not None:
+            yield decoded
+            continue
+        inside = StreamReader(io.BytesIO(content), skip_magic=True, emit_chunks=True, record_size_limit=len(content))
+        with contextlib.suppress(EndOfFile):
+            yield from (part for part in inside.records if isinstance(part, Schema | Channel | Message))
+
+
+def _mcap(path: Path) -> Iterator[_Item]:
+    kinds: dict[int, str] = {}
+    topics: dict[int, tuple[str, str]] = {}
+    with open_file(path) as file:
+        for record in mcap_records(file, path, lambda content: None):
+            if isinstance(record, Schema):
+                kinds[record.id] = record.name
+            elif isinstance(record, Channel):
+                topics[record.id] = (
+                    record.topic,
+                    _kind(kinds.get(record.schema_id, "no type"), record.message_encoding),
+                )
+                yield *topics[record.id], 0, None
+            elif isinstance(record, Message):
+                yield *topics[record.channel_id], record.log_time, record.data
+
+
+def _kind(name: str, encoding: str) -> str:
+    return name if encoding == "cdr" else f"{name} as {encoding}"
 
 
 def _ros1(path: Path) -> Iterator[_Item]:
     topics: dict[bytes, tuple[str, str]] = {}
+    expander = Expander(path)
+    content_of: dict[bytes, Callable[[bytes], bytes]] = {b"none": bytes, b"lz4": expander.lz4, b"bz2": expander.bz2}
     with open_file(path) as file:
-        expander = Expander(path)
-        content_of: dict[bytes, Callable[[bytes], bytes]] = {b"none": bytes, b"lz4": expander.lz4, b"bz2": expander.bz2}
         if file.readline(64) != b"#ROSBAG V2.0\n":
             raise ValueError("only bags of version 2.0 are read")
         for record in _ros1_records(file, os.fstat(file.fileno()).st_size):
-            fields, data = record
-            inside: Iterator[tuple[Mapping[bytes, bytes], bytes]] = iter([record])
-            if fields[b"op"] == b"\x05":
-                content = content_of[fields[b"compression"]](data)
-                inside = _ros1_records(io.BytesIO(content), len(content))
-            for part, content in inside:
-                if part[b"op"] == b"\x07":
-                    kind = dict(_ros1_fields(content))[b"type"].decode()
-                    topics[part[b"conn"]] = (part[b"topic"].decode(), kind.replace("/", "/msg/"))
-                    yield *topics[part[b"conn"]], 0, None
-                elif part[b"op"] == b"\x02":
-                    seconds, nanoseconds = struct.unpack("<II", part[b"time"])
-                    yield *topics[part[b"conn"]], seconds * 10**9 + nanoseconds, content
+            records = iter([record])
+            if record[0][b"op"] == b"\x05":
+                content = content_of[record[0][b"compression"]](record[1])
+                records = _ros1_records(io.BytesIO(content), len(content))
+            for fields, data in records:
+                if fields[b"op"] == b"\x07":
+                    kind = dict(_ros1_fields(data))[b"type"].decode().replace("/", "/msg/")
+                    topics[fields[b"conn"]] = (fields[b"topic"].decode(), kind)
+                    yield *topics[fields[b"conn"]], 0, None
+                elif fields[b"op"] == b"\x02":
+                    seconds, nanoseconds = struct.unpack("<II", fields[b"time"])
+                    yield *topics[fields[b"conn"]], seconds * 10**9 + nanoseconds, data
 
 
-def _ros1_records(stream: BinaryIO, size: int) -> Iterator[tuple[Mapping[bytes, bytes], bytes]]:
+def _ros1_records(stream: BinaryIO, size: int) -> Iterator[tuple[dict[bytes, bytes], bytes]]:
     """Header and data of each record from here to the end of a stream of this size, bytes."""
 
     def sized() -> bytes:
@@ -135,22 +221,6 @@ def _ros1_fields(header: bytes) -> Iterator[tuple[bytes, bytes]]:
         at += 4 + length
 
 
-def _mcap(path: Path) -> Iterator[_Item]:
-    kinds: dict[int, str] = {}
-    topics: dict[int, tuple[str, str]] = {}
-    with open_file(path) as file:
-        for record in mcap_records(file, path):
-            if isinstance(record, Schema):
-                kinds[record.id] = record.name
-            elif isinstance(record, Channel):
-                kind = kinds.get(record.schema_id, "no type")
-                encoded = "" if record.message_encoding == "cdr" else f" as {record.message_encoding}"
-                topics[record.id] = (record.topic, kind + encoded)
-                yield *topics[record.id], 0, None
-            elif isinstance(record, Message):
-                yield *topics[record.channel_id], record.log_time, record.data
-
-
 def _sqlite(path: Path) -> Iterator[_Item]:
     open_file(path).close()
     expander = Expander(path)
@@ -160,13 +230,11 @@ def _sqlite(path: Path) -> Iterator[_Item]:
             if kind not in ("table", "index") or re.search(r"\b(AS|VIRTUAL)\b", sql or "", re.IGNORECASE):
                 raise ValueError(f"it has a {kind} that is computed")
         topics = {}
-        for number, *found, encoding in database.execute("SELECT id, name, type, serialization_format FROM topics"):
-            name, kind = map(str, found)
-            topics[number] = (name, kind if encoding == "cdr" else f"{kind} as {encoding}")
+        for number, name, kind, encoding in database.execute("SELECT id, name, type, serialization_format FROM topics"):
+            topics[number] = (str(name), _kind(str(kind), encoding))
             yield *topics[number], 0, None
         for number, when, data in database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp"):
-            expander.spend(len(data))
-            yield *topics[number], int(when), bytes(data)
+            yield *topics[number], int(when), expander.spend(bytes(data))
 
 
 @contextlib.contextmanager
@@ -175,41 +243,33 @@ def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
     metadata = path / "metadata.yaml"
     about = read_yaml(metadata)["rosbag2_bagfile_information"]
     mode, codec = (str(about.get(f"compression_{name}") or "").lower() for name in ("mode", "format"))
-    if mode not in ("", "none", "storage") and codec != "zstd":
+    if mode in ("file", "message") and codec != "zstd":
         raise InputFileError(metadata, f"the compression '{codec}' is not known, only zstd is")
     read_file = {"sqlite3": _sqlite, "mcap": _mcap}[about["storage_identifier"]]
-    with contextlib.ExitStack() as stack:
-        files = [_inside(path, str(name)) for name in about["relative_file_paths"]]
-        if len(set(files)) < len(files):
-            raise InputFileError(metadata, "it names a file twice")
+    files = []
+    for name in map(PurePath, map(str, about["relative_file_paths"])):
+        # Up to version 3 a name begins with that of the directory.
+        file = path / name.name
+        if name.is_absolute() or ".." in name.parts or not 0 < len(name.parts) <= 2 or file.is_symlink():
+            raise InputFileError(metadata, f"it names '{name}', which is not a file in its directory")
+        if file in files:
+            raise InputFileError(metadata, f"it names '{name}' twice")
+        files.append(file)
+    with tempfile.TemporaryDirectory(prefix="simbridge-bag") as folder:
         if mode == "file":
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="simbridge-bag")))
-            files = [_decompressed(file, folder / f"{i}{Path(file.stem).suffix}") for i, file in enumerate(files)]
+            files = [_decompressed(file, Path(folder, file.stem)) for file in files]
 
         def read() -> Iterator[_Item]:
             for file in files:
                 expander = Expander(file)
-                for topic, kind, when, message in read_file(file):
-                    if message is not None and mode == "message":
-                        message = expander.zstd(message)
-                    yield topic, kind, when, message
+                for topic, kind, when, data in read_file(file):
+                    yield topic, kind, when, expander.zstd(data) if data is not None and mode == "message" else data
 
         yield read
 
 
-def _inside(folder: Path, name: str) -> Path:
-    """The file of this name in a bag's directory. Up to version 3 a name begins with that of the directory.
-
-    Raises:
-        InputFileError: It names a file elsewhere.
-    """
-    parts, file = PurePath(name).parts, folder / PurePath(name).name
-    if PurePath(name).is_absolute() or ".." in parts or not 0 < len(parts) <= 2 or file.is_symlink():
-        raise InputFileError(folder / "metadata.yaml", f"it names '{name}', which is not a file in its directory")
-    return file
-
-
 def _decompressed(file: Path, target: Path) -> Path:
     with open_file(file) as source, target.open("wb") as output:
-        Expander(file).copy(zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True), output)
+        compressed = zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True)
+        output.writelines(Expander(file).pieces(compressed))
     return target
