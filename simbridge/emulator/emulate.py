@@ -272,7 +272,7 @@ class Control:
             ticks = list(self._controller.record.ticks)
             inputs = list(self._controller.record.inputs)
         none = np.full(self._controller.robot.n, np.nan)
-        arrays = {
+        arrays: dict[str, Any] = {
             "tick": np.array([t for t, *_ in ticks]),
             "setpoint": np.array([none if s is None else s for _, s, _, _ in ticks]),
             "target_q": np.array([q for _, _, q, _ in ticks]),

@@ -51,6 +51,8 @@ def read_log(path: str | Path) -> LogColumns:
             for record in records:
                 decoder.take(record)
             decoder.end_block()
+        except LogReadError:
+            raise
         except ValueError as error:
             raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
     # Column by column, each freeing its pieces: the log is never in memory twice.
