@@ -255,8 +255,9 @@ def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
         if file in files:
             raise InputFileError(metadata, f"it names '{name}' twice")
         files.append(file)
-    with tempfile.TemporaryDirectory(prefix="simbridge-bag") as folder:
+    with contextlib.ExitStack() as stack:
         if mode == "file":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simbridge-bag"))
             files = [_decompressed(file, Path(folder, file.stem)) for file in files]
 
         def read() -> Iterator[_Item]:
