@@ -20,8 +20,8 @@ from simbridge.text import degrees
 
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
 PACKAGES = (
-    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard", "rosbags"),
-    *("ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
+    *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard"),
+    *("lz4", "rosbags", "ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.

@@ -94,6 +94,7 @@ class Client:
         attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
 
     Attributes:
+        active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: The system accepts no more for now.
         dead: To be closed.
@@ -101,6 +102,7 @@ class Client:
 
     def __init__(self, sock: socket.socket, port: Port, session: Session, attend: Callable[[Client], None]) -> None:
         self.sock, self.port, self.session = sock, port, session
+        self.active = time.monotonic()
         self.waiting = 0
         self.blocked = self.dead = False
         self._attend = attend
@@ -151,6 +153,7 @@ class Client:
     def _write(self, data: bytes) -> None:
         try:
             data = data[self.sock.send(data) :]
+            self.active = time.monotonic()
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:

@@ -5,14 +5,17 @@ The control socket takes one JSON object per line and answers with one (docs/emu
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import ipaddress
 import json
-import math
 import os
 import signal
+import socket
 import socketserver
 import struct
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +27,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, warm_up
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import PROFILES, Profile, profile
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.calibration import read_calibration, with_kinematics
@@ -35,6 +39,7 @@ from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
+_MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
 def emulate(
@@ -78,6 +83,8 @@ def emulate(
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
+        if warning := reach(running.servers.address):
+            print(warning, file=sys.stderr)
         ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
         mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
         print(
@@ -88,6 +95,14 @@ def emulate(
         while not stop.wait(0.2) and running.alive:
             pass
     return 0
+
+
+def reach(address: str) -> str:
+    """A warning if others can reach what listens on this address; else empty."""
+    if ipaddress.ip_address(address).is_loopback:
+        return ""
+    risk = "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
+    return f"Listening on {address}, not only for this computer; {risk}."
 
 
 def _check_pair(arm: Robot, software: Profile) -> None:
@@ -148,11 +163,15 @@ class Control:
         """Carry out one line and return {"ok": true, "value": ...} or {"ok": false, "error": ...}."""
         try:
             request = json.loads(line)
+            if not isinstance(request, dict):
+                raise ValueError('a line is an object such as {"do": "state"}')
             name = request.pop("do")
             if name not in self.commands():
                 return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
             return {"ok": True, "value": getattr(self, name)(**request)}
-        except (SimbridgeError, ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        except RecursionError:
+            return {"ok": False, "error": "ValueError: too many lists or objects are nested"}
+        except (SimbridgeError, ValueError, LookupError, TypeError, AttributeError, OSError, OverflowError) as error:
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
 
     def commands(self) -> list[str]:
@@ -174,7 +193,7 @@ class Control:
 
     def slider(self, fraction: float) -> None:
         """Move the speed slider, 0..1."""
-        value = _not_negative("fraction", fraction)
+        value = _within("fraction", fraction, 1.0)
         with self._running.lock:
             self._controller.set_speed_slider(value)
 
@@ -185,10 +204,12 @@ class Control:
 
     def freeze(self, seconds: float) -> None:
         """Stop everything: no tick, no answer. Commands that need the controller wait too."""
-        self._running.freeze(_not_negative("seconds", seconds))
+        self._running.freeze(_within("seconds", seconds, _MAX_FAULT))
 
     def drop(self, port: int, client: int | None = None) -> None:
         """Cut every connection of a port (by its standard number), or one: 0 is the oldest."""
+        if client is not None and (type(client) is not int or client < 0):
+            raise ValueError(f"client is {client!r}, it must be a whole number, not negative")
         self._running.servers.drop(_port(port), client)
 
     def mute(self, port: int, muted: bool = True) -> None:
@@ -201,7 +222,8 @@ class Control:
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late."""
-        self._running.servers.delay(_port(port), _not_negative("seconds", seconds), _not_negative("jitter", jitter))
+        late, spread = _within("seconds", seconds, _MAX_FAULT), _within("jitter", jitter, _MAX_FAULT)
+        self._running.servers.delay(_port(port), late, spread)
 
     def take_registers(self, names: list[str]) -> list[str]:
         """Claim RTDE inputs as another client would: other clients get IN_USE. Returns those already claimed."""
@@ -245,19 +267,21 @@ class Control:
 
     def save_record(self, path: str) -> None:
         """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
+        file = _new_record(path)
         with self._running.lock:
             ticks = list(self._controller.record.ticks)
             inputs = list(self._controller.record.inputs)
         none = np.full(self._controller.robot.n, np.nan)
-        np.savez(
-            path,
-            tick=np.array([t for t, *_ in ticks]),
-            setpoint=np.array([none if s is None else s for _, s, _, _ in ticks]),
-            target_q=np.array([q for _, _, q, _ in ticks]),
-            actual_q=np.array([q for *_, q in ticks]),
-            input_tick=np.array([t for t, _, _ in inputs]),
-            inputs=json.dumps([[list(names), list(values)] for _, names, values in inputs]),
-        )
+        arrays: dict[str, Any] = {
+            "tick": np.array([t for t, *_ in ticks]),
+            "setpoint": np.array([none if s is None else s for _, s, _, _ in ticks]),
+            "target_q": np.array([q for _, _, q, _ in ticks]),
+            "actual_q": np.array([q for *_, q in ticks]),
+            "input_tick": np.array([t for t, _, _ in inputs]),
+            "inputs": json.dumps([[list(names), list(values)] for _, names, values in inputs]),
+        }
+        with file.open("xb") as output:
+            np.savez(output, **arrays)
 
 
 def _port(port: Any) -> int:
@@ -271,11 +295,21 @@ def _port(port: Any) -> int:
     return int(port)
 
 
-def _not_negative(name: str, value: Any) -> float:
+def _within(name: str, value: Any, largest: float) -> float:
+    """A number from 0 to the largest; else a ValueError."""
     number = float(value)
-    if not (math.isfinite(number) and number >= 0.0):
-        raise ValueError(f"{name} is {value}, it must be a number, not negative")
+    if isinstance(value, bool) or not 0.0 <= number <= largest:
+        raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
     return number
+
+
+def _new_record(path: Any) -> Path:
+    """The path of a record where one may be written; else a ValueError."""
+    file = Path(str(path))
+    folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
+    if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
+        raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
+    return file.resolve()
 
 
 class ControlServer(socketserver.ThreadingTCPServer):
@@ -283,9 +317,11 @@ class ControlServer(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = True
     daemon_threads = True
+    request_queue_size = 128
 
     def __init__(self, running: RunningController, host: str, port: int) -> None:
         self.control = Control(running)
+        self._connected: list[Any] = []
         super().__init__((host, port), _Handler)
 
     def __enter__(self) -> ControlServer:
@@ -293,6 +329,15 @@ class ControlServer(socketserver.ThreadingTCPServer):
             target=self.serve_forever, args=(0.05,), name="simbridge-emulator-control", daemon=True
         ).start()
         return self
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        # The oldest leaves: those that stay connected without a word cannot keep others out.
+        self._connected = [other for other in self._connected if other.fileno() >= 0]
+        if len(self._connected) >= MAX_CLIENTS:
+            with contextlib.suppress(OSError):
+                self._connected.pop(0).shutdown(socket.SHUT_RDWR)
+        self._connected.append(request)
+        super().process_request(request, client_address)
 
     def __exit__(self, *_exception: object) -> None:
         self.shutdown()

@@ -22,6 +22,7 @@ from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
 MAX_CLIENTS = 64  # per port
+IDLE = 10.0  # s without a byte in either direction, after which a client of a full port makes room for another
 # A chunk is handled with the lock held; it is small so that no client can delay a tick.
 CHUNK = 1024
 _REST = 0.001  # s after a full chunk: a flood must not delay the controller's thread
@@ -43,6 +44,7 @@ class Servers:
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
 
     Attributes:
+        address: On which it listens, as a number.
         ports: The port numbers in use, by the standard number.
         fault: A bug in the emulator that a client's message triggered (the client was disconnected).
     """
@@ -220,7 +222,7 @@ class Servers:
             raise CannotListen(self._host, self.ports[port.number], reason) from None
         sock.setblocking(False)
         port.listener = sock
-        self.ports[port.number] = sock.getsockname()[1]
+        self.address, self.ports[port.number] = sock.getsockname()
         self._selector.register(sock, selectors.EVENT_READ, port)
 
     def _wake(self) -> None:
@@ -266,9 +268,13 @@ class Servers:
             sock, _ = listener.accept()
         except OSError:  # the client has gone, or the listener was closed meanwhile
             return
-        if len(port.clients) >= MAX_CLIENTS:
-            sock.close()
-            return
+        with self._lock:
+            silent = min(port.clients, key=lambda client: client.active, default=None)
+            if silent is not None and len(port.clients) >= MAX_CLIENTS:
+                if time.monotonic() - silent.active < IDLE:
+                    sock.close()
+                    return
+                self._close(silent)
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
@@ -295,6 +301,7 @@ class Servers:
             if not data or client.dead:
                 self._close(client)
                 return
+            client.active = time.monotonic()
             try:
                 client.send(client.session.receive(data))
             except ProtocolViolation:

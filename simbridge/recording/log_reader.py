@@ -6,23 +6,23 @@ one numpy array: an hour is read a hundred times faster than message by message,
 
 from __future__ import annotations
 
-import os
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
 from mcap.opcode import Opcode
-from mcap.records import Channel, Chunk, Footer, McapRecord, Message, Metadata
-from mcap.stream_reader import StreamReader, breakup_chunk, get_chunk_data_stream
+from mcap.records import Channel, Footer, McapRecord, Message, Metadata
 from numpy.typing import NDArray
 
-from simbridge.errors import LogReadError
+from simbridge.errors import InputFileError, LogReadError
 from simbridge.recording import cdr
 from simbridge.recording.log import FIRST_LAYOUT, LAYOUT, LAYOUT_VERSION, METADATA, LogColumns, Sample, layouts
+from simbridge.robot.input_file import open_file
+from simbridge.trajectory.bag_reader import mcap_records
 
 # Messages are gathered for so many samples before they become arrays: bounds the memory of reading.
 BLOCK = 2048
@@ -42,15 +42,17 @@ def read_log(path: str | Path) -> LogColumns:
         OSError: The file cannot be opened or read.
     """
     path = Path(path)
-    with path.open("rb") as file:
+    with _opened(path) as file:
         decoder = _Decoder()
-        records = _intact_records(file, decoder.own_chunk)
+        records = _intact_records(file, path, decoder.own_chunk)
         version, metadata, joint_names, frame_id = _read_header(path, records)
         decoder.layouts = layouts(joint_names, frame_id, version)
         try:
             for record in records:
                 decoder.take(record)
             decoder.end_block()
+        except LogReadError:
+            raise
         except ValueError as error:
             raise LogReadError(path, f"its messages are not those of a simbridge log: {error}.") from error
     # Column by column, each freeing its pieces: the log is never in memory twice.
@@ -68,6 +70,15 @@ def read_log(path: str | Path) -> LogColumns:
     return LogColumns(
         joint_names=joint_names, frame_id=frame_id, metadata=metadata, complete=decoder.complete, **columns
     )
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return open_file(path)
+    except InputFileError as error:
+        if isinstance(error.__cause__, OSError):
+            raise error.__cause__ from None
+        raise LogReadError(path, f"{error.reason}.") from None
 
 
 class _Decoder:
@@ -171,32 +182,21 @@ class OwnChunks:
         return {name: np.ascontiguousarray(rows[name]) for name in self._sample.names or ()}
 
 
-def _intact_records(file: IO[bytes], decode: Callable[[bytes], Columns | None]) -> Iterator[McapRecord | Columns]:
-    """The records of an MCAP file in file order, up to its end or the first incomplete or damaged one.
-
-    Args:
-        file: The file, at its beginning.
-        decode: Takes the uncompressed content of each chunk; what it returns is yielded instead of the chunk's records,
-            unless it is None.
+def _intact_records(
+    file: BinaryIO, path: Path, decode: Callable[[bytes], Columns | None]
+) -> Iterator[McapRecord | Columns]:
+    """The records of an MCAP file, see `mcap_records`, up to its end or the first incomplete or damaged one.
 
     Raises:
         OSError: The file cannot be read.
+        LogReadError: Its chunks are much larger than the file.
     """
-    size = os.fstat(file.fileno()).st_size
-    reader = StreamReader(file, emit_chunks=True, validate_crcs=True, record_size_limit=size)
     try:
-        for record in reader.records:
-            if not isinstance(record, Chunk):
-                yield record
-                continue
-            stream, length = get_chunk_data_stream(record, validate_crc=True)
-            decoded = decode(stream.read(length))
-            if decoded is None:
-                yield from breakup_chunk(record, validate_crc=False)
-            else:
-                yield decoded
+        yield from mcap_records(file, path, decode)
     except OSError:
         raise
+    except InputFileError as error:
+        raise LogReadError(path, f"{error.reason}.") from None
     except Exception:
         # Damaged bytes can fail anywhere in the parser and the decompressor; nothing after them can be trusted.
         return

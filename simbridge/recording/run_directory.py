@@ -4,25 +4,42 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
+import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import msgspec
 import numpy as np
 import tomli_w
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
-from simbridge.errors import NotARun, OutputError, SimbridgeError
+from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeError
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
+from simbridge.robot.input_file import MIB, decode_toml, expansion, open_file, read_bytes, read_text
 from simbridge.robot.output_file import replacing, write_file, writing
 
 T = TypeVar("T")
 
-# The tables of every settings.toml.
-_TABLES = ("scenario", "robot", "kinematics", "solver", "backend")
+# Of summary.json and evaluation.json, bytes.
+_MAX_JSON = 64 * MIB
+
+# What is read back of every settings.toml; it holds more.
+_List = list[float]
+_NAMED = [("name", str)]
+_ROBOT = [(name, _List) for name in ("home", "position_min", "position_max", "max_velocity", "max_effort")]
+_PLACEMENT = Annotated[_List, msgspec.Meta(min_length=16, max_length=16)]
+_TABLES = {
+    "scenario": msgspec.defstruct("Scenario", [*_NAMED, ("on_limits", str)]),
+    "robot": msgspec.defstruct("Robot", [*_NAMED, ("title", str), *_ROBOT]),
+    "kinematics": msgspec.defstruct("Kinematics", [("placements", list[_PLACEMENT]), ("prismatic", list[bool])]),
+    "solver": msgspec.defstruct("Solver", _NAMED),
+    "backend": msgspec.defstruct("Backend", [*_NAMED, ("period", float), ("simulated_time", bool)]),
+}
 
 
 class RunDirectory:
@@ -97,12 +114,18 @@ class RunDirectory:
             NotARun: It is missing or broken.
         """
         try:
-            settings = msgspec.toml.decode(self.settings_file.read_bytes(), type=dict[str, Any])
-        except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
+            settings: dict[str, Any] = decode_toml(read_text(self.settings_file))
+        except InputFileError as error:
+            raise NotARun(self.path, "settings.toml", error.reason) from None
+        except ValueError as error:
             raise NotARun(self.path, "settings.toml", str(error)) from None
-        for table in _TABLES:
+        for table, kind in _TABLES.items():
             if not isinstance(settings.get(table), dict):
                 raise NotARun(self.path, "settings.toml", f"it has no table [{table}]")
+            try:
+                msgspec.convert(settings[table], kind)
+            except msgspec.ValidationError as error:
+                raise NotARun(self.path, "settings.toml", f"its table [{table}]: {error}") from None
         return settings
 
     def write_plan(self, arrays: Mapping[str, Any]) -> None:
@@ -120,12 +143,15 @@ class RunDirectory:
             NotARun: It is missing or broken.
         """
         try:
-            with np.load(self.plan_file) as arrays:
-                return decode(arrays)
-        except FileNotFoundError:
-            raise NotARun(self.path, "plan.npz") from None
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise NotARun(self.path, "plan.npz", f"it cannot be read ({error})") from None
+            with open_file(self.plan_file) as file:
+                _check_arrays(file)
+                with np.load(file, allow_pickle=False) as arrays:
+                    return decode(arrays)
+        except InputFileError as error:
+            raise NotARun(self.path, "plan.npz", error.reason) from None
+        except Exception as error:
+            # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
+            raise NotARun(self.path, "plan.npz", f"it cannot be read ({error or type(error).__name__})") from None
 
     def log(self) -> LogColumns:
         """Read log.mcap, as far as it was written.
@@ -186,12 +212,35 @@ class RunDirectory:
 
     def _json(self, file: Path) -> dict[str, Any]:
         try:
-            return json.loads(file.read_bytes())
-        except (OSError, ValueError) as error:
+            return msgspec.json.decode(read_bytes(file, _MAX_JSON), type=dict[str, Any])
+        except InputFileError as error:
+            raise NotARun(self.path, file.name, error.reason) from None
+        except (ValueError, RecursionError) as error:
             raise NotARun(self.path, file.name, str(error)) from None
 
     def _write_json(self, path: Path, content: Mapping[str, Any]) -> None:
         write_file(path, json.dumps(content, indent=2, allow_nan=False).encode() + b"\n")
+
+
+def _check_arrays(file: BinaryIO) -> None:
+    """Check that the arrays of an npz file are as large as they claim, and that they are not larger than may be read.
+
+    Raises:
+        ValueError, zipfile.BadZipFile: They are not.
+    """
+    if file.read(2) != b"PK":
+        raise ValueError("it is no file of arrays")
+    with zipfile.ZipFile(file) as archive:
+        members = archive.infolist()
+        if sum(member.file_size for member in members) > expansion(os.fstat(file.fileno()).st_size):
+            raise ValueError("its arrays are much larger than the file")
+        for member in members:
+            with archive.open(member) as array:
+                header = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}[read_magic(array)]
+                shape, _, dtype = header(array)
+                if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > member.file_size:
+                    raise ValueError(f"{member.filename} claims the shape {shape}, and is shorter")
+    file.seek(0)
 
 
 def is_of_repeats(path: Path) -> bool:

@@ -21,7 +21,7 @@ import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter
 from simbridge.resources import robot_files
-from simbridge.robot.input_file import TomlFile, read_text
+from simbridge.robot.input_file import TomlFile, decode_toml, read_text
 from simbridge.robot.output_file import write_file
 from simbridge.robot.parts import DhTable, RosCalibration
 from simbridge.robot.pose import Array
@@ -380,8 +380,8 @@ def _model_hint(calibration: DhTable | RosCalibration) -> str:
 
 def _is_recorded(text: str) -> bool:
     try:
-        return "kinematics" in msgspec.toml.decode(text)
-    except msgspec.DecodeError:
+        return "kinematics" in decode_toml(text)
+    except ValueError:
         # `read_calibration` refuses it with the line.
         return False
 

@@ -107,6 +107,9 @@ class Cell:
                 raise InvalidParameter(name, value, needed)
         if self.payload_cog is not None and self.payload is None:
             raise InvalidParameter("payload_cog", self.payload_cog, "given together with payload, whose centre it is")
+        for name in ("keep_out_boxes", "keep_out_planes", "tool_capsules"):
+            if len(getattr(self, name)) > _MAX_OBSTACLES:
+                raise InvalidParameter(name, len(getattr(self, name)), f"at most {_MAX_OBSTACLES}")
         zones = [(f"keep_out_boxes[{i}].name", box.name) for i, box in enumerate(self.keep_out_boxes)]
         zones += [(f"keep_out_planes[{i}].name", plane.name) for i, plane in enumerate(self.keep_out_planes)]
         repeated = first_repeated([name for _, name in zones])
@@ -159,6 +162,7 @@ class Cell:
 
 
 # Most invalid values are in wrong units. A tool is not longer than this, m,
+_MAX_OBSTACLES = 1000  # of each kind
 _MAX_TOOL = 10.0
 # no obstacle is farther away than this, m,
 _MAX_DISTANCE = 100.0

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import Any, BinaryIO, NoReturn, TypeVar, get_args
 
 import msgspec
 
@@ -22,20 +23,78 @@ RESERVED = frozenset({"base_link", "tool0", "tcp", "universe"})
 _TYPE_NAMES = {"array": "a list", "object": "a table", "float": "a number", "int": "a whole number", "str": "text"}
 
 
-def read_text(path: Path) -> str:
-    """The text of a file the user named.
+MIB = 1 << 20
+MAX_TEXT = MIB
+"""Largest TOML, bytes. docs/trajectories.md has a table of all limits."""
+MAX_SAMPLES_TEXT = 512 * MIB
+"""Largest text of samples or of a recording, once it is decompressed, bytes."""
+MAX_YAML = MIB // 4
+"""Largest YAML, which takes ten times as long to read, bytes."""
+MAX_NESTING = 32
+"""Largest number of tables and lists within each other in TOML, and of names in one of its keys."""
+
+MAX_JOINTS, MAX_SHAPES = 64, 1000
+"""Of an arm: movable joints, and shapes of all links together."""
+
+_YAML_ANCHOR = re.compile(r"(?:^|[\s\[\]{},:])(&)[^\s&]")
+
+# A string (also one without its end), a comment, or a character that opens, closes, joins or separates.
+_TOML_TOKEN = re.compile(
+    r"""
+    \"{3} (?:\\.|[^\\])*? (?:"{3,5}(?!")|\\?\Z) | '{3} .*? (?:'{3,5}(?!')|\Z)
+    | "(?:\\.|[^"\\\n])*"? | '[^'\n]*'? | \#[^\n]* | [][{}.,=\n]
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def expansion(size: int) -> int:
+    """How many bytes the compressed parts of a file of this size, bytes, may have when they are decompressed."""
+    return 50 * size + 16 * MIB
+
+
+def open_file(path: str | Path) -> BinaryIO:
+    """Open a regular file the user named, for reading: neither opening nor reading it waits, or goes on for ever.
 
     Raises:
-        InputFileError: The file is missing, a directory, unreadable or not UTF-8.
+        InputFileError: It is missing, unreadable, or a directory, device, FIFO or socket.
     """
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputFileError(path, "there is no such file") from None
-    except IsADirectoryError:
-        raise InputFileError(path, "this is a directory, not a file; name a file in it") from None
+        mode = Path(path).stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputFileError(path, "this is a directory, not a file; name a file in it")
+        if not stat.S_ISREG(mode):
+            raise InputFileError(path, "this is a device, FIFO or socket; only regular files are read: copy it to one")
+        return Path(path).open("rb")
+    except FileNotFoundError as error:
+        raise InputFileError(path, "there is no such file") from error
     except OSError as error:
         raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from error
+
+
+def read_bytes(path: str | Path, largest: int) -> bytes:
+    """The content of a file the user named, of at most `largest` bytes.
+
+    Raises:
+        InputFileError: As `open_file`, or it is larger.
+    """
+    with open_file(path) as file:
+        try:
+            data = file.read(largest + 1)
+        except OSError as error:
+            raise InputFileError(path, f"it cannot be read: {error.strerror or error}") from None
+    if len(data) > largest:
+        raise InputFileError(path, f"it is larger than {largest / MIB:g} MiB, the most that is read of such a file")
+    return data
+
+
+def read_text(path: Path, largest: int = MAX_TEXT) -> str:
+    """The text of a file the user named, of at most `largest` bytes.
+
+    Raises:
+        InputFileError: As `open_file`, or it is not UTF-8.
+    """
+    data = read_bytes(path, largest)
     if b"\0" in data:
         line = data.count(b"\n", 0, data.index(b"\0")) + 1
         raise InputFileError(path, "this is a binary file (or UTF-16), not a text file in UTF-8", line=line)
@@ -44,6 +103,56 @@ def read_text(path: Path) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise InputFileError(path, "this is not a text file in UTF-8; save it as UTF-8", line=line) from None
+
+
+def decode_toml(text: str, kind: Any = dict[str, Any]) -> Any:
+    """A TOML document as a table of that kind.
+
+    Raises:
+        msgspec.ValidationError: A field is missing, unknown or of another type.
+        ValueError: It is not TOML, or holds more than is read: names within names, lists within lists, digits.
+    """
+    depth = names = 0
+    for token in _TOML_TOKEN.finditer(text):
+        mark = token[0]
+        names = names + 1 if mark == "." else 0 if mark in ("\n", ",", "=") else names
+        depth += (mark in ("[", "{")) - (mark in ("]", "}"))
+        if max(depth, names + 1) > MAX_NESTING:
+            line = text.count("\n", 0, token.start()) + 1
+            raise ValueError(f"more than {MAX_NESTING} tables or lists are nested (line {line})")
+    try:
+        return msgspec.toml.decode(text, type=kind)
+    except msgspec.DecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number has more digits than can be read") from None
+
+
+def read_yaml(path: Path) -> Any:
+    """A YAML document of plain data.
+
+    Raises:
+        InputFileError: As `read_text`, or it is not YAML, has tags or anchors, or is nested too deeply; with the line.
+    """
+    from ruamel.yaml import YAML  # start-up time: 0.03 s, for this kind of file only
+    from ruamel.yaml.error import YAMLError  # start-up time: as above
+
+    text = read_text(path, MAX_YAML)
+    anchor = _YAML_ANCHOR.search(text)
+    if anchor is not None:
+        # Merged again and again, ten of them are ten thousand million values.
+        line = text.count("\n", 0, anchor.start(1)) + 1
+        raise InputFileError(path, "anchors (&) are not read; write the values out", line=line)
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+        where = None if mark is None else mark.line + 1
+        raise InputFileError(path, f"this is not YAML: {problem or error}", line=where) from None
+    except RecursionError:
+        raise InputFileError(path, "too many tables or lists are nested") from None
+    except (ValueError, OverflowError) as error:
+        raise InputFileError(path, f"a value in it cannot be read: {error}") from None
 
 
 def first_repeated(names: Sequence[str]) -> int | None:
@@ -75,13 +184,15 @@ class TomlFile:
             InputFileError: It is not TOML, or a field is missing, unknown or of another type.
         """
         try:
-            return msgspec.toml.decode(self.text, type=kind)
+            decoded: T = decode_toml(self.text, kind)
         except msgspec.ValidationError as error:
             self._refuse_invalid(kind, str(error))
-        except msgspec.DecodeError as error:
+        except ValueError as error:
             found = re.search(r"line (\d+)", str(error))
             line = int(found[1]) if found else max(len(self.text.splitlines()), 1)
-            raise InputFileError(self.path, f"this is not TOML: {error}", line=line) from None
+            what = "this is not TOML: " if isinstance(error, msgspec.DecodeError) else ""
+            raise InputFileError(self.path, f"{what}{error}", line=line) from None
+        return decoded
 
     def _refuse_invalid(self, kind: type[msgspec.Struct], message: str) -> NoReturn:
         reason, _, path = message.partition(" - at `$")

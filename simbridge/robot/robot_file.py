@@ -13,7 +13,7 @@ from typing import Any, Literal
 import msgspec
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.input_file import TomlFile
+from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, TomlFile
 from simbridge.robot.values import Task, Vector
 
 
@@ -125,6 +125,10 @@ def check_robot(file: TomlFile, data: RobotFile) -> None:
     n = len(names)
     if n == 0:
         file.refuse("kinematics.joint_names", "an arm needs at least one joint")
+    if max(n, len(data.links)) > MAX_JOINTS:
+        file.refuse("kinematics.joint_names", f"an arm has at most {MAX_JOINTS} joints and links")
+    if len(data.base.shapes) + sum(len(link.shapes) for link in data.links) > MAX_SHAPES:
+        file.refuse("links", f"an arm has at most {MAX_SHAPES} shapes")
     file.check_names([f"kinematics.joint_names[{i}]" for i in range(n)], names)
     for name in ("d", "a", "alpha"):
         file.check_length(f"kinematics.{name}", getattr(kinematics, name), n)

@@ -9,7 +9,6 @@ the file belongs to the arm behind a controller.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError, InvalidParameter
-from simbridge.robot.input_file import read_text
+from simbridge.robot.input_file import read_yaml
 from simbridge.robot.parts import DhTable, RosCalibration
 
 # The links that follow the joints, as the file names them, and the fields of each.
@@ -110,16 +109,7 @@ def printed_table(calibration: RosCalibration) -> DhTable:
 
 
 def _document(path: Path) -> Mapping[str, Any]:
-    from ruamel.yaml import YAML  # start-up time: 0.03 s, for this kind of file only
-    from ruamel.yaml.error import YAMLError  # start-up time: as above
-
-    text = read_text(path)
-    try:
-        document = YAML(typ="safe", pure=True).load(text)
-    except YAMLError as error:
-        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
-        line = None if mark is None else mark.line + 1
-        raise InputFileError(path, f"this is not YAML: {problem or error}", line=line) from None
+    document = read_yaml(path)
     return document if isinstance(document, Mapping) else {}
 
 
@@ -129,6 +119,6 @@ def _number(path: Path, table: Mapping[str, Any], link: str, name: str) -> float
         raise InputFileError(path, "this field is missing", field=field)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InputFileError(path, f"expected a number, got {value!s:.40}", field=field)
-    if not math.isfinite(value):
-        raise InputFileError(path, f"this must be a finite number, not {value}", field=field)
+    if not abs(value) < 1e300:  # a whole number may be too large for a double
+        raise InputFileError(path, f"this must be a finite number, not {value!s:.40}", field=field)
     return float(value)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from simbridge.robot.input_file import RESERVED
+from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, RESERVED
 from simbridge.robot.parts import Joint, Link, Shape, ShapeKind, inertia_fault, inertia_tensor
 from simbridge.robot.pose import read_only
 from simbridge.robot.robot import Robot
@@ -39,6 +39,8 @@ def read_urdf(path: Path) -> Robot:
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
         top.refuse("its chain has no movable joint")
+    if len(moving) > MAX_JOINTS:
+        top.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
     _, base_shapes = _body(tree, base, moving)
     joints: list[Joint] = []
     links: list[Link] = []
@@ -56,6 +58,8 @@ def read_urdf(path: Path) -> Robot:
         if inertia.mass <= 0.0 or np.linalg.eigvalsh(inertia.inertia)[0] <= 0.0:
             tree.links[child(element)].refuse("a link that moves needs mass and inertia: add <inertial>")
         links.append(Link(_name(child(element), tree), placement, placement.act(inertia), shapes))
+    if len(base_shapes) + sum(len(link.shapes) for link in links) > MAX_SHAPES:
+        top.refuse(f"its links have more than {MAX_SHAPES} shapes together")
     low, high = [joint.position_min for joint in joints], [joint.position_max for joint in joints]
     home = [0.5 * (a + b) if np.isfinite(a + b) else min(max(0.0, a), b) for a, b in zip(low, high, strict=True)]
     return Robot(

@@ -13,8 +13,13 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
-from simbridge.robot.input_file import read_text
+from simbridge.robot.input_file import MIB, read_text
 from simbridge.robot.pose import snapped
+
+MAX_URDF = 4 * MIB
+"""Largest URDF, bytes."""
+MAX_LINKS = 300
+"""Links of a URDF, those attached by fixed joints included."""
 
 
 @dataclass(eq=False)
@@ -101,7 +106,7 @@ def read_xml(path: Path) -> Element:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _tag: stack.pop()
     try:
-        parser.Parse(read_text(path), True)
+        parser.Parse(read_text(path, MAX_URDF), True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
         raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
@@ -205,8 +210,8 @@ def read_tree(robot: Element) -> Tree:
         if link.text("name") in links:
             link.refuse("there is another link of this name")
         links[link.text("name")] = link
-    if not links:
-        robot.refuse("there is no <link>")
+    if not 0 < len(links) <= MAX_LINKS:
+        robot.refuse(f"it has more than {MAX_LINKS} links" if links else "there is no <link>")
     tree = Tree(robot, links, {name: [] for name in links}, {})
     names = set()
     for joint in robot.all("joint"):

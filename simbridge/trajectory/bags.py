@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from rosbags import rosbag1, rosbag2
-from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
+from simbridge.robot.input_file import open_file
 from simbridge.robot.output_file import replacing
 from simbridge.text import counted
+from simbridge.trajectory.bag_reader import TF, Bag, Connection, open_bag
 from simbridge.trajectory.trajectory import Trajectory
 
 POSE = "geometry_msgs/msg/PoseStamped"
 TRANSFORM = "geometry_msgs/msg/TransformStamped"
-TF = "tf2_msgs/msg/TFMessage"
 _TFS = (TF, "tf/msg/tfMessage")
 _READABLE = (POSE, TRANSFORM, *_TFS)
 _BEGINNINGS = {
@@ -72,7 +72,7 @@ def pose_topics(path: str | Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Path) -> Iterator[Bag]:
     """The open bag; any error of the reader becomes an InputFileError."""
     if not path.exists():
         raise InputFileError(path, "there is no such file")
@@ -81,22 +81,19 @@ def _opened(path: Path) -> Iterator[Any]:
     if path.suffix.lower() in _BEGINNINGS and not path.is_dir():
         _check_beginning(path)
     try:
-        with AnyReader([path], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as reader:
+        with open_bag(path) as reader:
             yield reader
-    except (InputFileError, MemoryError):
+    except InputFileError:
         raise
     except Exception as problem:
-        # A broken bag can fail anywhere in the reader: struct, sqlite, yaml, decompression, asserts.
+        # A broken bag can fail anywhere in the reader: struct, sqlite, decompression.
         what = str(problem).strip() or type(problem).__name__
         raise InputFileError(path, f"cannot be read as a ROS bag: {what.rstrip('.')}") from problem
 
 
 def _check_beginning(path: Path) -> None:
-    try:
-        with path.open("rb") as file:
-            first = file.read(16)
-    except OSError as problem:
-        raise InputFileError(path, str(problem.strerror or problem)) from problem
+    with open_file(path) as file:
+        first = file.read(16)
     if not first:
         raise InputFileError(path, "it is empty")
     what, beginning = _BEGINNINGS[path.suffix.lower()]
@@ -135,7 +132,7 @@ class _Poses:
             raise InputFileError(self._path, f"{self._name} has more than {_MAX_POSES:,} poses; split the bag")
 
 
-def _candidates(path: Path, reader: Any) -> tuple[list[str], _Poses | None]:
+def _candidates(path: Path, reader: Bag) -> tuple[list[str], _Poses | None]:
     """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
     for connection in reader.connections:
@@ -155,7 +152,7 @@ def _candidates(path: Path, reader: Any) -> tuple[list[str], _Poses | None]:
     return sorted(messages, key=lambda name: -messages[name]), found
 
 
-def _only(path: Path, reader: Any) -> tuple[str, _Poses]:
+def _only(path: Path, reader: Bag) -> tuple[str, _Poses]:
     """The only topic of poses, and its poses."""
     candidates, found = _candidates(path, reader)
     if len(candidates) != 1:
@@ -165,7 +162,7 @@ def _only(path: Path, reader: Any) -> tuple[str, _Poses]:
     return name, _collected(path, reader, name, "") if found is None else found
 
 
-def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Poses]:
+def _chosen(path: Path, reader: Bag, topic: str) -> tuple[str, _Poses]:
     """The name of the given topic, for tf without the frames, and its poses."""
     types = {c.topic: c.msgtype for c in reader.connections}
     name, _, child = topic.partition(":")
@@ -176,7 +173,7 @@ def _chosen(path: Path, reader: Any, topic: str) -> tuple[str, _Poses]:
     return name, _collected(path, reader, name, child)
 
 
-def _topic_error(path: Path, reader: Any, reason: str, candidates: list[str] | None = None) -> InputFileError:
+def _topic_error(path: Path, reader: Bag, reason: str, candidates: list[str] | None = None) -> InputFileError:
     found = _candidates(path, reader)[0] if candidates is None else candidates
     if found:
         return InputFileError(path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
@@ -185,11 +182,8 @@ def _topic_error(path: Path, reader: Any, reason: str, candidates: list[str] | N
     return InputFileError(path, f"{reason}: PoseStamped, TransformStamped or tf are needed, and {held}", field="topic")
 
 
-def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[str, int, int, Any]]:
+def _decoded(path: Path, reader: Bag, connections: list[Connection]) -> Iterator[tuple[str, int, int, Any]]:
     """Topic, number on it, time of recording in ns, and message."""
-    # Without connections the reader would give the messages of all.
-    if not connections:
-        return
     numbers: dict[str, int] = {}
     for connection, when, raw in reader.messages(connections):
         topic = connection.topic
@@ -201,7 +195,7 @@ def _decoded(path: Path, reader: Any, connections: list[Any]) -> Iterator[tuple[
         yield topic, number, when, message
 
 
-def _collected(path: Path, reader: Any, name: str, frames: str) -> _Poses:
+def _collected(path: Path, reader: Bag, name: str, frames: str) -> _Poses:
     """The poses of a topic; of tf those of one child frame ("child" or "parent>child")."""
     found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if frames else "")
     parent, _, wanted = frames.rpartition(">")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InputFileError, InvalidParameter, InvalidTrajectory, UnknownName
-from simbridge.robot.input_file import read_text
+from simbridge.robot.input_file import MAX_SAMPLES_TEXT, read_text
 from simbridge.trajectory.text import parse_text
 from simbridge.trajectory.trajectory import Trajectory
 
@@ -95,7 +95,7 @@ def _read_bag(path: Path, topic: str | None) -> tuple[Trajectory, str]:
 def _read_text(path: Path, topic: str | None) -> tuple[Trajectory, str]:
     if topic is not None:
         raise InputFileError(path, f"a text file has no topic '{topic}'; omit --topic")
-    times, poses, lines = parse_text(path, read_text(path))
+    times, poses, lines = parse_text(path, read_text(path, MAX_SAMPLES_TEXT))
     try:
         return Trajectory(times, poses, source=str(path)), ""
     except InvalidTrajectory as fault:

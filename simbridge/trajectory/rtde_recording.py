@@ -8,6 +8,7 @@ controller sends) or missing, at any rate. All values are in SI units, stamps in
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import re
 import zlib
@@ -21,6 +22,7 @@ from typing import NoReturn
 import numpy as np
 
 from simbridge.errors import InputFileError
+from simbridge.robot.input_file import MAX_SAMPLES_TEXT, MIB, open_file, read_bytes
 from simbridge.robot.pose import Array
 from simbridge.text import counted, listed
 
@@ -72,11 +74,11 @@ class RtdeRecording:
 def is_rtde_recording(path: Path) -> bool:
     """Whether a file's first line names a controller's fields."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             data = file.read(100_000)
-    except OSError:
+    except (InputFileError, OSError):
         return False
-    text = _decompressed(data)[0] if data.startswith(_GZIP) else data
+    text = _decompressed(data, 100_000)[0] if data.startswith(_GZIP) else data
     first = text.decode("utf-8", "replace").lstrip("\ufeff# ").split("\n", 1)[0].split("\r", 1)[0]
     return bool(set(_elements(_fields(first, _separator(first)))) & set(FIELDS))
 
@@ -170,16 +172,11 @@ class _Table:
         raise InputFileError(self.path, reason, line=line)
 
     def _read(self) -> list[str]:
-        try:
-            data = self.path.read_bytes()
-        except FileNotFoundError:
-            raise InputFileError(self.path, "there is no such file") from None
-        except IsADirectoryError:
-            raise InputFileError(self.path, "this is a directory, not a file") from None
-        except OSError as error:
-            raise InputFileError(self.path, f"it cannot be read: {error.strerror or error}") from None
+        data = read_bytes(self.path, MAX_SAMPLES_TEXT)
         if data.startswith(_GZIP):
-            data, whole = _decompressed(data)
+            data, whole = _decompressed(data, MAX_SAMPLES_TEXT + 1)
+            if len(data) > MAX_SAMPLES_TEXT:
+                self.refuse(f"it is larger than {MAX_SAMPLES_TEXT / MIB:g} MiB when it is decompressed; cut it in two")
             if not whole:
                 self.notes.append("the compressed file is cut off or damaged: only what is before that is used")
         if b"\0" in data[:10_000]:
@@ -218,19 +215,16 @@ class _Table:
         return np.array(values).reshape(-1, len(indices)), numbers
 
 
-def _decompressed(data: bytes) -> tuple[bytes, bool]:
-    """The content of a gzip file as far as it is there, and whether it is whole."""
-    try:
-        return gzip.decompress(data), True
-    except (OSError, EOFError, zlib.error):
-        pass
-    machine, parts = zlib.decompressobj(wbits=31), []
-    try:
-        for start in range(0, len(data), 1024):
-            parts.append(machine.decompress(data[start : start + 1024]))
-    except zlib.error:
-        pass
-    return b"".join(parts), False
+def _decompressed(data: bytes, largest: int) -> tuple[bytes, bool]:
+    """The content of a gzip file as far as it is there and no longer than `largest`, and whether it is not damaged."""
+    content = bytearray()
+    with gzip.open(io.BytesIO(data)) as file:
+        try:
+            while len(content) < largest and (piece := file.read1(min(1 << 16, largest - len(content)))):
+                content += piece
+        except (OSError, EOFError, zlib.error):
+            return bytes(content), False
+    return bytes(content), True
 
 
 def _separator(line: str) -> str | None:

@@ -20,6 +20,16 @@ from simbridge.ur.tables import RTDE, RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
 Package = dict[str, Any]
 
+# What a state holds is smaller: seconds since the controller started (this is thirty years), rad, A, ...
+_LARGEST = 1e9
+# Types other than these would be read as another quantity, or not at all.
+_TYPES = {
+    **dict.fromkeys(("timestamp", "speed_scaling", "target_speed_fraction", "payload"), ("DOUBLE",)),
+    **dict.fromkeys(("actual_q", "actual_qd", "actual_current", "target_q", "target_qd", "target_qdd"), ("VECTOR6D",)),
+    **dict.fromkeys(("robot_mode", "safety_mode", "safety_status_bits", "runtime_state"), ("INT32", "UINT32")),
+    "payload_cog": ("VECTOR3D",),
+}
+
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
     """A package with its header."""
@@ -36,7 +46,7 @@ class Recipe:
 
     def __init__(self, names: Sequence[str], types: Sequence[str]) -> None:
         formats = [RTDE_FORMATS[type_] for type_ in types]
-        self._fields = [(name, int(code[:-1] or 1)) for name, code in zip(names, formats, strict=True)]
+        self._fields = [(n, int(code[:-1] or 1), code[-1] == "d") for n, code in zip(names, formats, strict=True)]
         self._struct = struct.Struct(">" + "".join(formats))
 
     def unpack(self, payload: bytes) -> Package:
@@ -44,11 +54,14 @@ class Recipe:
 
         Raises:
             struct.error: The payload has another length.
+            MalformedPackage: A number is none, or larger than any quantity of an arm.
         """
         values = self._struct.unpack(payload)
         package, at = {}, 0
-        for name, count in self._fields:
+        for name, count, real in self._fields:
             package[name] = values[at] if count == 1 else values[at : at + count]
+            if real and not all(-_LARGEST < value < _LARGEST for value in values[at : at + count]):
+                raise MalformedPackage(f"{name} is {package[name]}")
             at += count
         return package
 
@@ -207,6 +220,9 @@ class RtdeReader:
             types = self._connection.output_types(self.variables, self.frequency)
         if len(types) != len(self.variables) or not set(types) <= set(RTDE_FORMATS):
             raise ConnectionLost(self.host, RTDE, f"the answer to the list of variables is {','.join(types)[:200]}")
+        for name, kind in zip(self.variables, types, strict=True):
+            if kind not in _TYPES.get(name, (kind,)):
+                raise ConnectionLost(self.host, RTDE, f"it sends {name} as {kind}, which is {_TYPES[name][0]}")
         self._recipe = Recipe(self.variables, types)
         self._connection.start()
 
@@ -222,8 +238,9 @@ class RtdeReader:
             packages = self._connection.receive(0.0 if states else deadline - time.monotonic())
             try:
                 states += [self._recipe.unpack(payload[1:]) for kind, payload in packages if kind == RtdePackage.DATA]
-            except struct.error as error:
-                raise ConnectionLost(self.host, RTDE, f"a state is malformed: {error}") from None
+            except (struct.error, MalformedPackage) as error:
+                reason = getattr(error, "reason", error)
+                raise ConnectionLost(self.host, RTDE, f"a state is malformed: {reason}") from None
             if (states and not packages) or (not states and time.monotonic() >= deadline):
                 return states
 

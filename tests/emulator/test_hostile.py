@@ -6,6 +6,7 @@ Ticks are counted, not timed: the stream's timestamps are consecutive multiples 
 from __future__ import annotations
 
 import contextlib
+import json
 import socket
 import struct
 import threading
@@ -16,9 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
+from simbridge.ur.tables import CONTROL, DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY
 from tests.controllers import loopback
 
 HOST = loopback(74)
@@ -264,3 +266,74 @@ def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:
     repeated(200, lambda: send(REALTIME, b"sec s():\n  while True:\n  end\nend\n"))
     stream.goes_on()
     assert resident() - before < 100 * 1024  # kB
+
+
+# The control socket
+
+
+CONTROL_LINES = {
+    "no JSON": b"hello",
+    "no object": b"[]",
+    "no command": b"{}",
+    "a number as command": b'{"do": 5}',
+    "a list as command": b'{"do": ["state"]}',
+    "a private name": b'{"do": "_running"}',
+    "brackets": b'{"do": ' + b"[" * 60_000,
+    "brackets of a megabyte": b"[" * (1 << 20),
+    "a long number": b'{"do": "slider", "fraction": ' + b"9" * 6_000 + b"}",
+    "a number too large": b'{"do": "slider", "fraction": 1e999}',
+    "bytes": bytes(range(128, 256)),
+    "client": b'{"do": "drop", "port": 30004, "client": "all"}',
+    "negative client": b'{"do": "drop", "port": 30004, "client": -1}',
+    "real client": b'{"do": "drop", "port": 30004, "client": 0.5}',
+    "port": b'{"do": "drop", "port": "30004"}',
+    "list of ports": b'{"do": "drop", "port": [30004]}',
+    "slider": b'{"do": "slider", "fraction": 1e9}',
+    "negative slider": b'{"do": "slider", "fraction": -0.1}',
+    "delay": b'{"do": "delay", "port": 29999, "seconds": 1e12}',
+    "jitter": b'{"do": "delay", "port": 29999, "seconds": 0, "jitter": 1e12}',
+    "endless delay": b'{"do": "delay", "port": 29999, "seconds": Infinity}',
+    "freeze": b'{"do": "freeze", "seconds": 1e9}',
+    "registers": b'{"do": "take_registers", "names": [["a"]]}',
+    "registers as text": b'{"do": "take_registers", "names": "input_int_register_0"}',
+    "script": b'{"do": "run_script", "source": 5}',
+    "another argument": b'{"do": "state", "self": 1}',
+}
+
+
+@pytest.mark.parametrize("line", CONTROL_LINES)
+def test_a_line_that_the_control_socket_cannot_carry_out_is_refused_and_changes_nothing(
+    emulator: Emulator, stream: Stream, line: str
+) -> None:
+    with socket.create_connection((HOST, CONTROL), timeout=10.0) as client:
+        client.sendall(CONTROL_LINES[line] + b"\n")
+        answer = json.loads(client.makefile("rb").readline())
+    assert answer["ok"] is False and len(answer["error"]) < 5_000
+    with connect(DASHBOARD) as dashboard:
+        assert dashboard.recv(len(GREETING), socket.MSG_WAITALL) == GREETING
+    assert emulator.state()["speed_slider"] == 1.0
+
+
+@pytest.mark.parametrize("name", ["record.txt", "exists.npz", "link.npz", "elsewhere"])
+def test_a_record_is_written_only_to_a_new_file_in_the_temporary_or_the_working_directory(
+    emulator: Emulator, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "exists.npz").write_text("mine")
+    (tmp_path / "link.npz").symlink_to("/var/lib/record.npz")
+    path = Path("/var/lib/record.npz") if name == "elsewhere" else tmp_path / name
+    with pytest.raises(
+        EmulatorError, match=r"refused save_record: (ValueError: path is .*a new .npz file under|FileEx)"
+    ):
+        emulator.do("save_record", path=str(path))
+    assert (tmp_path / "exists.npz").read_text() == "mine"
+    assert not Path("/var/lib/record.npz").exists()
+    emulator.do("save_record", path=str(tmp_path / "new.npz"))
+    assert (tmp_path / "new.npz").exists()
+
+
+def test_idle_clients_of_the_control_socket_keep_nobody_out(emulator: Emulator) -> None:
+    crowd = [socket.create_connection((HOST, CONTROL), timeout=10.0) for _ in range(MAX_CLIENTS + 20)]
+    assert emulator.state()["robot_mode"] == "RUNNING"
+    assert all(dropped(client) for client in crowd[:20])
+    for client in crowd[20:]:
+        client.close()

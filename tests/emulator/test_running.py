@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import subprocess
 import sys
@@ -11,13 +12,15 @@ import time
 import pytest
 
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.emulate import reach
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
-from simbridge.ur.tables import RTDE
+from simbridge.ur.tables import DASHBOARD, RTDE
 from tests.controllers import loopback
 from tests.emulator.fake_controller import ANY_PORTS
 
@@ -63,6 +66,37 @@ def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     assert 'raise KeyError("a mistake")' not in ended.stdout
     paragraph = " ".join(ended.stderr.split("KeyError: 'a mistake'\n")[1].split())
     assert paragraph.startswith("The emulated controller has ended in tick 100")
+
+
+def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> None:
+    monkeypatch.setattr("simbridge.emulator.servers.IDLE", 0.3)
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    with RunningController(controller, HOST, ANY_PORTS) as running, contextlib.ExitStack() as stack:
+
+        def connected() -> socket.socket:
+            port = running.servers.ports[DASHBOARD]
+            return stack.enter_context(socket.create_connection((HOST, port), timeout=10.0))
+
+        def greeted(client: socket.socket) -> bool:
+            return client.recv(9) == b"Connected"
+
+        crowd = [connected() for _ in range(MAX_CLIENTS)]
+        assert all(map(greeted, crowd))
+        time.sleep(0.4)
+        crowd[0].sendall(b"robotmode\n")
+        assert b"Robotmode" in crowd[0].recv(4096) + crowd[0].recv(4096)
+        assert greeted(connected())
+        crowd[1].settimeout(10.0)
+        while crowd[1].recv(4096):
+            pass
+        crowd[0].sendall(b"robotmode\n")
+        assert b"Robotmode" in crowd[0].recv(4096)
+
+
+def test_an_address_that_others_can_reach_is_printed() -> None:
+    assert reach("127.0.0.1") == reach("127.6.37.75") == ""
+    for address in ("0.0.0.0", "192.168.0.5"):
+        assert f"Listening on {address}, not only for this computer" in reach(address)
 
 
 # The handle

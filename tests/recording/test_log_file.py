@@ -7,21 +7,25 @@ import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mcap.reader import make_reader
-from mcap.records import Channel, Message, Metadata, Schema
-from mcap.stream_reader import StreamReader
+from mcap.records import Channel, Chunk, Message, Metadata, Schema
+from mcap.stream_reader import StreamReader, get_chunk_data_stream
 from mcap.writer import CompressionType, Writer
 
 from simbridge.errors import LogReadError, LogWriteError, SimbridgeError
 from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
+from simbridge.trajectory import bag_reader
+from tests.memory import takes_at_most
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 TOPICS = [
@@ -348,6 +352,7 @@ import json, resource, sys
 import numpy as np
 from simbridge.errors import LogWriteError
 from simbridge.recording.log import LogWriter, Sample
+from tests.memory import MIB, takes_at_most
 resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 n = np.random.default_rng(1).normal(size=6)
 try:
@@ -371,3 +376,30 @@ def test_a_file_size_limit_ends_the_log_but_not_the_process(tmp_path):
     columns = read_log(path)
     # All but the chunk that did not fit.
     assert columns.index.tolist() == list(range(last + 1 - 31))
+
+
+# Made to fill memory
+
+
+@pytest.mark.parametrize("content", ["zeros", "samples", "messages"])
+def test_a_log_that_is_much_larger_decompressed_is_refused_within_bounded_memory(
+    finished, tmp_path, monkeypatch, content
+):
+    source = finished[0].read_bytes()
+    with finished[0].open("rb") as file:
+        chunk = next(r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk))
+    piece = {
+        "zeros": struct.pack("<BQ", 0x90, 1 << 16) + bytes(1 << 16),
+        "samples": get_chunk_data_stream(chunk)[0].read(1 << 30),
+        # Among other messages than ours each is an object.
+        "messages": struct.pack("<BQHIQQ", 5, 22, 9, 0, 0, 0),
+    }[content]
+    total = piece * ((1 << 20) // len(piece))
+    data = zstandard.compress(total)
+    head = struct.pack("<QQQII", 0, 1, len(total), 0, 4) + b"zstd" + struct.pack("<Q", len(data))
+    bomb = source[: chunks_of(finished[0])[-1].chunk_start_offset]
+    (tmp_path / "bomb.mcap").write_bytes(bomb + (struct.pack("<BQ", 6, len(head) + len(data)) + head + data) * 64)
+
+    monkeypatch.setattr(bag_reader, "expansion", lambda size: 4 << 20)
+    with takes_at_most(20), pytest.raises(LogReadError, match="cannot be read as a log: it holds more than"):
+        read_log(tmp_path / "bomb.mcap")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import struct
+import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
+from tests.memory import takes_at_most
 
 ROBOT = load_robot("ur10")
 
@@ -81,10 +86,24 @@ def test_a_held_plan_is_read_back_as_held(line, tmp_path):
 
 def test_settings_and_summary_are_read_back_as_written(tmp_path):
     directory = RunDirectory.create(tmp_path / "run", "mine")
-    tables = ("scenario", "robot", "kinematics", "solver", "backend")
-    settings = {name: {"values": [0.1, 1e-300, float("inf")], "text": 'a "b" [c]'} for name in tables}
+    limits = ("home", "position_min", "position_max", "max_velocity", "max_effort")
+    settings = {
+        "scenario": {"name": "a", "on_limits": "refuse"},
+        "robot": {"name": "b", "title": "c", **{key: [0.1, 1e-300, float("inf")] for key in limits}},
+        "kinematics": {"placements": [[0.1] * 16], "prismatic": [True]},
+        "solver": {"name": "d"},
+        "backend": {"name": "e", "period": 0.002, "simulated_time": True},
+    }
+    settings = {name: {**table, "text": 'a "b" [c]'} for name, table in settings.items()}
     directory.write_settings(settings)
     assert directory.settings() == settings
+    for name, table in settings.items():
+        for field in table.keys() - {"text"}:
+            for wrong in (None, [["x"]]):
+                kept = {**table, field: wrong} if wrong else {key: table[key] for key in table.keys() - {field}}
+                directory.write_settings({**settings, name: kept})
+                with pytest.raises(NotARun, match=rf"its table \[{name}\].*(`{field}`|\.{field})"):
+                    directory.settings()
     directory.write_summary({"outcome": "completed", "samples": 3, "delay_s": None})
     assert directory.summary() == {"outcome": "completed", "samples": 3, "delay_s": None}
 
@@ -233,3 +252,72 @@ def test_the_log_of_a_run_names_the_run(line_run):
     assert log.joint_names == tuple(settings["robot"]["joint_names"]) == ROBOT.joint_names
     assert settings["kinematics"]["checksum"] == ROBOT.checksum
     assert json.loads((line_run / "summary.json").read_text()) == directory.summary()
+
+
+def npy(shape: str, data: bytes = b"") -> bytes:
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data
+
+
+def members(run: RunDirectory) -> dict[str, bytes]:
+    with zipfile.ZipFile(run.plan_file) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+@pytest.mark.parametrize("shape", ["(1195000000,)", "(-1,)", "(2, -3)", "(9223372036854775807, 4)"])
+def test_a_plan_that_claims_more_than_it_holds_is_refused_before_it_is_allocated(copy, shape):
+    parts = members(copy)
+    with zipfile.ZipFile(copy.plan_file, "w") as archive:
+        for name in parts:
+            archive.writestr(name, npy(shape))
+    with takes_at_most(10), pytest.raises(NotARun, match=r"plan\.npz: it cannot be read \(.* claims the shape"):
+        copy.plan(Plan.from_arrays)
+
+
+def test_a_compressed_plan_that_would_fill_memory_is_refused(copy):
+    with zipfile.ZipFile(copy.plan_file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("times.npy", npy("(13107200,)", bytes(100 << 20)))
+    with pytest.raises(NotARun, match="much larger than the file"):
+        copy.plan(Plan.from_arrays)
+
+
+class Pickled:
+    def __reduce__(self):
+        return (Path.write_text, (Path("executed"), ""))
+
+
+def test_a_plan_with_pickled_arrays_is_refused(copy, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    parts = dict.fromkeys(name.removesuffix(".npy") for name in members(copy))
+    np.savez(copy.plan_file, **{name: np.array([Pickled()], dtype=object) for name in parts})
+    with pytest.raises(NotARun, match=r"plan\.npz"):
+        copy.plan(Plan.from_arrays)
+    assert not Path("executed").exists()
+
+
+@pytest.mark.parametrize("content", [npy("(1195000000,)"), b"PK", b"\x80\x04K\x01."])
+def test_a_plan_that_is_no_archive_is_refused(copy, content):
+    copy.plan_file.write_bytes(content)
+    with pytest.raises(NotARun, match=r"plan\.npz: it cannot be read"):
+        copy.plan(Plan.from_arrays)
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", "1", "[" * 100_000, '{"outcome": ' * 100_000, "NaN", "9" * 6_000, '"\\ud800"']
+)
+def test_a_summary_that_is_no_object_is_refused(copy, content):
+    copy.summary_file.write_text(content)
+    with pytest.raises(NotARun, match=r"summary\.json"):
+        copy.summary()
+    copy.evaluation_file.write_text(content)
+    with pytest.raises(NotARun, match=r"evaluation\.json"):
+        copy.evaluation()
+
+
+@pytest.mark.parametrize("name", ["settings.toml", "plan.npz", "log.mcap", "summary.json"])
+def test_a_part_of_a_run_that_is_no_regular_file_is_refused(copy, name):
+    (copy.path / name).unlink()
+    os.mkfifo(copy.path / name)
+    read = {"settings.toml": copy.settings, "log.mcap": copy.log, "summary.json": copy.summary}
+    with pytest.raises((NotARun, LogReadError), match=name):
+        read.get(name, lambda: copy.plan(Plan.from_arrays))()

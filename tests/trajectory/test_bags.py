@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import sqlite3
+import struct
+import tempfile
+
+import lz4.frame
 import numpy as np
 import pytest
+import zstandard
 from rosbags import rosbag1, rosbag2
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_typestore
 
 from simbridge.errors import InputFileError, OutputError
 from simbridge.trajectory import bags, read_trajectory, square, write_bag
+from simbridge.trajectory.bag_reader import Bag
 from simbridge.trajectory.bags import pose_topics, read_bag
 
 POSE, TF = "geometry_msgs/msg/PoseStamped", "tf2_msgs/msg/TFMessage"
@@ -162,7 +171,7 @@ def test_the_error_of_another_kind_of_file_names_the_expected_kind(tmp_path, nam
 def test_the_one_frame_of_a_tf_topic_needs_no_choice_and_is_decoded_once(tmp_path, monkeypatch) -> None:
     path = made(tmp_path / "tf", [("/tf", k * 10**7, "/base_link", 0.1 * k, "tool") for k in range(3)])
     decoded = []
-    monkeypatch.setattr(AnyReader, "deserialize", counting(decoded, AnyReader.deserialize))
+    monkeypatch.setattr(Bag, "deserialize", counting(decoded, Bag.deserialize))
     trajectory, frame = read_bag(path)
     np.testing.assert_array_equal(trajectory.poses[:, 0], [0.0, 0.1, 0.2])
     assert (frame, len(decoded)) == ("base_link", 3)
@@ -225,6 +234,129 @@ def test_a_bag_of_very_many_poses_is_refused_as_soon_as_they_are_too_many(tmp_pa
     with pytest.raises(InputFileError, match=r"/tool has more than 1,000 poses; split the bag"):
         read_bag(path)
     assert len(decoded) == 1_001
+
+
+# Hostile bags
+
+ZEROS = bytes(100 << 20)
+
+
+def compressed_directory(path, mode: str):
+    writer = rosbag2.Writer(path, version=9)
+    writer.set_compression(rosbag2.CompressionMode[mode], rosbag2.CompressionFormat.ZSTD)
+    fill(writer, poses(), ros1=False)
+    return path
+
+
+def test_a_compressed_file_that_would_fill_the_disk_is_refused_and_leaves_nothing(tmp_path, monkeypatch) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    bag = compressed_directory(tmp_path / "bag", "FILE")
+    (inside,) = bag.glob("*.zstd")
+    inside.write_bytes(inside.read_bytes() + zstandard.compress(ZEROS))
+    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+        read_bag(bag)
+    assert not list(temporary.iterdir())
+
+
+def test_a_compressed_message_that_would_fill_memory_is_refused(tmp_path) -> None:
+    bag = compressed_directory(tmp_path / "bag", "MESSAGE")
+    (inside,) = bag.glob("*.db3")
+    with contextlib.closing(sqlite3.connect(inside)) as database, database:
+        database.execute("UPDATE messages SET data = ? WHERE id = 2", (zstandard.compress(ZEROS),))
+    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+        read_bag(bag)
+
+
+def mcap_with(path, content: bytes, compression: str):
+    """An MCAP file with one more chunk."""
+    write_bag(path, square())
+    data = zstandard.compress(content) if compression == "zstd" else lz4.frame.compress(content)
+    name = compression.encode()
+    head = struct.pack("<QQQII", 0, 1, len(content), 0, len(name)) + name + struct.pack("<Q", len(data))
+    whole = path.read_bytes()
+    begin = 8 + 9 + struct.unpack_from("<Q", whole, 9)[0]
+    chunk = struct.pack("<BQ", 6, len(head) + len(data)) + head + data
+    path.write_bytes(whole[:begin] + chunk + whole[begin:])
+    return path
+
+
+def test_a_chunk_that_would_fill_memory_is_refused(tmp_path, cli) -> None:
+    path = mcap_with(tmp_path / "bomb.mcap", ZEROS, "zstd")
+    assert path.stat().st_size < 500_000
+    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+        read_bag(path)
+    refused = cli("inspect", path)
+    assert refused.status == 2 and "more than 50 times its size" in refused.message
+
+
+def ros1_record(data: bytes, **fields: bytes) -> bytes:
+    pairs = [name.encode() + b"=" + value for name, value in fields.items()]
+    header = b"".join(struct.pack("<I", len(pair)) + pair for pair in pairs)
+    return struct.pack("<I", len(header)) + header + struct.pack("<I", len(data)) + data
+
+
+def test_a_chunk_of_ros_1_that_would_fill_memory_is_refused(tmp_path) -> None:
+    chunk = ros1_record(bz2.compress(ZEROS), op=b"\x05", compression=b"bz2", size=struct.pack("<I", len(ZEROS)))
+    (tmp_path / "bomb.bag").write_bytes(b"#ROSBAG V2.0\n" + chunk)
+    with pytest.raises(InputFileError, match="more than 50 times its size when it is decompressed"):
+        read_bag(tmp_path / "bomb.bag")
+
+
+@pytest.mark.parametrize("name", ["{outside}", "../outside/outside_0.db3", "..", "", "a/b/outside_0.db3", "link.db3"])
+def test_a_name_that_leads_out_of_the_bags_directory_is_refused(tmp_path, name: str) -> None:
+    made(tmp_path / "outside", poses("/secret"))
+    bag, elsewhere = made(tmp_path / "bag", poses()), tmp_path / "outside" / "outside.db3"
+    (bag / "link.db3").symlink_to(elsewhere)
+    text = (bag / "metadata.yaml").read_text()
+    assert text.count("- bag.db3") == 1
+    (bag / "metadata.yaml").write_text(text.replace("- bag.db3", f"- '{name.format(outside=elsewhere)}'"))
+    with pytest.raises(InputFileError, match="is not a file in its directory"):
+        read_bag(bag)
+
+
+def test_a_bag_that_names_its_file_more_than_once_is_refused(tmp_path) -> None:
+    bag = made(tmp_path / "bag", poses())
+    text = (bag / "metadata.yaml").read_text()
+    (bag / "metadata.yaml").write_text(text.replace("- bag.db3", "- bag.db3\n  - bag.db3"))
+    with pytest.raises(InputFileError, match=r"names 'bag\.db3' twice"):
+        read_bag(bag)
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, 1 AS topic_id"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["DROP TABLE messages", f"CREATE VIEW messages AS {ENDLESS}, i AS timestamp, zeroblob(100) AS data FROM n"],
+        ["ALTER TABLE messages ADD COLUMN more BLOB GENERATED ALWAYS AS (zeroblob(1000000000)) VIRTUAL"],
+    ],
+    ids=["view", "column"],
+)
+def test_a_database_that_computes_what_it_holds_is_refused(tmp_path, statements: list[str]) -> None:
+    bag = made(tmp_path / "bag", poses())
+    with contextlib.closing(sqlite3.connect(bag / "bag.db3")) as database, database:
+        for statement in statements:
+            database.execute(statement)
+    with pytest.raises(InputFileError, match="that is computed"):
+        read_bag(bag)
+
+
+def test_definitions_of_messages_in_a_bag_are_not_followed(tmp_path) -> None:
+    # With this one, 2^32 transforms would take no byte of the message.
+    path = tmp_path / "empty.bag"
+    connection = {"topic": b"/tf", "type": b"tf2_msgs/TFMessage", "md5sum": b"*"}
+    inner = ros1_record(
+        b"", **connection, message_definition=b"Nothing[] transforms\n" + b"=" * 80 + b"\nMSG: a/Nothing\n"
+    )
+    inner = inner[4:-4]  # only the fields
+    data = ros1_record(inner, op=b"\x07", conn=b"\0" * 4, topic=b"/tf")
+    data += ros1_record(struct.pack("<I", 2**32 - 1), op=b"\x02", conn=b"\0" * 4, time=bytes(8))
+    path.write_bytes(b"#ROSBAG V2.0\n" + ros1_record(data, op=b"\x05", compression=b"none", size=b"\0" * 4))
+    with pytest.raises(InputFileError, match="/tf, message 1 cannot be decoded"):
+        read_bag(path)
 
 
 def counting(calls, function):

@@ -366,10 +366,10 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_may_not_be_read_is_refused(write, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(text())
 
-    def forbidden(_: Path) -> bytes:
+    def forbidden(_: Path, mode: str) -> bytes:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    monkeypatch.setattr(Path, "open", forbidden)
     assert "cannot be read: Permission denied" in str(refused(path))
 
 

@@ -13,6 +13,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.load import load_robot
 from simbridge.trajectory.files import ReadOptions
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_joint_positions, read_rtde
+from tests.memory import takes_at_most
 
 TIMES = np.array([10.0, 10.008, 10.016, 10.024])
 Q = np.arange(24.0).reshape(4, 6) / 10.0
@@ -169,3 +170,19 @@ def test_columns_of_another_kind_of_file_are_refused(tmp_path):
     file.write_text("t,x,y,z,qx,qy,qz,qw\n0,0,0,0,0,0,0,1\n1,0,0,0,0,0,0,1\n")
     with pytest.raises(InputFileError, match="not a controller's recording"):
         load_scenario(file, load_robot("ur5e"), ReadOptions(column="actual_q"))
+
+
+def test_a_compressed_recording_that_would_fill_memory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("simbridge.trajectory.rtde_recording.MAX_SAMPLES_TEXT", 1 << 20)
+    text = b"timestamp target_q_0\n" + b"0.5 0.5\n" * 200_000
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(text) * 100)
+    with takes_at_most(20):
+        assert is_rtde_recording(tmp_path / "bomb.csv.gz")
+        with pytest.raises(InputFileError, match="larger than 1 MiB when it is decompressed"):
+            read_rtde(tmp_path / "bomb.csv.gz")
+
+
+def test_a_recording_of_several_compressed_parts_is_read_whole(tmp_path):
+    text = table(["timestamp", *joint_names()], ROWS).encode()
+    (tmp_path / "parts.csv.gz").write_bytes(gzip.compress(text[:100]) + gzip.compress(text[100:]))
+    assert np.array_equal(read_rtde(tmp_path / "parts.csv.gz").columns["target_q"], Q)

@@ -253,6 +253,24 @@ def test_a_state_of_another_length_ends_reading():
         all_of(reader, 1)
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), 1e300, -1e9])
+@pytest.mark.parametrize("field", ["timestamp", "actual_q"])
+def test_a_state_with_a_number_that_no_arm_has_ends_reading_and_names_the_field(field, number):
+    values = [1.0, *Q]
+    values[{"timestamp": 0, "actual_q": 4}[field]] = number
+    stream = data(1.0) + frame(ord("U"), b"\x01" + struct.pack(">7dI", *values, 2))
+    with reading(stream=stream) as reader, pytest.raises(ConnectionLost, match=f"a state is malformed: {field} is "):
+        all_of(reader, 2)
+
+
+@pytest.mark.parametrize(
+    ("field", "kind"),
+    [("runtime_state", "DOUBLE"), ("actual_q", "DOUBLE"), ("actual_q", "VECTOR3D"), ("timestamp", "BOOL")],
+)
+def test_a_variable_of_another_type_than_its_own_is_refused(field, kind):
+    assert f"it sends {field} as {kind}" in lost(types=TYPES | {field: kind})
+
+
 def test_no_state_at_all_is_an_error_where_one_is_needed():
     with reading(timeout=0.1) as reader, pytest.raises(ConnectionLost, match="no state came"):
         reader.first()

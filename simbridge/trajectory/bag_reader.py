@@ -1,0 +1,276 @@
+"""The messages of a ROS bag from its beginning to its end: ROS 1 (.bag), ROS 2 (a directory, .db3) and MCAP.
+
+Files come from anywhere, so they are read here and not by a library: each part is decompressed once and within a limit,
+no index, message definition or name of a file in them is followed, and what they declare is not executed.
+"""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import io
+import os
+import re
+import sqlite3
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path, PurePath
+from typing import Any, BinaryIO, NamedTuple
+
+import lz4.frame
+import zstandard
+from mcap.exceptions import EndOfFile
+from mcap.records import Channel, Chunk, McapRecord, Message, Schema
+from mcap.stream_reader import StreamReader
+
+from simbridge.errors import InputFileError
+from simbridge.robot.input_file import MIB, expansion, open_file, read_yaml
+
+TF = "tf2_msgs/msg/TFMessage"
+
+_Item = tuple[str, str, int, bytes | None]
+"""Topic, type, time of recording (ns) and message; None where the topic is only declared."""
+
+
+class Connection(NamedTuple):
+    """A topic, the type and the number of its messages."""
+
+    topic: str
+    msgtype: str
+    msgcount: int
+
+
+class Bag:
+    """An open bag: its topics (connections), and the messages (read) and their content (decode)."""
+
+    def __init__(self, read: Callable[[], Iterator[_Item]], decode: Callable[[bytes, str], Any]) -> None:
+        self._read, self._decode = read, decode
+        counts: dict[tuple[str, str], int] = {}
+        for topic, kind, _, message in read():
+            counts[topic, kind] = counts.get((topic, kind), 0) + (message is not None)
+        self.connections = [Connection(*key, count) for key, count in counts.items()]
+
+    def deserialize(self, message: bytes, msgtype: str) -> Any:
+        """The content of a message as an object."""
+        return self._decode(message, msgtype)
+
+    def messages(self, connections: Collection[Connection]) -> Iterator[tuple[Connection, int, bytes]]:
+        """Topic, time of recording (ns) and content of each message of these topics, in the order of the file."""
+        wanted = {connection[:2]: connection for connection in connections}
+        for topic, kind, when, message in self._read():
+            if message is not None and (topic, kind) in wanted:
+                yield wanted[topic, kind], when, message
+
+
+@contextlib.contextmanager
+def open_bag(path: Path) -> Iterator[Bag]:
+    """The bag in a file or directory.
+
+    Raises:
+        InputFileError: A file of it cannot be opened, or is much larger decompressed than it is.
+        Exception: Anything else where its bytes are not those of a bag.
+    """
+    from rosbags.typesys import Stores, get_typestore  # start-up time: logs need only the records of MCAP
+
+    ros2, suffix = get_typestore(Stores.ROS2_HUMBLE), path.suffix.lower()
+    if path.is_dir():
+        with _directory(path) as read:
+            yield Bag(read, lambda data, kind: ros2.deserialize_cdr(data, kind))
+    elif suffix == ".bag":
+        ros1 = get_typestore(Stores.ROS1_NOETIC)
+        ros1.register({TF: ros2.fielddefs[TF]})
+        yield Bag(lambda: _ros1(path), lambda data, kind: ros1.deserialize_ros1(data, kind))
+    else:
+        read_file = _mcap if suffix == ".mcap" else _sqlite
+        yield Bag(lambda: read_file(path), lambda data, kind: ros2.deserialize_cdr(data, kind))
+
+
+class Expander:
+    """Decompresses the parts of one file; each method raises InputFileError when there is more than `expansion`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._left = path, expansion(path.stat().st_size)
+
+    def spend(self, data: bytes) -> bytes:
+        """Count data that came out of the file."""
+        self._left -= len(data)
+        if self._left < 0:
+            reason = "it holds more than 50 times its size when it is decompressed: a file made to fill memory"
+            raise InputFileError(self._path, reason)
+        return data
+
+    def pieces(self, compressed: Any) -> Iterator[bytes]:
+        """All that a decompressing stream gives."""
+        while piece := compressed.read(MIB):
+            yield self.spend(piece)
+
+    def zstd(self, data: bytes | BinaryIO) -> bytes:
+        return b"".join(self.pieces(zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True)))
+
+    def lz4(self, data: bytes) -> bytes:
+        return b"".join(self.pieces(lz4.frame.open(io.BytesIO(data))))
+
+    def bz2(self, data: bytes) -> bytes:
+        return b"".join(self.pieces(bz2.open(io.BytesIO(data))))
+
+
+class _Bounded:
+    """A file whose `read` never asks for more than its size: a length in the file may be any number."""
+
+    def __init__(self, file: BinaryIO, size: int) -> None:
+        self._file, self._size = file, max(size, 1)
+
+    def read(self, length: int) -> bytes:
+        return self._file.read(min(length, self._size))
+
+
+def mcap_records(file: BinaryIO, path: Path, decode: Callable[[bytes], Any]) -> Iterator[McapRecord | Any]:
+    """The records of an MCAP file in file order, those of its chunks in their places.
+
+    Args:
+        file, path: The file, at its beginning.
+        decode: Takes the content of each chunk; what it returns is yielded instead of the chunk's records, except None.
+
+    Raises:
+        InputFileError: Its chunks are much larger than the file.
+        Exception: Anything where the file is damaged or cut off.
+    """
+    size, expander = os.fstat(file.fileno()).st_size, Expander(path)
+    content_of: dict[str, Callable[[bytes], bytes]] = {"": bytes, "zstd": expander.zstd, "lz4": expander.lz4}
+    source: Any = _Bounded(file, size)
+    for record in StreamReader(source, emit_chunks=True, validate_crcs=True, record_size_limit=size).records:
+        if not isinstance(record, Chunk):
+            yield record
+            continue
+        content = content_of[record.compression](record.data)
+        if record.uncompressed_crc not in (0, zlib.crc32(content)):
+            raise ValueError("the checksum of a chunk is another")
+        decoded = decode(content)
+        if decoded is not None:
+            yield decoded
+            continue
+        inside = StreamReader(io.BytesIO(content), skip_magic=True, emit_chunks=True, record_size_limit=len(content))
+        with contextlib.suppress(EndOfFile):
+            yield from (part for part in inside.records if isinstance(part, Schema | Channel | Message))
+
+
+def _mcap(path: Path) -> Iterator[_Item]:
+    kinds: dict[int, str] = {}
+    topics: dict[int, tuple[str, str]] = {}
+    with open_file(path) as file:
+        for record in mcap_records(file, path, lambda content: None):
+            if isinstance(record, Schema):
+                kinds[record.id] = record.name
+            elif isinstance(record, Channel):
+                topics[record.id] = (
+                    record.topic,
+                    _kind(kinds.get(record.schema_id, "no type"), record.message_encoding),
+                )
+                yield *topics[record.id], 0, None
+            elif isinstance(record, Message):
+                yield *topics[record.channel_id], record.log_time, record.data
+
+
+def _kind(name: str, encoding: str) -> str:
+    return name if encoding == "cdr" else f"{name} as {encoding}"
+
+
+def _ros1(path: Path) -> Iterator[_Item]:
+    topics: dict[bytes, tuple[str, str]] = {}
+    expander = Expander(path)
+    content_of: dict[bytes, Callable[[bytes], bytes]] = {b"none": bytes, b"lz4": expander.lz4, b"bz2": expander.bz2}
+    with open_file(path) as file:
+        if file.readline(64) != b"#ROSBAG V2.0\n":
+            raise ValueError("only bags of version 2.0 are read")
+        for record in _ros1_records(file, os.fstat(file.fileno()).st_size):
+            records = iter([record])
+            if record[0][b"op"] == b"\x05":
+                content = content_of[record[0][b"compression"]](record[1])
+                records = _ros1_records(io.BytesIO(content), len(content))
+            for fields, data in records:
+                if fields[b"op"] == b"\x07":
+                    kind = dict(_ros1_fields(data))[b"type"].decode().replace("/", "/msg/")
+                    topics[fields[b"conn"]] = (fields[b"topic"].decode(), kind)
+                    yield *topics[fields[b"conn"]], 0, None
+                elif fields[b"op"] == b"\x02":
+                    seconds, nanoseconds = struct.unpack("<II", fields[b"time"])
+                    yield *topics[fields[b"conn"]], seconds * 10**9 + nanoseconds, data
+
+
+def _ros1_records(stream: BinaryIO, size: int) -> Iterator[tuple[dict[bytes, bytes], bytes]]:
+    """Header and data of each record from here to the end of a stream of this size, bytes."""
+
+    def sized() -> bytes:
+        (length,) = struct.unpack("<I", stream.read(4))
+        if length > size - stream.tell():
+            raise ValueError(f"it is cut off: a part of {length} bytes is not there")
+        return stream.read(length)
+
+    while stream.tell() < size:
+        yield dict(_ros1_fields(sized())), sized()
+
+
+def _ros1_fields(header: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at < len(header):
+        (length,) = struct.unpack_from("<I", header, at)
+        name, _, value = header[at + 4 : at + 4 + length].partition(b"=")
+        yield name, value
+        at += 4 + length
+
+
+def _sqlite(path: Path) -> Iterator[_Item]:
+    open_file(path).close()
+    expander = Expander(path)
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True)) as database:
+        for kind, sql in database.execute("SELECT type, sql FROM sqlite_master"):
+            # Only what is stored: a view or a computed column has no end.
+            if kind not in ("table", "index") or re.search(r"\b(AS|VIRTUAL)\b", sql or "", re.IGNORECASE):
+                raise ValueError(f"it has a {kind} that is computed")
+        topics = {}
+        for number, name, kind, encoding in database.execute("SELECT id, name, type, serialization_format FROM topics"):
+            topics[number] = (str(name), _kind(str(kind), encoding))
+            yield *topics[number], 0, None
+        for number, when, data in database.execute("SELECT topic_id, timestamp, data FROM messages ORDER BY timestamp"):
+            yield *topics[number], int(when), expander.spend(bytes(data))
+
+
+@contextlib.contextmanager
+def _directory(path: Path) -> Iterator[Callable[[], Iterator[_Item]]]:
+    """The messages of a directory of ROS 2 with its metadata.yaml."""
+    metadata = path / "metadata.yaml"
+    about = read_yaml(metadata)["rosbag2_bagfile_information"]
+    mode, codec = (str(about.get(f"compression_{name}") or "").lower() for name in ("mode", "format"))
+    if mode in ("file", "message") and codec != "zstd":
+        raise InputFileError(metadata, f"the compression '{codec}' is not known, only zstd is")
+    read_file = {"sqlite3": _sqlite, "mcap": _mcap}[about["storage_identifier"]]
+    files = []
+    for name in map(PurePath, map(str, about["relative_file_paths"])):
+        # Up to version 3 a name begins with that of the directory.
+        file = path / name.name
+        if name.is_absolute() or ".." in name.parts or not 0 < len(name.parts) <= 2 or file.is_symlink():
+            raise InputFileError(metadata, f"it names '{name}', which is not a file in its directory")
+        if file in files:
+            raise InputFileError(metadata, f"it names '{name}' twice")
+        files.append(file)
+    with contextlib.ExitStack() as stack:
+        if mode == "file":
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="simbridge-bag"))
+            files = [_decompressed(file, Path(folder, file.stem)) for file in files]
+
+        def read() -> Iterator[_Item]:
+            for file in files:
+                expander = Expander(file)
+                for topic, kind, when, data in read_file(file):
+                    yield topic, kind, when, expander.zstd(data) if data is not None and mode == "message" else data
+
+        yield read
+
+
+def _decompressed(file: Path, target: Path) -> Path:
+    with open_file(file) as source, target.open("wb") as output:
+        compressed = zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True)
+        output.writelines(Expander(file).pieces(compressed))
+    return target
