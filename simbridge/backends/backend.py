@@ -146,12 +146,21 @@ class Backend(ABC):
         return None, robot, options
 
     @classmethod
-    def from_options(cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> Backend:
+    def from_options(
+        cls,
+        robot: Robot,
+        options: Options,
+        *,
+        controller: ControllerFacts | None = None,
+        plan_facts: Facts = (),
+        ask: Ask | None = None,
+    ) -> Backend:
         """The backend for a run, not yet entered. Every backend of the registry has this.
 
         Args:
             robot: The arm.
             options: See `Options`.
+            controller: The controller for which the plan was made, as `resolve` found it.
             plan_facts: Facts about the plan, displayed before a real arm moves.
             ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
         """

@@ -1,8 +1,8 @@
 """Our control script: the program on the controller that servos the arm, and how to recognize it from outside.
 
-ur_rtde uploads it in place of its own (`setCustomScriptFile`), and commands it as it commands its own: a command's number
-in input_int_register_0, its values in input_double_register_0 to 10, and 1 in output_int_register_0 when the script is
-ready. It knows three commands: servoj, no command, and the end.
+ur_rtde uploads it in place of its own (`setCustomScriptFile`), and commands it as it commands its own: a command's
+number in input_int_register_0, its values in input_double_register_0 to 10, and 1 in output_int_register_0 when the
+script is ready. It knows three commands: servoj, no command, and the end.
 
 It arms its watchdog before anything else, ends when nothing arrives for 0.1 s, and carries an identity: the session's
 random number, and a counter that advances in each cycle. Registers keep their values after a program has ended, so the

@@ -27,7 +27,7 @@ from simbridge.backends.controller_setup import (
     with_calibration,
 )
 from simbridge.backends.ending import end_session
-from simbridge.backends.operator_confirmation import confirm
+from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
@@ -40,14 +40,12 @@ from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller
-from simbridge.ur.errors import FullTurn, ProgramRunning, StaleState, StartNotReached
+from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.rtde import RtdeReader
 
 # Largest distance of the arm from a plan's first setpoint when the plan begins.
 START_TOLERANCE = math.radians(1.0)
-# A real arm's approach in which a joint travels farther needs another confirmation.
-FAR = 1.0  # rad
 # The servo process gives up after 100 ms without states; if it sends nothing at all for this long, it is killed.
 SILENCE = 0.8  # s
 # How long a control script that is ending may still count as a running program.
@@ -64,6 +62,7 @@ class ControllerBackend(Backend):
         settings: How the controller is used.
         cell: The cell that the controller must match.
         collision_scene: Obstacles for approaches.
+        planned_for: The controller as it was when the plan was made: it must be the same when the arm moves.
         plan_facts: Facts about the plan, displayed before a real arm moves.
         ask: Asks the operator for confirmation; None if there is no operator.
 
@@ -88,7 +87,13 @@ class ControllerBackend(Backend):
 
     @classmethod
     def from_options(
-        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
+        cls,
+        robot: Robot,
+        options: Options,
+        *,
+        controller: ControllerFacts | None = None,
+        plan_facts: Facts = (),
+        ask: Ask | None = None,
     ) -> ControllerBackend:
         return cls(
             robot,
@@ -97,6 +102,7 @@ class ControllerBackend(Backend):
             settings=controller_settings(robot, options),
             cell=options.cell,
             collision_scene=options.collision_scene,
+            planned_for=controller,
             plan_facts=plan_facts,
             ask=ask,
         )
@@ -110,10 +116,11 @@ class ControllerBackend(Backend):
         settings: ControllerSettings | None = None,
         cell: Cell | None = None,
         collision_scene: CollisionScene = BARE_FLOOR,
+        planned_for: ControllerFacts | None = None,
         plan_facts: Facts = (),
         ask: Ask | None = None,
     ) -> None:
-        self.robot, self.host = robot, host
+        self.robot, self.host, self._planned_for = robot, host, planned_for
         self.period = robot.period if period is None else period
         self._settings, self._cell, self._collision_scene = settings or ControllerSettings(), cell, collision_scene
         self._plan_facts, self._ask = plan_facts, ask
@@ -187,10 +194,7 @@ class ControllerBackend(Backend):
         self._check_start(goal)
 
     def _approach(self, begin: Array, goal: Array) -> Array:
-        turns = np.round((begin - goal) / (2.0 * math.pi)).astype(int)
-        if turns.any():
-            joint = int(np.argmax(np.abs(turns)))
-            raise FullTurn(self.host, self.robot.joint_names[joint], int(turns[joint]))
+        preflight.check_turns(self.host, self.robot, begin, goal)
         path = plan_approach(
             self.robot,
             begin,
@@ -200,14 +204,8 @@ class ControllerBackend(Backend):
             max_tool_speed=self.approach_tool_speed,
             collision_scene=self._collision_scene,
         )
-        travel = np.abs(goal - begin)
-        if not self.ursim and travel.max() > FAR:
-            joint = int(np.argmax(travel))
-            facts = (
-                ("largest joint motion", f"{self.robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees"),
-                ("duration", f"{(len(path) - 1) * self.period:.0f} s"),
-            )
-            confirm(None, self.robot, self._cell, facts, self._ask, yes=False)
+        if not self.ursim:
+            confirm_approach(path, self.period, self.robot, self._cell, self._ask)
         return path
 
     def _check_start(self, goal: Array) -> None:
@@ -273,6 +271,11 @@ class ControllerBackend(Backend):
                 if time.monotonic() > deadline:
                     raise
         preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
+        if self._planned_for is not None:
+            tcp, payload = self._settings.tcp, self._settings.payload
+            preflight.check_unchanged(
+                facts, self._planned_for, sets_tcp=tcp is not None, sets_payload=payload is not None
+            )
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
 

@@ -1,7 +1,7 @@
-"""How a session with a controller ends: the arm is braked, our script is ended, and both are seen in the controller's states.
+"""How a session with a controller ends: the arm is braked, our script ended, and both seen in the controller's states.
 
-There is one way, `end_session`, whatever has happened. Its steps do not depend on the error; one that fails is recorded,
-and the next one follows.
+There is one way, `end_session`, whatever has happened. Its steps do not depend on the error; one that fails is
+recorded, and the next one follows.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import TargetsStopped
 
-# Back to the plan after a pause: how long the arm rests first (the controller may still be raising its speed), s, and then
-# the limits of the way, rad/s and rad/s^2.
+# Back to the plan after a pause: how long the arm rests first (the controller may still be raising its speed), s, and
+# then the limits of the way, rad/s and rad/s^2.
 _REST, _SPEED, _ACCELERATION = 0.5, 0.2, 1.0
 # A live setpoint older than this is outdated.
 LIVE_DEADLINE = 0.1  # s
@@ -75,8 +75,8 @@ class Replay:
 class Live:
     """The newest setpoint of a source in another process that posts one per period.
 
-    A live source cannot be slowed down. At a speed of 0 the arm is held at the last setpoint; if the source has moved on
-    meanwhile, its next setpoint is more than a step away and the guard refuses it.
+    A live source cannot be slowed down. At a speed of 0 the arm is held at the last setpoint; if the source has moved
+    on meanwhile, its next setpoint is more than a step away and the guard refuses it.
     """
 
     finished, can_wait = False, False

@@ -2,15 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
+
+import numpy as np
 
 from simbridge.backends import preflight
 from simbridge.backends.backend import Ask, Facts
 from simbridge.robot.cell import Cell
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.errors import ModelMismatch, NotConfirmed
 from simbridge.ur.facts import ControllerFacts, successors
+
+# A real arm's approach in which a joint travels farther needs another confirmation.
+FAR = 1.0  # rad
+
+
+def confirm_approach(path: Array, period: float, robot: Robot, cell: Cell | None, ask: Ask | None) -> None:
+    """Ask for confirmation of an approach (T, n), rad, in which a joint travels far.
+
+    Raises:
+        NotConfirmed: The motion was not confirmed.
+    """
+    travel = np.abs(path[-1] - path[0])
+    joint = int(np.argmax(travel))
+    if travel[joint] > FAR:
+        facts = (
+            ("largest joint motion", f"{robot.joint_names[joint]}: {math.degrees(travel[joint]):.0f} degrees"),
+            ("duration", f"{(len(path) - 1) * period:.0f} s"),
+        )
+        confirm(None, robot, cell, facts, ask, yes=False)
 
 
 def confirm(

@@ -53,6 +53,47 @@ def check_identity(facts: ControllerFacts, robot: Robot, cell: Cell | None, *, u
         )
 
 
+def check_unchanged(
+    facts: ControllerFacts, planned_for: ControllerFacts, *, sets_tcp: bool = False, sets_payload: bool = False
+) -> None:
+    """Check that the controller and its arm are those for which the plan was made.
+
+    A TCP or payload that the run sets is not compared here: see `check_tool`.
+
+    Raises:
+        ModelMismatch: Its kinematics, model, software, TCP or payload are others.
+    """
+    now, then = facts.arm, planned_for.arm
+    remedy = "It has changed since the plan was made; start again."
+    compared: tuple[tuple[str, object, object], ...] = (
+        ("calibration", _checksum_text(now.checksum), _checksum_text(then.checksum)),
+        ("model", facts.model, planned_for.model),
+        ("software", facts.state.version, planned_for.state.version),
+    )
+    if not sets_tcp and not same_tcp(now.tcp_offset, then.tcp_offset):
+        compared += (("TCP", tcp_text(now.tcp_offset), tcp_text(then.tcp_offset)),)
+    if not sets_payload and abs((facts.state.payload or 0.0) - (planned_for.state.payload or 0.0)) > SAME_MASS:
+        compared += (("payload", f"{facts.state.payload:g} kg", f"{planned_for.state.payload or 0.0:g} kg"),)
+    for what, found, expected in compared:
+        if found != expected:
+            raise errors.ModelMismatch(facts.host, what, found, expected, remedy)
+
+
+def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:
+    """Check that no joint would have to be unwound on the way from `begin` (n,) to `goal` (n,), rad.
+
+    Raises:
+        FullTurn: One is more than half a turn away.
+    """
+    joint = int(np.argmax(np.abs(begin - goal)))
+    if abs(begin[joint] - goal[joint]) > np.pi:
+        raise errors.FullTurn(host, robot.joint_names[joint], float(begin[joint] - goal[joint]))
+
+
+def _checksum_text(checksum: Sequence[int]) -> str:
+    return " ".join(f"{part:08x}" for part in checksum)
+
+
 def check_period(facts: ControllerFacts, period: float | None) -> float:
     """The control period of the run, s, which is the controller's.
 
@@ -143,7 +184,7 @@ def check_tool(
         )
 
 
-def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float]) -> bool:
+def same_tcp(found: Sequence[float] | Array, wanted: Sequence[float] | Array) -> bool:
     """Whether two TCPs [x y z rx ry rz] are equal within the pendant's rounding."""
     one, other = np.asarray(found, dtype=float), np.asarray(wanted, dtype=float)
     turn = np.linalg.norm(pin.log3(pin.exp3(one[3:]).T @ pin.exp3(other[3:])))

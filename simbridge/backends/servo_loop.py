@@ -10,21 +10,20 @@ refer to one instant of the controller's clock.
 
 Speed. The plan advances by the controller's speed scaling, which it follows within a quarter of a second. While the
 program is paused it stands still, and what is sent is where the controller has stopped its targets; after that a slow
-motion leads from there back to the plan, which goes on from rest. When no states arrive, a few more setpoints are sent at
-most; after 100 ms it ends.
+motion leads from there back to the plan, which goes on from rest. When no states arrive, a few more setpoints are sent
+at most; after 100 ms it ends.
 """
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from simbridge.backends.link import Clock, Link
 from simbridge.backends.motion import Live, Motion, way_back
+from simbridge.backends.servo_samples import Record, Samples, Sent
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
 from simbridge.servo.feedforward import BRAKING, SCALING_RAMP, InverseServoj
@@ -57,20 +56,6 @@ _REST = 1e-4  # rad/s
 _FIRST_TIMEOUT = 1.0  # s
 
 
-class Sent(NamedTuple):
-    """A setpoint that was sent, and the controller's tick at which it is due."""
-
-    due: int
-    sequence: int
-    position: float
-    sent: float
-    command: Array
-    scaling: float
-
-
-Record = Callable[[tuple[float, ...], tuple[Array, ...]], None]
-
-
 class ServoLoop:
     """Sends the setpoints of a motion, one per period, and records the state at which each was due.
 
@@ -86,7 +71,6 @@ class ServoLoop:
     Attributes:
         state: The newest state.
         missed_deadlines: Periods of the controller in which no setpoint was sent although one was due.
-        missed_states: Setpoints whose state never arrived.
     """
 
     def __init__(
@@ -105,7 +89,6 @@ class ServoLoop:
         self._feedforward = False
         self._follow, self._wait_in_pause, self._clock = follow_scaling, wait_in_pause, clock
         self._motion: Motion | None = None
-        self._record: Record | None = None
         self._hold: Array | None = None
         # Where the controller has stopped its targets in a pause, and after it the way back to the plan.
         self._stopped_at: Array | None = None
@@ -117,9 +100,9 @@ class ServoLoop:
         self._last_due, self._ahead_for = -1, 0
         # When the last setpoint was sent; the last gap long enough for the script's watchdog, and when it ended.
         self._sent = self._unsent = self._unsent_until = 0.0
-        self._pending: deque[Sent] = deque()
+        self._samples = Samples()
         self._stopped: Package | None = None
-        self.missed_deadlines = self.missed_states = 0
+        self.missed_deadlines = 0
         self._most_ahead = max(1, round(AHEAD / law.cycle))
         self._await_first_state()
 
@@ -146,9 +129,14 @@ class ServoLoop:
         return self._motion is not None and not self._playing
 
     @property
+    def missed_states(self) -> int:
+        """Setpoints of the motion whose state never arrived."""
+        return self._samples.missed
+
+    @property
     def idle(self) -> bool:
         """Whether the motion is over and all its states have arrived; its last setpoint is held."""
-        return self._motion is None and not self._pending
+        return self._motion is None and not self._samples.waiting
 
     def play(self, motion: Motion, record: Record, *, feedforward: bool = False) -> None:
         """Start a motion. Its first setpoint must be within one step of the held one, or of the arm at rest.
@@ -162,10 +150,9 @@ class ServoLoop:
             self._guard.reset(self.measured)
             self._q, self._qd, self._command = self.measured, np.zeros_like(self.measured), self.measured
         self._inverse, self._feedforward, self._stopped_at = None, feedforward, None
-        self._motion, self._record = motion, record
+        self._motion, self._samples = motion, Samples(record)
         self._rate, self._sequence, self._position = 1.0, 0, 0.0
-        self._pending.clear()
-        self.missed_deadlines = self.missed_states = 0
+        self.missed_deadlines = 0
 
     def slot(self) -> None:
         """One control period: wait for the deadline, check the newest state, send the setpoint that is due.
@@ -285,7 +272,7 @@ class ServoLoop:
             self._arrival = self._clock.monotonic()
         for state in newer:
             self._keep(state)
-            self._match(state)
+            self._samples.match(self._tick(state), state, self._arrival)
         return bool(newer)
 
     def _keep(self, state: Package) -> None:
@@ -298,32 +285,6 @@ class ServoLoop:
     def _reason_known(self) -> bool:
         """Whether the cause of a stop was seen: a safety stop also ends the program."""
         return self._stopped is not None and stop_of(self._stopped) not in (None, ProgramStopped, ArmNotReady)
-
-    def _match(self, state: Package) -> None:
-        """Match a state to the setpoint it belongs to, and record both."""
-        tick = self._tick(state)
-        while self._pending and self._pending[0].due <= tick:
-            sent = self._pending.popleft()
-            if sent.due < tick:
-                self.missed_states += 1
-            elif self._record is not None:
-                self._write(sent, state)
-
-    def _write(self, sent: Sent, state: Package) -> None:
-        assert self._record is not None
-        scalars = (
-            float(sent.sequence),
-            sent.position,
-            sent.sent,
-            self._arrival,
-            state["timestamp"],
-            sent.scaling,
-            float(state["robot_mode"]),
-            float(state["safety_mode"]),
-            float(state["runtime_state"]),
-        )
-        names = ("actual_q", "actual_qd", "effort", "target_q", "target_qd", "target_qdd")
-        self._record(scalars, (*(np.array(state[name]) for name in names), sent.command))
 
     def _check_state(self) -> None:
         """Raise if states are stale, the arm has stopped, or its speed is scaled against the settings."""
@@ -387,7 +348,7 @@ class ServoLoop:
         if self._stopped_at is None and not self._way_back:
             self._hold = checked
         if self._motion is not None:
-            self._pending.append(Sent(due, self._sequence, position, self._sent, command, scaling))
+            self._samples.add(Sent(due, self._sequence, position, self._sent, command, scaling))
             self._sequence += 1
             self._position = position
             if self._motion.finished:

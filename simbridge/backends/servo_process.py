@@ -302,7 +302,7 @@ class Session:
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
     def end(self) -> None:
-        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next one follows."""
+        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next follows."""
         self._on(Event.END)
         # A controller that no longer answers must not block this process: the alarm's default action ends it.
         signal.alarm(STOP_TIMEOUT)

@@ -1,4 +1,4 @@
-"""The states of a session with a controller, and what leads from one to the next: one table, for the servo process and its parent.
+"""The states of a session with a controller, and what leads from one to the next, as one table.
 
 Drawn in docs/architecture.md. Whatever goes wrong, in whatever state, is the event END.
 """

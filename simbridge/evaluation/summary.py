@@ -48,8 +48,8 @@ class CommandLead(TypedDict):
 class EndedBy(TypedDict):
     """What ended a run, from evidence (docs/hardware.md).
 
-    `at_s` is the time since the first setpoint by the controller's clock, None if none left; `arm_at_rest` is None where it
-    was not seen.
+    `at_s` is the time since the first setpoint by the controller's clock, None if none left; `arm_at_rest` is None
+    where it was not seen.
     """
 
     cause: str
@@ -61,8 +61,8 @@ class EndedBy(TypedDict):
 class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
-    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s, `predicted_lag_s` is the solver's.
-    `plant_model` names what follows the commands, in one line.
+    `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
+    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands, in one line.
     """
 
     scenario: str

@@ -61,8 +61,8 @@ class StaleState(ControllerError, TimeoutError):
         super().__init__(
             host,
             f"{source[0].upper()}{source[1:]} has reported no state newer than {timestamp:.3f} s (the controller's "
-            f"clock) for {waited * 1e3:.0f} ms, so nothing more was sent. The controller's watchdog stops the arm. "
-            f"Check {'the load of this computer' if said_by else network} before starting again.",
+            f"clock) for {waited * 1e3:.0f} ms, so nothing more was sent. Check "
+            f"{'the load of this computer' if said_by else network} before starting again.",
         )
 
 
@@ -79,8 +79,8 @@ class ControllerRestarted(ControllerError):
         self.before, self.after = before, after
         super().__init__(
             host,
-            f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its arm and "
-            f"settings may be others now. Start again, and it is read again.",
+            f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its "
+            f"arm and settings may be others now. Start again, and it is read again.",
         )
 
 
@@ -234,20 +234,21 @@ class StartNotReached(ControllerError):
 
 
 class FullTurn(ControllerError, ValueError):
-    """A joint is off the plan's start by full turns, so that the approach would have to unwind it.
+    """A joint is more than half a turn away from the plan's start, so that the approach might have to unwind it.
 
     Attributes:
         joint: Its name.
-        turns: Number of full turns.
+        angle: From the plan's start to the joint, rad.
+        turns: Number of full turns, to the nearest.
     """
 
-    def __init__(self, host: str, joint: str, turns: int) -> None:
-        self.joint, self.turns = joint, turns
+    def __init__(self, host: str, joint: str, angle: float) -> None:
+        self.joint, self.angle, self.turns = joint, angle, round(angle / (2.0 * math.pi))
         super().__init__(
             host,
-            f"{joint} of the arm at {host} is off the plan's start by {turns:+d} full turn(s). Nothing was moved: "
-            f"cables and hoses decide which way is safe. Unwind the joint at the pendant (Move tab), or plan from "
-            f"another posture with --home.",
+            f"{joint} of the arm at {host} is {math.degrees(angle):+.1f} degrees away from the plan's start, more than "
+            f"half a turn. Nothing was moved: cables and hoses decide which way is safe. Move the joint at the pendant "
+            f"(Move tab), or plan from another posture with --home.",
         )
 
 
@@ -338,14 +339,17 @@ class ProgramStopped(ArmStopped):
 
     cause = "program_stopped"
     what = "The control script was stopped"
-    remedy = "Someone pressed stop or pause at the pendant, or the script ended with the error shown there."
+    remedy = (
+        "The log at the pendant says why: stop was pressed, the script's watchdog heard nothing from here for 100 ms, or "
+        "the script had an error."
+    )
 
     def __init__(self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0) -> None:
         self.unsent = unsent
         if unsent:
             self.remedy = (
-                f"No setpoint had been sent for {unsent * 1e3:.0f} ms, and after 100 ms the script's watchdog ends it: "
-                f"this computer was too busy. Close other programs, or run with --realtime-priority."
+                f"No setpoint had been sent for {unsent * 1e3:.0f} ms, and after 100 ms the script's watchdog ends it. "
+                f"If this computer was busy, close other programs, or run with --realtime-priority."
             )
         super().__init__(host, robot_mode, safety_mode, runtime_state)
 
@@ -374,8 +378,8 @@ class ParentLost(SimbridgeError, TimeoutError):
     def __init__(self, waited: float) -> None:
         self.waited = waited
         super().__init__(
-            f"The program that started the motion gave no sign of life for {waited:.1f} s (it was suspended, halted in a "
-            f"debugger, or did not get to run), so the arm was stopped. Start again."
+            f"The program that started the motion gave no sign of life for {waited:.1f} s (it was suspended, halted in "
+            f"a debugger, or did not get to run), so the arm was stopped. Start again."
         )
 
 

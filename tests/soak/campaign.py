@@ -1,8 +1,9 @@
-"""A campaign of random faults: runs on an emulated controller that are disturbed, and judged by the controller's own record.
+"""A campaign of random faults: runs on an emulated controller are disturbed, and judged by the controller's own record.
 
-`python -m tests.soak.campaign --seed 1 --count 100 --host 127.0.0.81 --results faults.jsonl` appends one line per trial. A
-trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that summary.json
-gives, the violations, and the largest step of a setpoint as a share of its limit. The same seed gives the same faults.
+`python -m tests.soak.campaign --seed 1 --count 100 --host 127.0.0.81 --results faults.jsonl` appends one line per
+trial. A trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that
+summary.json gives, the violations, and the largest step of a setpoint as a share of its limit. The same seed gives the
+same faults.
 """
 
 from __future__ import annotations
@@ -196,7 +197,7 @@ def run_trial(seed: int, controller: Emulator, directory: Path) -> Result:
         with contextlib.suppress(AssertionError):
             trial.connecting()
         trial.during(phase, delays[0])
-        for fault, delay in zip(faults, delays[1:] + [0.0], strict=False):
+        for fault, delay in zip(faults, [*delays[1:], 0.0], strict=False):
             with contextlib.suppress(Exception):
                 fault.act(trial)
             time.sleep(delay)
