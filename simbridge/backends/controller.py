@@ -29,7 +29,7 @@ from simbridge.backends.controller_setup import (
 from simbridge.backends.ending import end_session
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.power_control import power_up, unlock
-from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing
+from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing, state_at_rest
 from simbridge.backends.servo_client import LoopTiming, ServoProcess
 from simbridge.errors import SimbridgeError
 from simbridge.planning.approach import plan_approach
@@ -164,22 +164,7 @@ class ControllerBackend(Backend):
     def read(self) -> ArmState:
         with RtdeReader(self.host, STATE_FIELDS, 1.0 / self.period) as reader:
             state = reader.first()
-        q = _frozen(state["actual_q"])
-        return ArmState(
-            sequence=0,
-            host_monotonic=time.monotonic(),
-            timestamp=state["timestamp"],
-            plan_time=0.0,
-            q=q,
-            qd=_frozen(state["actual_qd"]),
-            effort=_frozen(state["actual_current"]),
-            controller_target=_frozen(state["target_q"]),
-            command=q,
-            speed_scaling=state["speed_scaling"] * state["target_speed_fraction"],
-            robot_mode=state["robot_mode"],
-            safety_mode=state["safety_mode"],
-            runtime_state=state["runtime_state"],
-        )
+        return state_at_rest(state)
 
     def move_to(self, q: Array) -> None:
         self._refuse_if_stopped()
@@ -278,6 +263,12 @@ class ControllerBackend(Backend):
             )
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
+        if facts.dashboard.program:
+            warnings.warn(
+                f"The control script takes the place of the loaded program {facts.dashboard.program}; load it again at "
+                f"the pendant afterwards.",
+                stacklevel=2,
+            )
 
     def _replay(
         self, process: ServoProcess, setpoints: Array, feedforward: bool = False
@@ -404,9 +395,3 @@ class RealBackend(ControllerBackend):
     tool_speed_limit = 0.25
     approach_joint_speed = 0.25
     approach_tool_speed = 0.1
-
-
-def _frozen(values: Iterable[float]) -> Array:
-    array = np.array(list(values), dtype=float)
-    array.setflags(write=False)
-    return array

@@ -20,6 +20,7 @@ from simbridge.errors import GuardViolation
 from simbridge.planning.guard import ArmLimits
 from simbridge.robot.pose import Array
 from simbridge.servo.law import GAIN, LOOKAHEAD
+from simbridge.ur.rtde import Package
 
 # The RTDE outputs of which a state consists.
 STATE_FIELDS = (
@@ -225,3 +226,25 @@ class StateRing:
         """Release the memory."""
         del self._counts, self._head, self._rows
         self._map.close()
+
+
+def state_at_rest(package: Package) -> ArmState:
+    """A controller's state (`STATE_FIELDS`) without a motion; what is sent counts as where the arm is."""
+    vectors = {name: np.array(package[name]) for name in ("actual_q", "actual_qd", "actual_current", "target_q")}
+    for vector in vectors.values():
+        vector.setflags(write=False)
+    return ArmState(
+        sequence=0,
+        host_monotonic=time.monotonic(),
+        timestamp=package["timestamp"],
+        plan_time=0.0,
+        q=vectors["actual_q"],
+        qd=vectors["actual_qd"],
+        effort=vectors["actual_current"],
+        controller_target=vectors["target_q"],
+        command=vectors["actual_q"],
+        speed_scaling=package["speed_scaling"] * package["target_speed_fraction"],
+        robot_mode=package["robot_mode"],
+        safety_mode=package["safety_mode"],
+        runtime_state=package["runtime_state"],
+    )

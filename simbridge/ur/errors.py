@@ -340,8 +340,8 @@ class ProgramStopped(ArmStopped):
     cause = "program_stopped"
     what = "The control script was stopped"
     remedy = (
-        "The log at the pendant says why: stop was pressed, the script's watchdog heard nothing from here for 100 ms, or "
-        "the script had an error."
+        "The log at the pendant says why: stop was pressed, the script's watchdog heard nothing from here for 100 ms, "
+        "or the script had an error."
     )
 
     def __init__(self, host: str, robot_mode: int, safety_mode: int, runtime_state: int, unsent: float = 0.0) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from simbridge.robot.cell import Cell
 from simbridge.ur.errors import (
     ArmNotReady,
     EmergencyStop,
+    FullTurn,
     ModelMismatch,
     NotURSim,
     ProgramRunning,
@@ -117,6 +119,40 @@ def test_another_serial_number_than_the_cells_is_refused(serial_number):
 
 def test_ursim_may_be_used_with_the_cell_of_any_arm():
     preflight.check_identity(URSIM, UR10E, Cell(serial_number="20269999999"), ursim=True)
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"arm": {"checksum": (9, 2, 3, 4, 5, 6)}}, "calibration"),
+        ({"arm": {"robot_type": 1}}, "model"),
+        ({"state": {"version": (5, 13, 0)}}, "software"),
+        ({"arm": {"tcp_offset": np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0])}}, "TCP"),
+        ({"state": {"payload": 1.0}}, "payload"),
+    ],
+)
+def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(changed, what):
+    now = replace(FACTS, **{part: replace(getattr(FACTS, part), **values) for part, values in changed.items()})
+    with pytest.raises(ModelMismatch, match="since the plan was made") as raised:
+        preflight.check_unchanged(now, FACTS)
+    assert (raised.value.what, raised.value.cause) == (what, "arm_changed")
+
+
+def test_a_tool_that_the_run_sets_may_have_changed():
+    arm = replace(FACTS.arm, tcp_offset=np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0]))
+    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0))
+    preflight.check_unchanged(now, FACTS, sets_tcp=True, sets_payload=True)
+
+
+@pytest.mark.parametrize(("degrees", "refused"), [(179.0, False), (180.6, True), (-355.0, True)])
+def test_a_joint_more_than_half_a_turn_away_is_refused_with_its_angle(degrees, refused):
+    goal = UR10E.home
+    begin = goal + np.radians(degrees) * np.eye(6)[5]
+    if not refused:
+        preflight.check_turns("arm", UR10E, begin, goal)
+        return
+    with pytest.raises(FullTurn, match=re.escape(f"{degrees:+.1f} degrees")):
+        preflight.check_turns("arm", UR10E, begin, goal)
 
 
 def test_the_period_is_the_controllers():

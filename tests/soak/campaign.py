@@ -270,7 +270,7 @@ def judge(result: Result, trial: Trial, controller: Emulator, begin: int, faults
         log = RunDirectory.open(trial.out).log()
         last = np.flatnonzero(sent)[-1]
         found = np.flatnonzero((np.abs(setpoint - log.command[-1]) < 1e-6).all(axis=1) & sent)
-        if len(found) and (tick[last] - tick[found[-1]]) * PERIOD > 0.5 and "completed" != result.cause:
+        if len(found) and (tick[last] - tick[found[-1]]) * PERIOD > 0.5 and result.cause != "completed":
             result.violations.append(
                 f"the log ends {(tick[last] - tick[found[-1]]) * PERIOD:.2f} s before the last setpoint"
             )
