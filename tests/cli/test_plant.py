@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
+import msgspec
 import numpy as np
 import pytest
-import tomllib
 
 from simbridge.recording.log_reader import read_log
 
@@ -149,7 +149,7 @@ def test_a_phase_longer_than_the_controllers_cycle_is_refused(cli, tmp_path):
 
 def test_a_run_records_its_corner_tolerance(run, tmp_path):
     run("circle", "--feedforward", "on", "--corner-tolerance", 0.2)
-    settings = tomllib.loads((tmp_path / "run" / "settings.toml").read_text())
+    settings = msgspec.toml.decode((tmp_path / "run" / "settings.toml").read_text())
     assert settings["scenario"]["corner_tolerance"] == pytest.approx(0.0002)
 
 
