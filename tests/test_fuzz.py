@@ -40,7 +40,7 @@ from simbridge.servo.plant import load_plant
 from simbridge.trajectory.bags import read_bag, write_bag
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
-from simbridge.trajectory.text import write_csv
+from simbridge.trajectory.text_writer import write_csv
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.primary import read_arm_description

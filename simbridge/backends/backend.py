@@ -126,12 +126,14 @@ class Backend(ABC):
         capabilities: Its properties.
         approach_joint_speed: Limit on every joint in `move_to`, rad/s.
         approach_tool_speed: Limit on the tool in `move_to`, m/s.
+        planned_for: The controller for which the plan was made; it must be the same when the arm moves.
     """
 
     period: float
     capabilities: Capabilities
     approach_joint_speed: ClassVar[float]
     approach_tool_speed: ClassVar[float]
+    planned_for: ControllerFacts | None = None
 
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts | None, Robot, Options]:
@@ -146,21 +148,12 @@ class Backend(ABC):
         return None, robot, options
 
     @classmethod
-    def from_options(
-        cls,
-        robot: Robot,
-        options: Options,
-        *,
-        controller: ControllerFacts | None = None,
-        plan_facts: Facts = (),
-        ask: Ask | None = None,
-    ) -> Backend:
+    def from_options(cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None) -> Backend:
         """The backend for a run, not yet entered. Every backend of the registry has this.
 
         Args:
             robot: The arm.
             options: See `Options`.
-            controller: The controller for which the plan was made, as `resolve` found it.
             plan_facts: Facts about the plan, displayed before a real arm moves.
             ask: Asks the operator for confirmation before a real arm moves; None if there is no operator.
         """

@@ -27,7 +27,7 @@ NUMBER, COUNTER = "output_int_register_22", "output_int_register_23"
 # The counter of a running script advances within this time, s of the controller's clock.
 _ADVANCES = 0.05
 # A script that was uploaded has carried its number for this long at the latest, s.
-_STARTS = 1.0
+_STARTS = 5.0
 
 _SCRIPT = """\
 def simbridge():
@@ -140,9 +140,9 @@ class ProgramWatch:
         advanced = self._counter is not None and state[COUNTER] != self._counter
         if advanced or self._counter is None:
             self._still = now
-        self._counter = state[COUNTER]
-        if named or state["runtime_state"] != RuntimeState.PLAYING:
+        if named or self._counter is None or state["runtime_state"] != RuntimeState.PLAYING:
             self._strange = now
+        self._counter = state[COUNTER]
         if state["runtime_state"] not in PROGRAM_RUNS:
             self.program = Program.NONE
         elif state["runtime_state"] == RuntimeState.PLAYING:

@@ -62,7 +62,6 @@ class ControllerBackend(Backend):
         settings: How the controller is used.
         cell: The cell that the controller must match.
         collision_scene: Obstacles for approaches.
-        planned_for: The controller as it was when the plan was made: it must be the same when the arm moves.
         plan_facts: Facts about the plan, displayed before a real arm moves.
         ask: Asks the operator for confirmation; None if there is no operator.
 
@@ -87,13 +86,7 @@ class ControllerBackend(Backend):
 
     @classmethod
     def from_options(
-        cls,
-        robot: Robot,
-        options: Options,
-        *,
-        controller: ControllerFacts | None = None,
-        plan_facts: Facts = (),
-        ask: Ask | None = None,
+        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> ControllerBackend:
         return cls(
             robot,
@@ -102,7 +95,6 @@ class ControllerBackend(Backend):
             settings=controller_settings(robot, options),
             cell=options.cell,
             collision_scene=options.collision_scene,
-            planned_for=controller,
             plan_facts=plan_facts,
             ask=ask,
         )
@@ -116,11 +108,10 @@ class ControllerBackend(Backend):
         settings: ControllerSettings | None = None,
         cell: Cell | None = None,
         collision_scene: CollisionScene = BARE_FLOOR,
-        planned_for: ControllerFacts | None = None,
         plan_facts: Facts = (),
         ask: Ask | None = None,
     ) -> None:
-        self.robot, self.host, self._planned_for = robot, host, planned_for
+        self.robot, self.host = robot, host
         self.period = robot.period if period is None else period
         self._settings, self._cell, self._collision_scene = settings or ControllerSettings(), cell, collision_scene
         self._plan_facts, self._ask = plan_facts, ask
@@ -256,10 +247,10 @@ class ControllerBackend(Backend):
                 if time.monotonic() > deadline:
                     raise
         preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
-        if self._planned_for is not None:
+        if self.planned_for is not None:
             tcp, payload = self._settings.tcp, self._settings.payload
             preflight.check_unchanged(
-                facts, self._planned_for, sets_tcp=tcp is not None, sets_payload=payload is not None
+                facts, self.planned_for, sets_tcp=tcp is not None, sets_payload=payload is not None
             )
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)

@@ -34,7 +34,6 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING, InverseServoj
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import Plant, PlantReference, controller_cycle
-from simbridge.ur.facts import ControllerFacts
 
 PHYSICS_STEP = 0.001  # s
 # Bandwidth of the feedback: of the ideal servo, and of joints that follow the servo law's targets.
@@ -93,13 +92,7 @@ class PyBulletBackend(Backend):
 
     @classmethod
     def from_options(
-        cls,
-        robot: Robot,
-        options: Options,
-        *,
-        controller: ControllerFacts | None = None,
-        plan_facts: Facts = (),
-        ask: Ask | None = None,
+        cls, robot: Robot, options: Options, *, plan_facts: Facts = (), ask: Ask | None = None
     ) -> PyBulletBackend:
         return cls(
             robot,

@@ -69,7 +69,8 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     except NotARun:
         earlier = {}
     loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
-    summary = summarize(evaluation, evaluation.outcome, loop=loop, tolerance=tolerance)
+    ended_by = earlier.get("ended_by")
+    summary = summarize(evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance)
     title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
     directory.write_replay(replay_page(evaluation, title))
     write_report(evaluation, summary, replay=directory.replay_file.name)

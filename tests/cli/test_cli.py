@@ -502,12 +502,11 @@ def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, num
     printed, errors = going.communicate(timeout=60)
     assert going.returncode == 128 + number
     assert printed == ""
-    assert errors.splitlines() == [
-        "The run was interrupted and the arm stopped. What was recorded until then is in out"
-    ]
+    what = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    assert errors.splitlines() == [f"The run was {what}. The arm is at rest. What was recorded until then is in out"]
     log, summary = read_log(out / "log.mcap"), summary_of(out)
     assert log.complete
-    assert summary["outcome"] == "interrupted"
+    assert summary["outcome"] == summary["ended_by"]["cause"] == what
     assert 31 <= summary["samples"] == len(log.stamp) < 2001
     assert (out / "report.html").is_file()
     assert cli("export", out, "--to", "tum").status == 0
@@ -545,7 +544,7 @@ def test_ctrl_c_before_anything_moves_is_reported_as_such(cli, tmp_path, monkeyp
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def scenario(robot):\n    raise KeyboardInterrupt\n")
     answer = cli("run", "./mine.py", "--out", "out")
-    assert (answer.status, answer.err) == (130, "Interrupted; nothing is moving.\n")
+    assert (answer.status, answer.err) == (130, "Interrupted before anything was moved.\n")
     assert not (tmp_path / "out").exists()
 
 
