@@ -86,6 +86,8 @@ def test_the_tolerance_is_judged_from_what_was_written_before_the_run_began(
         "report": str(run / "report.html"),
         "replay": str(run / "replay.html"),
         **written,
+        # Only summary.json had it.
+        "ended_by": None,
     }
     assert Page((run / "report.html").read_text(encoding="utf-8")).text("judgement").startswith("Failed")
 
