@@ -27,7 +27,7 @@ from simbridge.backends.session_state import State
 from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
-from simbridge.ur.errors import ConnectionLost, RegistersInUse, ServoProcessLost
+from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ServoProcessLost
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
@@ -99,8 +99,12 @@ class ServoProcess:
         except ConnectionLost:
             self._process.kill()
             # ur_rtde does not report which of its connections failed.
-            for silent in survey(self._config.host).lost.values():
+            found = survey(self._config.host)
+            for silent in found.lost.values():
                 raise silent from None
+            # It ignores a script that is uploaded in local control, and says nothing.
+            if found.dashboard is not None and found.dashboard.remote_control is False:
+                raise RemoteControlDisabled(self._config.host) from None
             taken = registers_taken(self._config.host)
             if taken:
                 raise RegistersInUse(self._config.host, taken) from None
