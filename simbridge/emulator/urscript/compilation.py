@@ -6,6 +6,7 @@ limits of time and memory, so that a hostile script can only end this process.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import resource
@@ -165,8 +166,10 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
         try:
             source, changed = connection.recv()
             if os.sched_getparam(os.getppid()).sched_priority:
-                # Busy clients that wait for their script must not keep it from being compiled.
-                os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+                # Busy clients that wait for their script must not keep it from being compiled. It is compiled, if more
+                # slowly, where the system refuses the priority.
+                with contextlib.suppress(OSError):
+                    os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
             builtins = builtins if changed is None else changed
             spent = resource.getrusage(resource.RUSAGE_SELF)
             end = int(spent.ru_utime + spent.ru_stime) + seconds

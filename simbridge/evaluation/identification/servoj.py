@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simbridge.robot.pose import Array, Counts, Flags
-from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE
+from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, JointMotion, setpoints_seen
 
 # Below this speed of its fastest joint (rad/s) a row says nothing about the law.
 MOVING = 1e-4
@@ -89,7 +89,8 @@ class TargetMotion:
 
     def setpoints(self, gain: float, lookahead: float) -> Array:
         """The setpoints (T, n), rad, that the law must have followed; wrong where a call ended inside of the cycle."""
-        return self.q_before + self.qdd / gain + lookahead * self.qd_before
+        targets, whole = JointMotion(self.q, self.qd, self.qdd), np.full(len(self), self.cycle)
+        return setpoints_seen(targets, self.cycle, gain, lookahead, whole)[0]
 
 
 @dataclass(frozen=True, eq=False)
