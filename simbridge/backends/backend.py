@@ -200,6 +200,10 @@ class Backend(ABC):
             GuardViolation: A setpoint was refused; the arm has been stopped.
         """
 
+    def unread(self) -> Iterable[ArmState]:
+        """The states of a replay that was left early which had arrived by then and were not yielded."""
+        return ()
+
     @abstractmethod
     def stop(self) -> None:
         """Bring the arm to rest."""

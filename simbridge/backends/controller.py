@@ -118,6 +118,7 @@ class ControllerBackend(Backend):
         self._process: ServoProcess | None = None
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
+        self._ring: StateRing | None = None
         self._timing = LoopTiming(self.period)
         self._number = 0
         self._ending: Ending | None = None
@@ -266,51 +267,49 @@ class ControllerBackend(Backend):
     ) -> Generator[ArmState, None, None]:
         """The states of a plan, as they arrive."""
         with self._stop_on_error():
-            ring = process.replay(setpoints, feedforward=feedforward)
+            self._ring = ring = process.replay(setpoints, feedforward=feedforward)
             done, heard = False, time.monotonic()
-            try:
-                failure: SimbridgeError | None = None
-                while not done and failure is None:
-                    events = []
-                    try:
-                        events = process.events(5.0 * self.period)
-                    except SimbridgeError as error:
-                        # First what was recorded until then.
-                        failure = error
-                    done = any(event["event"] == "done" for event in events)
-                    for event in events:
-                        self._timing.add_counts(event)
-                    # All states were written before the end was reported.
-                    for state in ring.new_states(self.period):
-                        self._last = state
-                        yield state
-                        # After the yield: a slow consumer is not silence of the servo process.
-                        heard = time.monotonic()
-                    if failure is not None:
-                        raise failure
-                    self._check_silence(heard)
-            finally:
-                ring.close()
+            failure: SimbridgeError | None = None
+            while not done and failure is None:
+                events = []
+                try:
+                    events = process.events(5.0 * self.period)
+                except SimbridgeError as error:
+                    # First what was recorded until then.
+                    failure = error
+                done = any(event["event"] == "done" for event in events)
+                for event in events:
+                    self._timing.add_counts(event)
+                # All states were written before the end was reported.
+                for state in ring.new_states(self.period):
+                    self._last = state
+                    yield state
+                    # After the yield: a slow consumer is not silence of the servo process.
+                    heard = time.monotonic()
+                if failure is not None:
+                    raise failure
+                self._check_silence(heard)
+
+    def unread(self) -> Iterator[ArmState]:
+        """See `Backend.unread`."""
+        if self._ring is not None:
+            yield from self._ring.new_states(self.period)
 
     def _live(self, process: ServoProcess, setpoints: Iterator[Array]) -> Iterator[ArmState]:
         with self._stop_on_error():
             ring: StateRing | None = None
-            try:
-                for setpoint in setpoints:
-                    if ring is None:
-                        ring = process.live(setpoint)
-                        number = ring.posted
-                    else:
-                        number = ring.post(setpoint)
-                    self._await(process, ring, number)
-                    for state in ring.new_states(self.period):
-                        self._last = state
-                        self._timing.add(state)
-                    assert self._last is not None
-                    yield self._last
-            finally:
-                if ring is not None:
-                    ring.close()
+            for setpoint in setpoints:
+                if ring is None:
+                    ring = process.live(setpoint)
+                    number = ring.posted
+                else:
+                    number = ring.post(setpoint)
+                self._await(process, ring, number)
+                for state in ring.new_states(self.period):
+                    self._last = state
+                    self._timing.add(state)
+                assert self._last is not None
+                yield self._last
 
     def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
         """Wait until a live setpoint was sent and, for the first, its state has arrived."""

@@ -108,9 +108,9 @@ class StateRing:
     def __init__(self, path: Path, joints: int, rows: int) -> None:
         self._n, self._capacity, self._width = joints, rows, len(_SCALARS) + len(_VECTORS) * joints
         with path.open("r+b") as file:
-            self._map = mmap.mmap(file.fileno(), 8 * (_HEAD + rows * self._width))
-        numbers = np.frombuffer(self._map, dtype=np.float64)
-        self._counts = np.frombuffer(self._map, dtype=np.int64)[:_HEAD]
+            memory = mmap.mmap(file.fileno(), 8 * (_HEAD + rows * self._width))
+        numbers = np.frombuffer(memory, dtype=np.float64)
+        self._counts = np.frombuffer(memory, dtype=np.int64)[:_HEAD]
         self._head = numbers[:_HEAD]
         self._rows = numbers[_HEAD:].reshape(rows, self._width)
         self._read = 0
@@ -221,11 +221,6 @@ class StateRing:
     def take(self, number: int) -> None:
         """Record that a live setpoint was sent (called by the servo process)."""
         self._counts[_TAKEN] = number
-
-    def close(self) -> None:
-        """Release the memory."""
-        del self._counts, self._head, self._rows
-        self._map.close()
 
 
 def state_at_rest(package: Package) -> ArmState:

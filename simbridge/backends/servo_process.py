@@ -148,6 +148,7 @@ class RtdeLink:
         except Exception as error:  # ur_rtde raises RuntimeError and other types for any failure
             raise ConnectionLost(config.host, RTDE, f"ur_rtde could not connect: {str(error).strip()}") from None
         send_without_delay(RTDE)
+        forbid_new_files()
 
     def upload(self) -> None:
         """Upload the control script and wait until it runs.
@@ -163,7 +164,7 @@ class RtdeLink:
             raise ConnectionLost(host, RTDE, "no state came within 1 s")
         if states[-1]["runtime_state"] in PROGRAM_RUNS:
             raise ProgramRunning(host, states[-1]["runtime_state"])
-        with tempfile.NamedTemporaryFile("w", suffix=".script") as file:
+        with new_files_allowed(), tempfile.NamedTemporaryFile("w", suffix=".script") as file:
             file.write(
                 control_script(
                     self._config.number, self._config.period, settings.tcp, settings.payload, settings.payload_cog
@@ -264,7 +265,6 @@ class Session:
         self._on(Event.CONNECTED)
         notes = _minimize_latency(settings.priority)
         link.upload()
-        forbid_new_files()
         guard = Guard(config.limits, config.period, settings.lookahead)
         law = ServojLaw(config.period, settings.gain, settings.lookahead)
         self._loop = loop = ServoLoop(

@@ -27,7 +27,7 @@ from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
-from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words
+from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words, uninterrupted
 from simbridge.text import degrees
 
 # The log of a longer run has no MCAP index, which would be a third of it.
@@ -155,11 +155,18 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
     # The log is closed before the arm is released, so it is complete.
     with log:
         arm.move_to(plan.sent[0])
-        with contextlib.closing(arm.stream(plan.sent)) as states:
-            for state in states:
-                log.write(samples.of(state))
-                if progress is not None:
-                    progress(state)
+        try:
+            with contextlib.closing(arm.stream(plan.sent)) as states:
+                for state in states:
+                    with uninterrupted():
+                        log.write(samples.of(state))
+                    if progress is not None:
+                        progress(state)
+        except KeyboardInterrupt:
+            for state in arm.unread():
+                with uninterrupted():
+                    log.write(samples.of(state))
+            raise
 
 
 @contextlib.contextmanager

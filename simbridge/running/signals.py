@@ -31,19 +31,39 @@ def ended_words(error: KeyboardInterrupt) -> str:
     return _WORDS.get(signal.Signals(number), "interrupted")
 
 
+class uninterrupted:
+    """Signals that `ended_by_signals` takes, and that come within the block, take effect at its end."""
+
+    held, pending = False, 0
+
+    def __enter__(self) -> None:
+        uninterrupted.held = threading.current_thread() is threading.main_thread()
+
+    def __exit__(self, *_exception: object) -> None:
+        uninterrupted.held = False
+        number, uninterrupted.pending = uninterrupted.pending, 0
+        if number:
+            raise SignalReceived(number)
+
+
 @contextlib.contextmanager
 def ended_by_signals(*more: signal.Signals) -> Iterator[None]:
-    """SIGTERM, SIGHUP and others end the block by a `SignalReceived`, where the program leaves them to the system.
+    """SIGINT, SIGTERM, SIGHUP and others end the block by a `SignalReceived`, where the program does not handle them.
 
     Only in the main thread; elsewhere Python delivers no signal.
     """
-    numbers = (signal.SIGTERM, signal.SIGHUP, *more) if threading.current_thread() is threading.main_thread() else ()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *more)
+    if threading.current_thread() is not threading.main_thread():
+        numbers = ()
 
     def end(number: int, _frame: FrameType | None) -> None:
-        raise SignalReceived(number)
+        if uninterrupted.held:
+            uninterrupted.pending = number
+        else:
+            raise SignalReceived(number)
 
     before = {number: signal.getsignal(number) for number in numbers}
-    ours = [number for number, handler in before.items() if handler == signal.SIG_DFL]
+    ours = [number for number, handler in before.items() if handler in (signal.SIG_DFL, signal.default_int_handler)]
     for number in ours:
         signal.signal(number, end)
     try:

@@ -142,6 +142,19 @@ def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
         check_end(run, cause, status=128 + number)
 
 
+def test_what_a_halted_program_missed_is_logged_when_ctrl_c_ends_it(e_series, tmp_path):
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        run.signal(signal.SIGSTOP)
+        time.sleep(0.6)
+        tick = run.tick()
+        run.signal(signal.SIGINT)
+        run.signal(signal.SIGCONT)
+        check_end(run, "interrupted", 130)
+        run.check_rest(tick)
+        assert np.diff(run.log().index).max() == 1
+
+
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
     with trial(e_series, tmp_path, duration=3.0) as run:
         run.streaming()

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -32,9 +33,7 @@ def pair(tmp_path):
         made.append(StateRing(path, N, made[-1].rows))
         return made[-2], made[-1]
 
-    yield make
-    for ring in made:
-        ring.close()
+    return make
 
 
 def scalars(number):
@@ -113,8 +112,6 @@ def test_a_slow_reader_gets_the_newest_states_in_order_and_never_a_row_that_may_
             # The row that would be written next is not given out: the writer may be at it.
             assert read(parent) == list(range(max(seen + 1, written - 7), written))
             seen = written - 1
-    parent.close()
-    process.close()
 
 
 def test_a_state_overwritten_while_it_is_read_is_skipped(pair):
@@ -133,7 +130,7 @@ def test_a_ring_is_no_larger_than_two_minutes_need(pair, tmp_path):
 
 
 def test_the_file_is_written_in_full_before_it_is_used(tmp_path):
-    StateRing.create(tmp_path / "ring", N, 1000).close()
+    StateRing.create(tmp_path / "ring", N, 1000)
     found = (tmp_path / "ring").stat()
     assert found.st_blocks * 512 >= found.st_size
 
@@ -146,8 +143,6 @@ def test_both_sides_continue_after_the_file_was_unlinked(tmp_path):
     number = parent.post(np.arange(6.0))
     assert read(parent) == [0]
     assert process.newest()[0] == number
-    parent.close()
-    process.close()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -216,7 +211,6 @@ def test_an_unfinished_first_setpoint_does_not_count(pair):
 def write_states(path, rows, count):
     ring = StateRing(path, N, rows)
     put(ring, *range(count))
-    ring.close()
 
 
 def post_for_ever(path, rows):
@@ -248,7 +242,6 @@ def test_states_from_another_process_come_whole_and_in_order_and_from_a_large_ri
     assert all(is_whole(state) for state in states)
     assert numbers == sorted(set(numbers)) and numbers[-1] == count - 1
     assert not all_of_them or numbers == list(range(count))
-    ring.close()
 
 
 def test_a_setpoint_from_another_process_is_never_torn_even_when_that_is_killed(tmp_path):
@@ -274,7 +267,6 @@ def test_a_setpoint_from_another_process_is_never_torn_even_when_that_is_killed(
     held = ring.newest()
     assert seen and held is not None and (held[1] == held[1][0]).all()
     assert np.array_equal(ring.newest()[1], held[1])
-    ring.close()
 
 
 def test_threads_that_post_and_read_at_once_see_whole_setpoints(pair):
@@ -295,13 +287,14 @@ def test_threads_that_post_and_read_at_once_see_whole_setpoints(pair):
     assert process.newest()[1][0] == 19_999.0
 
 
-def test_a_closed_ring_releases_its_memory(tmp_path):
-    ring = StateRing.create(tmp_path / "ring", N, 8)
+def test_a_ring_that_is_let_go_releases_its_memory_and_returned_states_stay(tmp_path):
+    path = tmp_path / "ring"
+    ring = StateRing.create(path, N, 8)
     put(ring, 0, 1)
-    states = ring.new_states(PERIOD)
-    state = next(states)
+    state = next(ring.new_states(PERIOD))
     ring.post(np.zeros(6))
     ring.newest()
-    ring.close()
-    assert is_whole(state), "a returned state is a copy"
-    assert ring._map.closed
+    assert str(path) in Path("/proc/self/maps").read_text()
+    del ring
+    assert str(path) not in Path("/proc/self/maps").read_text()
+    assert is_whole(state)
