@@ -113,6 +113,9 @@ class _Watcher:
                     "controller_restarted", f"its clock went from {self._last_seen:.3f} s to {state['timestamp']:.3f} s"
                 )
             self._last_seen = state["timestamp"]
+            if "controller_restarted" in self._ending.shown:
+                # What it shows now has not ended the session.
+                continue
             stop = safety_stop(state["safety_mode"], state.get("safety_status_bits", 0))
             if stop is not None:
                 self._show(stop.cause, f"safety mode {mode_label(state['safety_mode'], SafetyMode)}")

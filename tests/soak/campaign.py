@@ -1,203 +1,89 @@
 """A campaign of random faults: runs on an emulated controller are disturbed, and judged by the controller's own record.
 
-`python -m tests.soak.campaign --seed 1 --count 100 --host 127.0.0.81 --results faults.jsonl` appends one line per
-trial. A trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that
+A trial is one run, one or two faults at random instants of a random phase, and what was found: the cause that
 summary.json gives, the violations, and the largest step of a setpoint as a share of its limit. The same seed gives the
 same faults.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import functools
 import json
-import os
 import random
 import shutil
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from simbridge.emulator.handle import Emulator
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import load_robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
-from tests.backends.trial import ProcessTrial, line
-from tests.controllers import HOME, REALTIME, SERVO_PRIORITY
+from tests.backends.trial import line
+from tests.soak.faults import FAULTS, JUMP, Fault, Trial, clock_file, run_with_jumping_clock
+from tests.soak.station import Station
 
-ROBOT = load_robot("ur10e")
-PERIOD = 0.002
 PHASES = ("starting", "script starts", "approach", "streaming", "ending")
 # A joint slower than this is at rest, rad/s.
 REST = 1e-3
-# An arm rests after this long, s of the controller's clock, whatever happens: watchdog, then braking.
-RESTS = 1.5
-
-
-@dataclass
-class Fault:
-    """A fault, and the causes with which a run may end because of it.
-
-    Attributes:
-        name: Its name.
-        act: What it does to a trial.
-        causes: As in summary.json; None for a summary that cannot be written.
-    """
-
-    name: str
-    act: Callable[[Trial], None]
-    causes: tuple[str, ...]
-
-
-class Trial(ProcessTrial):
-    """A run that is disturbed."""
-
-    def during(self, phase: str, seconds: float) -> None:
-        """Wait until so long after the begin of a phase, or until the run has ended."""
-        begin = {
-            "starting": lambda: True,
-            "script starts": lambda: self.controller.state()["runtime_state"] == "PLAYING",
-            "approach": lambda: self._moved() > 0.002,
-            "streaming": lambda: self._moved() > 0.05,
-            "ending": lambda: self._moved() > 0.15,
-        }[phase]
-        deadline = time.monotonic() + 30.0
-        while not self._ended() and time.monotonic() < deadline:
-            with contextlib.suppress(Exception):
-                if begin():
-                    break
-            time.sleep(0.002)
-        time.sleep(seconds)
-
-    def _moved(self) -> float:
-        return float(np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max())
-
-
-def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
-    return lambda trial: trial.controller.do(command, **arguments)
-
-
-def _replace(trial: Trial) -> None:
-    with socket.create_connection((trial.controller.host, 30002), 2.0) as client:
-        client.sendall(b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n")
-        time.sleep(0.2)
-
-
-def _servo(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
-    def act(trial: Trial) -> None:
-        trial.connecting()
-        os.kill(trial.servo, number)
-        if then is not None:
-            time.sleep(after)
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(trial.servo, then)
-
-    return act
-
-
-def _parent(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
-    def act(trial: Trial) -> None:
-        trial.signal(number)
-        if then is not None:
-            time.sleep(after)
-            trial.signal(then)
-
-    return act
-
-
-def _pause_and_play(trial: Trial) -> None:
-    trial.controller.do("pause_program")
-    time.sleep(0.6)
-    trial.controller.do("play_program")
-
-
-def _power_off(trial: Trial) -> None:
-    with socket.create_connection((trial.controller.host, 29999), 2.0) as client:
-        client.recv(1000)
-        client.sendall(b"power off\n")
-        client.recv(1000)
-
-
-def _load(trial: Trial) -> None:
-    burn = "import time\nend = time.time() + 0.5\nwhile time.time() < end: pass"
-    busy = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(4)]
-    for process in busy:
-        process.wait()
-
-
-BUSY = ("completed", "program_stopped", "stale_state")
-FAULTS = [
-    Fault("protective stop", _do("protective_stop"), ("protective_stop",)),
-    Fault("emergency stop", _do("emergency_stop"), ("emergency_stop",)),
-    Fault("safeguard stop", _do("safeguard_stop"), ("safeguard_stop",)),
-    Fault("program stopped", _do("stop_program"), ("program_stopped",)),
-    Fault("program paused and resumed", _pause_and_play, ("completed", "program_paused")),
-    Fault("program replaced", _replace, ("program_replaced", "program_stopped")),
-    Fault("remote control lost", _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
-    Fault("power off", _power_off, ("power_off",)),
-    Fault("states' connection reset", _do("drop", port=30004, client=0), ("connection_lost", "servo_process_lost")),
-    Fault("commands' connection reset", _do("drop", port=30004, client=1), ("connection_lost", "servo_process_lost")),
-    Fault("all connections reset", _do("drop", port=30004), ("connection_lost", "servo_process_lost")),
-    Fault("half open", _do("mute", port=30004), ("stale_state", "connection_lost", "program_stopped")),
-    Fault("packets delayed", _do("delay", port=30004, seconds=0.02, jitter=0.01), BUSY),
-    Fault("controller frozen briefly", _do("freeze", seconds=0.05), BUSY),
-    Fault("controller frozen", _do("freeze", seconds=1.0), (*BUSY, "connection_lost", "program_replaced")),
-    Fault("controller killed", _do("kill"), ("connection_lost", "stale_state")),
-    Fault("servo process killed", _servo(signal.SIGKILL), ("servo_process_lost",)),
-    Fault(
-        "servo process suspended",
-        _servo(signal.SIGSTOP, signal.SIGCONT, 0.5),
-        ("program_stopped", "stale_state", "completed"),
-    ),
-    Fault("Ctrl-C", _parent(signal.SIGINT), ("interrupted",)),
-    Fault("SIGTERM", _parent(signal.SIGTERM), ("terminated",)),
-    Fault("SIGHUP", _parent(signal.SIGHUP), ("hangup",)),
-    Fault("program halted", _parent(signal.SIGSTOP, signal.SIGCONT, 1.5), ("parent_lost", "completed")),
-    Fault("host loaded", _load, BUSY),
-]
-# With these the controller brakes the arm, by as much as it likes.
-BRAKED = {
-    "protective stop", "emergency stop", "safeguard stop", "program stopped", "program paused and resumed",
-    "program replaced", "power off", "controller killed",
-}  # fmt: skip
+# How much of the log may be missing at the end of a run, s.
+LOST = 0.5
 
 
 @dataclass
 class Result:
-    """What a trial showed."""
+    """What a trial showed.
+
+    Attributes:
+        seed: Its seed.
+        robot: The arm.
+        phase: When the first fault came.
+        faults: Their names.
+        feedforward: Whether the run was with feedforward.
+        cause: As in summary.json; None without one.
+        violations: What must not be.
+        step_share: The largest step between two setpoints, as a share of a joint's velocity limit.
+        evidence: What the run said.
+    """
 
     seed: int
-    faults: list[str]
+    robot: str
     phase: str
+    faults: list[str]
+    feedforward: bool = False
     cause: str | None = None
     violations: list[str] = field(default_factory=list)
     step_share: float = 0.0
     evidence: list[str] = field(default_factory=list)
 
 
-def run_trial(seed: int, controller: Emulator, directory: Path) -> Result:
+def run_trial(seed: int, station: Station, robot: str, directory: Path) -> Result:
     """One run with one or two random faults."""
     chance = random.Random(seed)
     faults = [chance.choice(FAULTS) for _ in range(chance.choice((1, 1, 2)))]
     phase, delays = chance.choice(PHASES), [chance.uniform(0.0, 0.5), chance.expovariate(5.0)]
-    result = Result(seed, [fault.name for fault in faults], phase)
-    begin = int(controller.state()["tick"])
-    scenario = line(directory, 1.5)
-    flags = ("--robot", "ur10e", "--backend", "ursim", *(("--feedforward", "on") if chance.random() < 0.3 else ()))
-    with Trial(controller, directory, scenario, *flags) as trial:
+    result = Result(seed, robot, phase, [fault.name for fault in faults], feedforward=chance.random() < 0.3)
+    station.ready(network=any(fault.network for fault in faults))
+    begin = int(station.state()["tick"])
+    flags = ("--robot", robot, "--backend", "ursim", "--feedforward", "on" if result.feedforward else "off")
+    program = None
+    if JUMP in result.faults:
+        clock_file(directory).write_text("+0")
+        program = functools.partial(run_with_jumping_clock, clock_file(directory))
+    in_motion = False
+    with Trial(station, directory, line(directory, 1.5), *flags, program=program) as trial:  # type: ignore[arg-type]
+        trial.station, trial.chance = station, chance
         with contextlib.suppress(AssertionError):
             trial.connecting()
         trial.during(phase, delays[0])
         for fault, delay in zip(faults, [*delays[1:], 0.0], strict=False):
+            in_motion = in_motion or (phase in ("approach", "streaming") and not trial.has_ended)
             with contextlib.suppress(Exception):
                 fault.act(trial)
             time.sleep(delay)
@@ -207,152 +93,123 @@ def run_trial(seed: int, controller: Emulator, directory: Path) -> Result:
             result.violations.append(f"the run did not end in one paragraph: {error}"[:2000])
             return result
         result.evidence.append(message)
-        judge(result, trial, controller, begin, faults)
+        _judge_end(result, trial, faults, in_motion=in_motion)
+        with contextlib.suppress(OSError, RuntimeError):  # a killed controller has no record
+            _judge_record(result, trial, -1 if station.restarted else begin, faults)
     return result
 
 
-def judge(result: Result, trial: Trial, controller: Emulator, begin: int, faults: list[Fault]) -> None:
-    """Find what must not be."""
-    summary: dict[str, Any] = {}
+def _ended_by(trial: Trial) -> dict[str, Any]:
     with contextlib.suppress(Exception):
-        summary = RunDirectory.open(trial.out).summary()
-    ended_by = summary.get("ended_by")
-    if ended_by is None:
-        # Nothing had begun: the message says why.
-        ended_by = {"cause": None, "arm_at_rest": None, "evidence": []}
+        ended_by: dict[str, Any] = RunDirectory.open(trial.out).summary()["ended_by"]
+        return ended_by
+    # Nothing had begun: the message says why.
+    return {"cause": None, "arm_at_rest": None, "evidence": [], "at_s": None}
+
+
+def _judge_end(result: Result, trial: Trial, faults: list[Fault], *, in_motion: bool) -> None:
+    """Judge by what the run left behind."""
+    ended_by = _ended_by(trial)
     result.cause = ended_by["cause"]
     result.evidence += ended_by["evidence"]
-    allowed = {"completed", None} | {cause for fault in faults for cause in fault.causes} | {"refused"}
-    if result.cause not in allowed:
+    expected = {cause for fault in faults for cause in fault.causes}
+    if result.cause not in {*expected, "completed", "refused", None}:
         result.violations.append(f"the cause is {result.cause}")
-    if (
-        hasattr(trial, "servo")
-        and Path(f"/proc/{trial.servo}").exists()
-        and "servo_process" in (Path(f"/proc/{trial.servo}/cmdline").read_text())
-    ):
+    if result.cause == "completed" and in_motion and "completed" not in expected:
+        result.violations.append("the run completed in spite of the fault")
+    servo = Path(f"/proc/{getattr(trial, 'servo', 0)}/cmdline")
+    if servo.exists() and "servo_process" in servo.read_text():
         result.violations.append("the servo process is left")
-    try:
-        state = controller.state()
-    except Exception:
-        return  # killed: there is no record
-    end = int(state["tick"])
-    ours_may_play = "program replaced" in result.faults
-    if state["runtime_state"] != "STOPPED" and not ours_may_play:
+
+
+def _judge_record(result: Result, trial: Trial, begin: int, faults: list[Fault]) -> None:
+    """Judge by the controller's record."""
+    controller, robot = trial.station, load_robot(result.robot)
+    ended_by, state = _ended_by(trial), controller.state()
+    end, period = int(state["tick"]), robot.period
+    if state["runtime_state"] != "STOPPED" and "program replaced" not in result.faults:
         result.violations.append(f"a program is left: {state['runtime_state']}")
-    while int(controller.state()["tick"]) < end + 500:
+    while int(controller.state()["tick"]) < end + 1.0 / period:
         time.sleep(0.05)
     record = controller.record()
     mine = record.tick > begin
     tick, target, setpoint = record.tick[mine], record.target_q[mine], record.setpoint[mine]
-    speed = np.abs(np.diff(target, axis=0)) / PERIOD
-    if len(speed) and speed[tick[1:] > end].max(initial=0.0) > REST:
+    speed = np.abs(np.diff(target, axis=0)) / period
+    if speed[tick[1:] > end].max(initial=0.0) > REST:
         result.violations.append("the arm moves after the end")
-    share = float((speed / ROBOT.max_velocity).max(initial=0.0))
-    if share > 1.0 + 1e-6:
-        result.violations.append(f"the arm moved at {share:.3f} of its velocity limit")
-    sent = np.isfinite(setpoint).all(axis=1)
-    both = sent[1:] & sent[:-1]
-    steps = np.abs(np.diff(setpoint, axis=0))[both] / (PERIOD * ROBOT.max_velocity)
-    # With feedforward commands may step; the arm may not.
-    result.step_share = float(steps.max(initial=0.0))
-    acceleration = np.abs(np.diff(target, n=2, axis=0)).max(axis=1) / PERIOD**2
-    servoed = both[1:] & both[:-1]
-    if (
-        not BRAKED.intersection(result.faults)
-        and len(acceleration)
-        and acceleration[servoed].max(initial=0.0) > 1.05 * MAX_ACCELERATION
-    ):
-        result.violations.append(f"the arm accelerated by {acceleration[servoed].max():.0f} rad/s^2 under servoj")
     if ended_by["arm_at_rest"] and speed[tick[1:] >= end].max(initial=0.0) > REST:
         result.violations.append("summary.json says that the arm is at rest")
-    at = summary.get("ended_by", {}).get("at_s")
-    if at is not None and summary.get("samples") and sent.any():
-        log = RunDirectory.open(trial.out).log()
-        last = np.flatnonzero(sent)[-1]
-        found = np.flatnonzero((np.abs(setpoint - log.command[-1]) < 1e-6).all(axis=1) & sent)
-        if len(found) and (tick[last] - tick[found[-1]]) * PERIOD > 0.5 and result.cause != "completed":
-            result.violations.append(
-                f"the log ends {(tick[last] - tick[found[-1]]) * PERIOD:.2f} s before the last setpoint"
-            )
+    share = float((speed / robot.max_velocity).max(initial=0.0))
+    if share > 1.0 + 1e-6:
+        result.violations.append(f"the arm moved at {share:.3f} of its velocity limit")
+    if result.cause is None and speed.max(initial=0.0) > REST and "disk full" not in result.faults:
+        result.violations.append("the arm moved, and no summary says what ended the run")
+    sent = np.isfinite(setpoint).all(axis=1)
+    both = sent[1:] & sent[:-1]
+    acceleration = np.abs(np.diff(target, n=2, axis=0)).max(axis=1, initial=0.0) / period**2
+    most = acceleration[both[1:] & both[:-1]].max(initial=0.0)
+    if most > 1.05 * MAX_ACCELERATION and not any(fault.brakes for fault in faults):
+        result.violations.append(f"the arm accelerated by {most:.0f} rad/s^2 under servoj")
+    if ended_by["at_s"] is None:
+        return
+    # The logged setpoints; before them comes the approach, after them commands that brake, which may step.
+    command = RunDirectory.open(trial.out).log().command
+    first, last = (np.flatnonzero((np.abs(setpoint - row) < 1e-6).all(axis=1)) for row in (command[0], command[-1]))
+    if not len(first) or not len(last):
+        return
+    begin, end = int(first[0]), int(last[-1])
+    missing = (np.flatnonzero(sent)[-1] - end) * period
+    if missing > LOST and result.cause not in ("completed", "disk_full"):
+        result.violations.append(f"the log ends {missing:.2f} s before the last setpoint")
+    steps = np.abs(np.diff(setpoint[begin : end + 1], axis=0)) / (period * robot.max_velocity)
+    result.step_share = float(steps[both[begin:end]].max(initial=0.0))
+    if result.step_share > 1.0 + 1e-6 and not result.feedforward:
+        result.violations.append(f"a setpoint stepped by {result.step_share:.3f} of a joint's velocity limit")
 
 
-class Host:
-    """An emulator that is begun again when a trial has killed it, and put in order before each."""
-
-    def __init__(self, host: str) -> None:
-        self._host = host
-        self._emulator: Emulator | None = None
-
-    def ready(self) -> Emulator:
-        """The controller, as at the beginning."""
-        for _ in range(3):
-            try:
-                return self._ordered()
-            except Exception:
-                self.close()
-        return self._ordered()
-
-    def _ordered(self) -> Emulator:
-        if self._emulator is None:
-            priority = SERVO_PRIORITY + 10 if REALTIME else 0
-            emulator = Emulator("ur10e", polyscope="5.12", host=self._host, realtime_priority=priority)
-            self._emulator = emulator.__enter__()
-        emulator = self._emulator
-        emulator.do("mute", port=30004, muted=False)
-        emulator.do("delay", port=30004, seconds=0.0)
-        emulator.do("remote_control", on=True)
-        if emulator.state()["safety_mode"] == "PROTECTIVE_STOP":
-            raise RuntimeError("begin again: five seconds are longer than a start")
-        emulator.do("release_safety")
-        emulator.do("stop_program")
-        emulator.do("power_on_and_release")
-        deadline = time.monotonic() + 15.0
-        while emulator.state()["robot_mode"] != "RUNNING":
-            if time.monotonic() > deadline:
-                raise RuntimeError("not ready")
-            time.sleep(0.02)
-        if np.abs(np.array(emulator.state()["target_q"]) - HOME).max() > 1e-3:
-            emulator.do("run_script", source=f"movej({HOME.tolist()}, a=10, v=3)\n")
-            while np.abs(np.array(emulator.state()["actual_q"]) - HOME).max() > 1e-3 or emulator.state()["moving"]:
-                if time.monotonic() > deadline:
-                    raise RuntimeError("not at home")
-                time.sleep(0.02)
-            emulator.do("stop_program")
-        return emulator
-
-    def close(self) -> None:
-        """End the emulator."""
-        emulator, self._emulator = self._emulator, None
-        if emulator is not None:
-            with contextlib.suppress(Exception):
-                emulator.__exit__(None, None, None)
-
-
-def campaign(first: int, count: int, host: str, results: Path, seconds: float = float("inf")) -> int:
-    """Run trials with consecutive seeds; the number of those with a violation."""
-    bad, deadline = 0, time.monotonic() + seconds
-    controller = Host(host)
+def run_campaign(seeds: Iterable[int], host: str, robot: str, results: Path, seconds: float) -> list[Result]:
+    """Run trials one after the other and append their results to a file, until the seeds or the time are used up."""
+    found, deadline = [], time.monotonic() + seconds
+    station = Station(host, robot)
     try:
-        for seed in range(first, first + count):
+        for seed in seeds:
             if time.monotonic() > deadline:
                 break
             directory = Path(tempfile.mkdtemp(prefix="simbridge-fault-"))
-            result = run_trial(seed, controller.ready(), directory)
-            bad += bool(result.violations)
+            result = run_trial(seed, station, robot, directory)
+            station.leave()
+            found.append(result)
             with results.open("a") as file:
                 file.write(json.dumps(vars(result)) + "\n")
-            shutil.rmtree(directory, ignore_errors=True)
+            for path in directory.parent.glob(f"{directory.name}*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
     finally:
-        controller.close()
-    return bad
+        station.close()
+    return found
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--host", default="127.0.0.81")
-    parser.add_argument("--results", type=Path, default=Path("faults.jsonl"))
-    parser.add_argument("--seconds", type=float, default=float("inf"))
-    given = parser.parse_args()
-    sys.exit(bool(campaign(given.seed, given.count, given.host, given.results, given.seconds)))
+def table(results: Iterable[Result]) -> str:
+    """Trials and violations of each fault in each phase, as Markdown; a trial with two faults counts for both."""
+    results = list(results)
+    trials: Counter[tuple[str, str]] = Counter()
+    bad: Counter[tuple[str, str]] = Counter()
+    for result in results:
+        for fault in set(result.faults):
+            trials[fault, result.phase] += 1
+            bad[fault, result.phase] += bool(result.violations)
+    lines = ["| fault | " + " | ".join(PHASES) + " |", "|---" * (len(PHASES) + 1) + "|"]
+    for fault in (fault.name for fault in FAULTS):
+        cells = (f"{trials[fault, phase]}: {bad[fault, phase]}" for phase in PHASES)
+        lines.append(f"| {fault} | " + " | ".join(cells) + " |")
+    steps = max((result.step_share for result in results if not result.feedforward), default=0.0)
+    violated = sum(bool(result.violations) for result in results)
+    lines.append(
+        f"\n{len(results)} trials, {violated} with a violation (each cell: trials: of these with a violation). "
+    )
+    lines.append(f"Largest step of a setpoint: {steps:.3f} of its joint's velocity limit.")
+    return "\n".join(lines)
+
+
+def read_results(files: Iterable[Path]) -> list[Result]:
+    """The results of earlier campaigns."""
+    return [Result(**json.loads(text)) for file in files for text in file.read_text().splitlines()]

@@ -1,0 +1,232 @@
+"""Faults that may happen to a run on a controller, and the causes with which it may end because of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simbridge.__main__ import main
+from tests.backends.trial import ProcessTrial
+from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
+
+# Debian's libfaketime: the clock of the servo process, ur_rtde's included, jumps. None if it is not installed.
+FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+
+
+class Trial(ProcessTrial):
+    """A run that is disturbed.
+
+    Attributes:
+        station: The controller.
+        chance: The trial's random numbers.
+    """
+
+    station: Station
+    chance: random.Random
+
+    def during(self, phase: str, seconds: float) -> None:
+        """Wait until so long after the begin of a phase, or until the run has ended."""
+        begin = {
+            "starting": lambda: True,
+            "script starts": lambda: self.controller.state()["runtime_state"] == "PLAYING",
+            "approach": lambda: self._moved() > 0.002,
+            "streaming": lambda: self._moved() > 0.05,
+            "ending": lambda: self._moved() > 0.15,
+        }[phase]
+        deadline = time.monotonic() + 30.0
+        while not self.has_ended and time.monotonic() < deadline:
+            with contextlib.suppress(Exception):
+                if begin():
+                    break
+            time.sleep(0.002)
+        time.sleep(seconds)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run has ended."""
+        return self._ended()
+
+    def _moved(self) -> float:
+        return float(np.abs(np.array(self.controller.state()["target_q"]) - self._begin).max())
+
+
+@dataclass
+class Fault:
+    """A fault.
+
+    Attributes:
+        name: Its name.
+        act: What it does to a trial.
+        causes: With which the run may end, as in summary.json.
+        network: Whether it needs the faulty network.
+        brakes: Whether the controller brakes the arm then, as hard as it likes.
+    """
+
+    name: str
+    act: Callable[[Trial], None]
+    causes: tuple[str, ...]
+    network: bool = False
+    brakes: bool = False
+
+
+def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
+    return lambda trial: trial.controller.do(command, **arguments)
+
+
+def _replace(trial: Trial) -> None:
+    with socket.create_connection((trial.controller.host, 30002), 2.0) as client:
+        client.sendall(b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n")
+        time.sleep(0.2)
+
+
+def _power_off(trial: Trial) -> None:
+    with socket.create_connection((trial.controller.host, 29999), 2.0) as client:
+        client.recv(1000)
+        client.sendall(b"power off\n")
+        client.recv(1000)
+
+
+def _pause_and_play(trial: Trial) -> None:
+    trial.controller.do("pause_program")
+    time.sleep(0.6)
+    trial.controller.do("play_program")
+
+
+def _restart(**changes: Any) -> Callable[[Trial], None]:
+    return lambda trial: trial.station.restart(**changes)
+
+
+def _servo(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
+    def act(trial: Trial) -> None:
+        trial.connecting()
+        os.kill(trial.servo, number)
+        if then is not None:
+            time.sleep(after)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(trial.servo, then)
+
+    return act
+
+
+def _parent(number: signal.Signals, then: signal.Signals | None = None, after: float = 0.0) -> Callable[[Trial], None]:
+    def act(trial: Trial) -> None:
+        trial.signal(number)
+        if then is not None:
+            time.sleep(after)
+            trial.signal(then)
+
+    return act
+
+
+def _load(_trial: Trial) -> None:
+    burn = "import time\nend = time.time() + 0.5\nwhile time.time() < end: pass"
+    busy = [subprocess.Popen([sys.executable, "-c", burn]) for _ in range(4)]
+    for process in busy:
+        process.wait()
+
+
+def _hold(trial: Trial) -> None:
+    trial.station.network.hold(trial.chance.uniform(0.02, 0.6))
+
+
+def _cut(trial: Trial) -> None:
+    to_client = trial.chance.random() < 0.7
+    trial.station.network.cut(to_client=to_client, to_controller=not to_client or trial.chance.random() < 0.5)
+
+
+def _garbage(trial: Trial) -> None:
+    port = trial.chance.choice((29999, 30001, 30004, 30004, 30004))
+    to_client = trial.chance.random() < 0.7
+    trial.station.network.garbage(port, to_client=to_client, seed=trial.chance.randrange(10**6))
+
+
+def _full_disk(trial: Trial) -> None:
+    sizes = [path.stat().st_size for path in trial.out.rglob("*") if path.is_file()]
+    most = max(sizes, default=4000) + trial.chance.randrange(20_000)
+    resource.prlimit(trial.pid, resource.RLIMIT_FSIZE, (most, most))
+
+
+def _jump(trial: Trial) -> None:
+    for _ in range(3):
+        clock_file(trial.directory).write_text(f"{trial.chance.choice((-86400, -60, -1, 1, 60, 86400)):+d}")
+        time.sleep(0.4)
+
+
+def clock_file(directory: Path) -> Path:
+    """By how much the clocks of a trial are off."""
+    return directory.parent / f"{directory.name}.clock"
+
+
+def run_with_jumping_clock(file: Path, _host: str) -> int:
+    """`simbridge run` in processes whose clock is set by a file."""
+    real = time.time
+    time.time = lambda: real() + float(file.read_text())
+    os.environ |= {
+        "LD_PRELOAD": str(FAKETIME),
+        "FAKETIME_TIMESTAMP_FILE": str(file),
+        "FAKETIME_CACHE_DURATION": "1",
+        "DONT_FAKE_MONOTONIC": "1",
+    }
+    return main()
+
+
+LATE = ("completed", "program_stopped", "stale_state")
+LOST = ("connection_lost", "servo_process_lost", "stale_state", "program_stopped")
+JUMP = "clock jumps"
+FAULTS = [
+    Fault("protective stop", _do("protective_stop"), ("protective_stop",), brakes=True),
+    Fault("emergency stop", _do("emergency_stop"), ("emergency_stop",), brakes=True),
+    Fault("safeguard stop", _do("safeguard_stop"), ("safeguard_stop",), brakes=True),
+    Fault("program stopped", _do("stop_program"), ("program_stopped",), brakes=True),
+    Fault("program paused and resumed", _pause_and_play, ("completed", "program_paused"), brakes=True),
+    Fault("program replaced", _replace, ("program_replaced", "program_stopped"), brakes=True),
+    Fault("remote control lost", _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
+    Fault("power off", _power_off, ("power_off",), brakes=True),
+    Fault("states' connection reset", _do("drop", port=30004, client=0), LOST),
+    Fault("commands' connection reset", _do("drop", port=30004, client=1), LOST),
+    Fault("all connections reset", _do("drop", port=30004), LOST),
+    Fault("half open", _cut, LOST, network=True),
+    Fault("muted", _do("mute", port=30004), LOST),
+    Fault("packets delayed", _do("delay", port=30004, seconds=0.02, jitter=0.01), LATE),
+    Fault("packets lost and sent again", _hold, LATE, network=True),
+    Fault("garbage", _garbage, (*LOST, "completed", "refused"), network=True),
+    Fault("controller frozen briefly", _do("freeze", seconds=0.05), LATE),
+    Fault("controller frozen", _do("freeze", seconds=1.0), (*LATE, "connection_lost", "program_replaced")),
+    Fault("controller killed", _do("kill"), LOST, brakes=True),
+    Fault("controller restarted", _restart(), (*LOST, "controller_restarted"), brakes=True),
+    Fault(
+        "restarted with another calibration",
+        _restart(**OTHER_CALIBRATION),
+        (*LOST, "controller_restarted", "arm_changed"),
+        brakes=True,
+    ),
+    Fault(
+        "restarted with another version",
+        _restart(**OTHER_VERSION),
+        (*LOST, "controller_restarted", "arm_changed"),
+        brakes=True,
+    ),
+    Fault("servo process killed", _servo(signal.SIGKILL), ("servo_process_lost",)),
+    Fault("servo process suspended", _servo(signal.SIGSTOP, signal.SIGCONT, 0.5), LATE),
+    Fault("Ctrl-C", _parent(signal.SIGINT), ("interrupted",)),
+    Fault("SIGTERM", _parent(signal.SIGTERM), ("terminated",)),
+    Fault("SIGHUP", _parent(signal.SIGHUP), ("hangup",)),
+    Fault("program halted", _parent(signal.SIGSTOP, signal.SIGCONT, 1.5), ("parent_lost", "completed")),
+    Fault("host loaded", _load, LATE),
+    Fault("disk full", _full_disk, ("disk_full", "completed")),
+]
+if FAKETIME is not None:
+    FAULTS.append(Fault(JUMP, _jump, ("completed",)))

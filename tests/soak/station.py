@@ -1,0 +1,132 @@
+"""Emulated controllers for random faults: behind a faulty network if wanted, put in order before each trial."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Any
+
+import numpy as np
+
+from simbridge.emulator.handle import Emulator, Recorded
+from tests.controllers import CALIBRATION, HOME, REALTIME, SERVO_PRIORITY
+from tests.soak.proxy import Proxy
+
+POLYSCOPE = {"ur10e": "5.12", "ur10": "3.15"}
+# What can be different after a restart.
+OTHER_CALIBRATION = {"calibration": CALIBRATION}
+OTHER_VERSION = {"polyscope": "5.25"}
+
+
+class Station:
+    """An emulated controller; it is begun again when a trial has ended or changed it.
+
+    Args:
+        host: Its address, of 127.0.0.0/24; its faulty network has the same in 127.0.1.0/24.
+        robot: Which arm.
+
+    Attributes:
+        restarted: Whether the trial has restarted it: its record begins then.
+    """
+
+    def __init__(self, host: str, robot: str) -> None:
+        self._host, self._robot = host, robot
+        self._emulator: Emulator | None = None
+        self._proxy: Proxy | None = None
+        self.restarted = False
+
+    @property
+    def host(self) -> str:
+        """Where it is to be reached."""
+        return self._host if self._proxy is None else self._host.replace("127.0.0.", "127.0.1.")
+
+    @property
+    def network(self) -> Proxy:
+        """Between it and its clients."""
+        assert self._proxy is not None
+        return self._proxy
+
+    def do(self, command: str, **arguments: Any) -> Any:
+        """See `Emulator.do`."""
+        assert self._emulator is not None
+        return self._emulator.do(command, **arguments)
+
+    def state(self) -> dict[str, Any]:
+        """See `Emulator.state`."""
+        assert self._emulator is not None
+        return self._emulator.state()
+
+    def record(self) -> Recorded:
+        """See `Emulator.record`."""
+        assert self._emulator is not None
+        return self._emulator.record()
+
+    def _begin(self, **changes: Any) -> None:
+        priority = SERVO_PRIORITY + 10 if REALTIME else 0
+        settings = {"polyscope": POLYSCOPE[self._robot], **changes}
+        emulator = Emulator(self._robot, host=self._host, realtime_priority=priority, **settings)
+        self._emulator = emulator.__enter__()
+
+    def restart(self, **changes: Any) -> None:
+        """Kill it and begin it again, as another controller."""
+        self.restarted = True
+        assert self._emulator is not None
+        self._emulator.kill()
+        self._begin(**changes)
+
+    def ready(self, *, network: bool) -> None:
+        """As at the beginning, with or without the faulty network."""
+        if self.restarted:
+            self.close()
+        for _ in range(3):
+            try:
+                self._put_in_order()
+                break
+            except Exception:
+                self.close()
+        else:
+            self._put_in_order()
+        if network:
+            priority = SERVO_PRIORITY + 9 if REALTIME else 0
+            self._proxy = Proxy(self._host.replace("127.0.0.", "127.0.1."), self._host, priority).__enter__()
+
+    def leave(self) -> None:
+        """After a trial."""
+        proxy, self._proxy = self._proxy, None
+        if proxy is not None:
+            proxy.__exit__()
+
+    def _put_in_order(self) -> None:
+        self.restarted = False
+        if self._emulator is None:
+            self._begin()
+        self.do("mute", port=30004, muted=False)
+        self.do("delay", port=30004, seconds=0.0)
+        self.do("remote_control", on=True)
+        if self.state()["safety_mode"] == "PROTECTIVE_STOP":
+            raise RuntimeError("begin again: five seconds are longer than a start")
+        self.do("release_safety")
+        self.do("stop_program")
+        self.do("power_on_and_release")
+        deadline = time.monotonic() + 15.0
+        while self.state()["robot_mode"] != "RUNNING":
+            _in_time(deadline, "ready")
+        if np.abs(np.array(self.state()["target_q"]) - HOME).max() > 1e-3:
+            self.do("run_script", source=f"movej({HOME.tolist()}, a=10, v=3)\n")
+            while np.abs(np.array(self.state()["actual_q"]) - HOME).max() > 1e-3 or self.state()["moving"]:
+                _in_time(deadline, "at home")
+            self.do("stop_program")
+
+    def close(self) -> None:
+        """End it."""
+        self.leave()
+        emulator, self._emulator = self._emulator, None
+        if emulator is not None:
+            with contextlib.suppress(Exception):
+                emulator.__exit__(None, None, None)
+
+
+def _in_time(deadline: float, what: str) -> None:
+    if time.monotonic() > deadline:
+        raise RuntimeError(f"not {what}")
+    time.sleep(0.02)
