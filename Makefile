@@ -24,8 +24,8 @@ run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulatio
 test: $(VENV)/.installed-test ## run the tests
 	$(VENV)/bin/python -m pytest -n auto
 
-soak: $(VENV)/.installed-test ## run the tests that need long real time
-	$(VENV)/bin/python -m pytest -m soak
+soak: $(VENV)/.installed-test ## run what needs long real time, random faults above all, for SOAK_MINUTES (60)
+	$(VENV)/bin/python -m tests.soak --minutes $(or $(SOAK_MINUTES),60)
 
 coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of the processes that they start included

@@ -119,6 +119,8 @@ class ControllerBackend(Backend):
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
         self._ring: StateRing | None = None
+        # The controller's clock when it was checked last, s.
+        self._checked_at = 0.0
         self._timing = LoopTiming(self.period)
         self._number = 0
         self._ending: Ending | None = None
@@ -255,6 +257,7 @@ class ControllerBackend(Backend):
             )
         preflight.check_remote_control(facts)
         preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
+        self._checked_at = facts.state.timestamp
         if facts.dashboard.program:
             warnings.warn(
                 f"The control script takes the place of the loaded program {facts.dashboard.program}; load it again at "
@@ -341,7 +344,7 @@ class ControllerBackend(Backend):
         """See `Backend.stop`; there is one way in which a session ends (`ending.py`)."""
         process, self._process = self._process, None
         if process is not None:
-            last_seen = 0.0 if self._last is None else self._last.timestamp
+            last_seen = self._checked_at if self._last is None else self._last.timestamp
             self._ending = Ending()
             end_session(self.host, self._number, process, last_seen, self._ending)
 

@@ -1,6 +1,8 @@
-"""`python -m tests.soak`: a campaign of random faults (campaign.py), bounded in time, number and memory.
+"""`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded memory.
 
-`--seed 1 --count 100` runs these seeds. Without `--seed` it is random, and printed. `--table FILE...` only sums up.
+First the tests marked `soak`, then a stream at the controller's rate for a tenth of the time, then random faults
+(campaign.py) until the time is over. `--only faults --seed 1 --count 100` repeats these faults; `--table FILE...` sums
+up the results of several campaigns.
 """
 
 from __future__ import annotations
@@ -8,37 +10,69 @@ from __future__ import annotations
 import argparse
 import random
 import resource
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 from tests.soak.campaign import read_results, run_campaign, table
+from tests.soak.stream import stream
 
 # Address space of each process, bytes; a run takes less than a quarter of it.
 MEMORY = 8 << 30
+PARTS = ("tests", "stream", "faults")
+
+
+def _tests(seconds: float) -> list[str]:
+    """Run the marked tests; what must not be."""
+    command = [sys.executable, "-m", "pytest", "-m", "soak"]
+    try:
+        status = subprocess.run(command, timeout=seconds, check=False).returncode
+    except subprocess.TimeoutExpired:
+        print(f"The tests marked soak were ended after {seconds / 60.0:.0f} minutes; the rest was not run.")
+        return []
+    return [] if status == 0 else [f"the tests marked soak: status {status}"]
+
+
+def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
+    """Run random faults and print what they showed; what must not be."""
+    print(f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: {given.results}")
+    seeds = range(given.seed, given.seed + given.count)
+    results = run_campaign(seeds, given.host, given.robot, given.results, seconds)
+    print(table(results))
+    return [
+        f"seed {one.seed} ({' and '.join(one.faults)}, {one.phase}): {it}" for one in results for it in one.violations
+    ]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="the first")
-    parser.add_argument("--count", type=int, default=10**6, help="how many trials at most")
-    parser.add_argument("--minutes", type=float, default=60.0, help="how long at most")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.soak", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--minutes", type=float, default=60.0, help="how long at most, after the environment is made")
+    parser.add_argument("--only", choices=PARTS, help="only this part")
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the first fault; else random")
+    parser.add_argument("--count", type=int, default=10**6, help="how many faults at most")
     parser.add_argument("--host", default="127.0.0.81", help="a loopback address for the emulated controller")
     parser.add_argument("--robot", default="ur10e", choices=["ur10e", "ur10"])
-    parser.add_argument("--results", type=Path, default=Path("faults.jsonl"), help="takes a line for each trial")
-    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE", help="sum up these results")
+    parser.add_argument("--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result")
+    parser.add_argument("--table", type=Path, nargs="+", metavar="FILE", help="only sum up these results")
     given = parser.parse_args()
     if given.table:
-        results = read_results(given.table)
-    else:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-        print(f"Random faults, seeds from {given.seed} on, for {given.minutes:g} minutes at most; {given.results}")
-        seeds = range(given.seed, given.seed + given.count)
-        results = run_campaign(seeds, given.host, given.robot, given.results, 60.0 * given.minutes)
-    print(table(results))
-    for result in results:
-        for violation in result.violations:
-            print(f"seed {result.seed} ({' and '.join(result.faults)}, {result.phase}): {violation}")
-    return int(any(result.violations for result in results))
+        print(table(read_results(given.table)))
+        return 0
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    end, violations = time.monotonic() + 60.0 * given.minutes, []
+    for part in PARTS if given.only is None else (given.only,):
+        left = end - time.monotonic()
+        if part == "tests":
+            violations += _tests(left)
+        elif part == "faults":
+            violations += _faults(given, left)
+        elif left > 0.0:
+            violations += stream(left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results)
+    print("\n".join(violations) or "No violation.")
+    return int(bool(violations))
 
 
 if __name__ == "__main__":
