@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import socket
@@ -10,7 +11,9 @@ import time
 import numpy as np
 import pytest
 
+import simbridge
 from simbridge.emulator.handle import Emulator
+from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
@@ -224,6 +227,31 @@ def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
         run.streaming()
         run.signal(number)
         check_end(run, cause, status=128 + number)
+
+
+def run_from_python(host, directory):
+    """What a program sees of the signal that ends its run; afterwards it has the signals as before."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    options = Options(cell=Cell(host=host, robot="ur10e"), **realtime_options())
+    try:
+        simbridge.run(line(directory), robot="ur10e", backend="ursim", out=directory / "run", options=options)
+    except Interrupted as error:
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+        return 128 + error.number
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(signal.SIGTERM, "terminated"), pytest.param(signal.SIGHUP, "hangup", marks=SOAK)]
+)
+def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path, number, cause):
+    program = functools.partial(run_from_python, directory=tmp_path)
+    with ProcessTrial(e_series, tmp_path, program=program) as run:
+        run.streaming()
+        run.signal(number)
+        tick = run.tick()
+        ended_by = check_end(run, cause, status=128 + number)
+        assert 0.0 < ended_by["at_s"] < 2.0
+        run.check_rest(tick)
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
