@@ -17,6 +17,7 @@ from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import Cell
+from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
@@ -110,7 +111,7 @@ def check_refused_for(what, prepared, controller, directory):
     begin = controller.state()["tick"]
     with pytest.raises(ModelMismatch) as raised:
         execute(prepared, out=directory / "run", ask=lambda shown, question: True)
-    assert raised.value.what == what and "has changed since the plan was made" in str(raised.value)
+    assert raised.value.what == what and "has changed since it was first read" in str(raised.value)
     ended_by = RunDirectory.open(directory / "run").summary()["ended_by"]
     assert (ended_by["cause"], ended_by["at_s"]) == ("arm_changed", None)
     assert ended_by["evidence"][0].startswith(f"ModelMismatch: The {what} of the controller")
@@ -160,6 +161,16 @@ def test_a_tool_set_after_the_plan_was_made_moves_nothing(what, function, field,
     set_up(e_series, function.format(np.max(value)), field, value)
     check_refused_for(what, prepared, e_series, tmp_path)
     set_up(e_series, function.format(0.0), field, before)
+
+
+def test_a_tool_set_after_a_live_session_was_connected_moves_nothing(e_series):
+    begin, cell = e_series.state()["tick"], Cell(host=e_series.host, robot="ur10e")
+    with simbridge.connect("ursim", cell=cell, **realtime_options()) as arm:
+        set_up(e_series, "set_payload(1.5)", "payload", 1.5)
+        with pytest.raises(ModelMismatch, match="has changed since it was first read"):
+            arm.servo(tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0])
+    assert never_moved(e_series, begin)
+    set_up(e_series, "set_payload(0.0)", "payload", 0.0)
 
 
 AFTER_THE_STOP = {
