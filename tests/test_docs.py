@@ -6,10 +6,14 @@ test file of its own, and docs/architecture.md, whose examples are changes of th
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
+import signal
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple, get_args
 
 import numpy as np
 import pinocchio as pin
@@ -17,12 +21,20 @@ import pytest
 import tyro
 
 import simbridge
+from simbridge.backends import operator_confirmation
+from simbridge.backends.backend import Cause, cause_of
+from simbridge.cli.error_reporting import print_error
 from simbridge.cli.flags import command_type
+from simbridge.errors import GuardViolation, InternalError, Interrupted, LogWriteError, OutputError, SimbridgeError
+from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import chosen_solver
+from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
+from simbridge.ur import errors
+from tests.backends.test_preflight import FACTS
 
 CHECKOUT = Path(__file__).parents[1]
 PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
@@ -111,3 +123,134 @@ def test_the_python_of_a_page_runs(name, workplace, monkeypatch, without_pages):
         if build is not None:
             scenario = build(robot)
             make_plan(robot, scenario, chosen_solver(scenario, robot), Options())
+
+
+# docs/hardware.md, the table of what ends a run
+
+
+class Ending(NamedTuple):
+    """What the table says of an error: its first words, its class, its cause and its exit status."""
+
+    words: str
+    error: str
+    cause: str
+    status: int
+
+    def is_of(self, error, printed, status):
+        """Whether an error that was printed in these words, with this exit status, is this one."""
+        pattern = re.escape(self.words).replace(r"\ \.\.\.", ".*").replace(r"\.\.\.", ".*")
+        return (self.error, self.cause, self.status) == (
+            type(error).__name__, cause_of(error, None), status
+        ) and bool(re.match(pattern, printed))  # fmt: skip
+
+
+def rows_of_endings():
+    """The cells of each row of the table."""
+    section = (CHECKOUT / "docs" / "hardware.md").read_text(encoding="utf-8").partition("\n| printed |")[2]
+    for line in section.partition("\n\n")[0].splitlines()[2:]:
+        yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def described_endings():
+    """The errors that the table describes."""
+    for printed, cause, statuses, *_ in rows_of_endings():
+        for quoted, name in re.findall(r'((?:"[^"]+"(?:, )?)+) \(`(\w+)`', printed):
+            for words in re.findall('"([^"]+)"', quoted):
+                yield from (Ending(words, name, cause.strip("`"), int(each)) for each in re.findall(r"\d+", statuses))
+
+
+def interrupted(line, number):
+    """The error of a simulated run that a signal ends."""
+
+    def receive(_state):
+        raise SignalReceived(number)
+
+    with pytest.raises(Interrupted) as raised:
+        simbridge.run(line, progress=receive)
+    return raised.value
+
+
+def refused_setpoint():
+    """The error of a setpoint that jumps."""
+    robot = simbridge.load_robot("ur10e")
+    guard = Guard(robot, robot.period)
+    guard.reset(robot.home)
+    with pytest.raises(GuardViolation) as raised:
+        guard.check(robot.home + 1.0, robot.home)
+    return raised.value
+
+
+def unconfirmed(ask):
+    """The error of a motion that nobody, or an operator, does not confirm."""
+    with pytest.raises(errors.NotConfirmed) as raised:
+        operator_confirmation.confirm(FACTS, simbridge.load_robot("ur10e"), None, (), ask, yes=False)
+    return raised.value
+
+
+HOST = "192.0.2.7"
+STOPS = [
+    errors.ProtectiveStop, errors.EmergencyStop, errors.SafeguardStop, errors.SafetyFault, errors.ArmNotReady,
+    errors.ProgramStopped, errors.ProgramPaused, errors.ProgramReplaced,
+]  # fmt: skip
+
+
+@pytest.fixture
+def ended(line, tmp_path, monkeypatch, without_pages):
+    """An error of each kind that the table describes."""
+    monkeypatch.chdir(tmp_path)
+    # The traceback of a bug.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return [
+        *(kind(HOST, 7, 3, 1) for kind in STOPS),
+        errors.ControllerRestarted(HOST, 120.0, 1.0),
+        errors.ConnectionLost(HOST, 30004, "the connection has ended"),
+        errors.ConnectionLost(HOST, 30004, "no connection (Connection refused)"),
+        errors.StaleState(HOST, 12.0, 0.1),
+        errors.RemoteControlDisabled(HOST),
+        errors.ModelMismatch(HOST, "software", "5.13", "5.12", "Start again."),
+        refused_setpoint(),
+        *(interrupted(line, n) for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)),
+        errors.ParentLost(1.1),
+        errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
+        LogWriteError(tmp_path / "log.mcap", 1000, errno.ENOSPC),
+        OutputError(tmp_path / "summary.json", "No space left on device", errno.ENOSPC),
+        InternalError("servo process", "ValueError: 1"),
+        errors.SpeedScaled(HOST, 0.3),
+        errors.TargetsStopped(0.1),
+        errors.StartNotReached(HOST, "elbow_joint", 0.1),
+        errors.FullTurn(HOST, "wrist_3_joint", 4.0),
+        errors.RegistersInUse(HOST, ("input_double_register_4",)),
+        errors.ProgramRunning(HOST, 2, "glue.urp"),
+        errors.ProgramRunning(HOST, 4),
+        unconfirmed(None),
+        unconfirmed(lambda shown, question: False),
+        errors.NotURSim(HOST, (1, 2, 3, 4, 5, 6)),
+        errors.UnsupportedController(HOST, "1.8", "It is older than PolyScope 3; update it."),
+    ]
+
+
+def test_the_table_of_what_ends_a_run_says_what_is_printed_its_cause_and_the_exit_status(ended, capsys):
+    described, found = set(described_endings()), set()
+    for error in ended:
+        status = print_error(error)
+        printed = " ".join(capsys.readouterr().err.split())
+        fits = {ending for ending in described if ending.is_of(error, printed, status)}
+        assert fits, printed
+        found |= fits
+    assert found == described
+
+
+def test_the_table_of_what_ends_a_run_has_every_cause():
+    assert {cause.strip("`") for _, cause, *_ in rows_of_endings()} == set(get_args(Cause))
+
+
+def all_errors(kind=SimbridgeError):
+    """Every class of error."""
+    return {kind}.union(*(all_errors(each) for each in kind.__subclasses__()))
+
+
+def test_every_error_with_a_cause_of_its_own_is_in_the_table():
+    described = {(ending.error, ending.cause) for ending in described_endings()}
+    causes = {(kind.__name__, kind.cause) for kind in all_errors() if kind.cause != "refused"}
+    assert causes <= described
+    assert {cause for _, cause in causes} <= set(get_args(Cause))

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simbridge.robot.pose import Array
 
@@ -17,14 +17,21 @@ if TYPE_CHECKING:  # load the solvers; the servo process, which imports this mod
     from simbridge.robot.robot import Robot
     from simbridge.ur.facts import ControllerFacts
 
-# Names and values to display, such as ("payload", "1.5 kg").
+Cause = Literal[
+    "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
+    "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
+    "arm_changed", "stale_state", "guard", "interrupted", "terminated", "hangup", "parent_lost", "servo_process_lost",
+    "disk_full", "internal_error",
+]  # fmt: skip
+"""What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
 # What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
-_PRECEDENCE = (
+_PRECEDENCE: tuple[Cause, ...] = (
     "emergency_stop", "safety_fault", "safeguard_stop", "protective_stop", "power_off", "controller_restarted",
     "program_replaced",
 )  # fmt: skip
 
+# Names and values to display, such as ("payload", "1.5 kg").
 Facts = tuple[tuple[str, str], ...]
 # Displays facts, asks a question, and returns whether the operator confirmed.
 Ask = Callable[[Facts, str], bool]
@@ -105,12 +112,12 @@ class Ending:
     script_ended: bool | None = None
 
 
-def cause_of(error: BaseException | None, ending: Ending | None) -> str:
-    """What ended a run, as in `ended_by` of summary.json: what the controller showed, or else what ended our side."""
+def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
+    """What ended a run: what the controller showed, or else what ended our side."""
     if error is None:
         return "completed"
     if ending is not None and ending.shown:
-        return min(ending.shown, key=_PRECEDENCE.index)
+        return next(cause for cause in _PRECEDENCE if cause in ending.shown)
     if isinstance(error, KeyboardInterrupt):
         return getattr(error, "cause", "interrupted")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):

@@ -64,7 +64,7 @@ def check_unchanged(
         ModelMismatch: Its kinematics, model, software, TCP or payload are others.
     """
     now, then = facts.arm, planned_for.arm
-    remedy = "It has changed since the plan was made; start again."
+    remedy = "It has changed since it was first read; start again."
     compared: tuple[tuple[str, object, object], ...] = (
         ("calibration", _checksum_text(now.checksum), _checksum_text(then.checksum)),
         ("model", facts.model, planned_for.model),

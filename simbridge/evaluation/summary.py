@@ -17,6 +17,7 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
+from simbridge.backends.backend import Cause
 from simbridge.errors import LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import joints, pose_errors
@@ -52,7 +53,7 @@ class EndedBy(TypedDict):
     where it was not seen.
     """
 
-    cause: str
+    cause: Cause
     evidence: list[str]
     at_s: float | None
     arm_at_rest: bool | None

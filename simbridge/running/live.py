@@ -186,7 +186,7 @@ def connect(
         InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
-    _, arm, options = resolve_arm(backend, None if solver is not None else robot, solver, Options(**choices))
+    controller, arm, options = resolve_arm(backend, None if solver is not None else robot, solver, Options(**choices))
     if options.feedforward == "on":
         warnings.warn(
             "Feedforward is off in this live session: it needs to know where the targets go next. A trajectory that is "
@@ -194,8 +194,10 @@ def connect(
             stacklevel=2,
         )
         options = replace(options, feedforward="off")
+    chosen = backend_class(backend).from_options(arm, options, ask=ask)
+    chosen.planned_for = controller
     return LiveArm(
-        backend_class(backend).from_options(arm, options, ask=ask),
+        chosen,
         solver or ForwardDynamics(arm),
         options.max_tool_speed,
         options.collision_scene,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import socket
@@ -10,7 +11,18 @@ import time
 import numpy as np
 import pytest
 
+import simbridge
+from simbridge.emulator.handle import Emulator
+from simbridge.errors import Interrupted
+from simbridge.planning.options import Options
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.cell import Cell
+from simbridge.robot.kinematics import tool_path
+from simbridge.running.run_setup import prepare
+from simbridge.running.runner import execute
+from simbridge.ur.errors import ModelMismatch
 from tests.backends.trial import ProcessTrial, line
+from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 SOAK = pytest.mark.soak
@@ -73,6 +85,92 @@ def test_a_servo_process_killed_while_the_script_starts_leaves_no_script(e_serie
         time.sleep(delay)
         os.kill(run.servo, signal.SIGKILL)
         check_end(run, "servo_process_lost")
+
+
+def test_remote_control_that_is_switched_off_before_the_script_runs_is_named(e_series, tmp_path):
+    begin = e_series.state()["tick"]
+    with trial(e_series, tmp_path) as run:
+        run.connecting()
+        e_series.do("remote_control", on=False)
+        ended_by = check_end(run, "remote_control_lost")
+        assert ended_by["at_s"] is None
+    assert never_moved(e_series, begin)
+
+
+# The arm changes after the plan was made
+
+
+def planned(controller, directory, backend):
+    """A plan for this controller."""
+    options = Options(cell=Cell(host=controller.host, robot="ur10e"), **realtime_options())
+    return prepare(line(directory), robot="ur10e", backend=backend, options=options)
+
+
+def check_refused_for(what, prepared, controller, directory):
+    """The run is refused because this has changed; nothing was sent to the controller."""
+    begin = controller.state()["tick"]
+    with pytest.raises(ModelMismatch) as raised:
+        execute(prepared, out=directory / "run", ask=lambda shown, question: True)
+    assert raised.value.what == what and "has changed since it was first read" in str(raised.value)
+    ended_by = RunDirectory.open(directory / "run").summary()["ended_by"]
+    assert (ended_by["cause"], ended_by["at_s"]) == ("arm_changed", None)
+    assert ended_by["evidence"][0].startswith(f"ModelMismatch: The {what} of the controller")
+    record, state = controller.record(), controller.state()
+    assert np.isnan(record.setpoint[record.tick >= begin]).all() and never_moved(controller, begin)
+    assert state["runtime_state"] == "STOPPED"
+
+
+def other_calibration(directory):
+    """The file of an arm whose forearm is 1 mm shorter."""
+    text = CALIBRATION.read_text().replace("-0.569251663611088", "-0.568251663611088")
+    path = directory / "other.toml"
+    path.write_text(text.replace("[1, 2, 3, 4, 5, 6]", "[6, 5, 4, 3, 2, 1]"))
+    return path
+
+
+@pytest.mark.parametrize("what", ["calibration", pytest.param("software", marks=SOAK)])
+def test_a_controller_restarted_with_another_arm_after_the_plan_was_made_moves_nothing(what, controllers, tmp_path):
+    controllers.close()  # so that one runs at a time
+    before, after, backend = {
+        "calibration": ({"calibration": CALIBRATION}, {"calibration": other_calibration(tmp_path)}, "real"),
+        "software": ({"polyscope": "5.12"}, {"polyscope": "5.25"}, "ursim"),
+    }[what]
+    host = loopback(70)
+    with Emulator("ur10e", host=host, boot_time=0.1, **before) as controller:
+        prepared = planned(controller, tmp_path, backend)
+    with Emulator("ur10e", host=host, boot_time=0.1, **after) as controller:
+        check_refused_for(what, prepared, controller, tmp_path)
+
+
+def set_up(controller, function, field, value):
+    """Set the tool with a program on the controller, as an operator does."""
+    controller.do("run_script", source=f"def f():\n{function}\nend\n")
+    controller.wait_for(field, value)
+    controller.wait_for("runtime_state", "STOPPED")
+
+
+@pytest.mark.parametrize(
+    ("what", "function", "field", "value"),
+    [
+        ("TCP", "set_tcp(p[0, 0, {}, 0, 0, 0])", "tcp_offset", [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]),
+        ("payload", "set_payload({})", "payload", 1.5),
+    ],
+)
+def test_a_tool_set_after_the_plan_was_made_moves_nothing(what, function, field, value, e_series, tmp_path):
+    prepared, before = planned(e_series, tmp_path, "ursim"), e_series.state()[field]
+    set_up(e_series, function.format(np.max(value)), field, value)
+    check_refused_for(what, prepared, e_series, tmp_path)
+    set_up(e_series, function.format(0.0), field, before)
+
+
+def test_a_tool_set_after_a_live_session_was_connected_moves_nothing(e_series):
+    begin, cell = e_series.state()["tick"], Cell(host=e_series.host, robot="ur10e")
+    with simbridge.connect("ursim", cell=cell, **realtime_options()) as arm:
+        set_up(e_series, "set_payload(1.5)", "payload", 1.5)
+        with pytest.raises(ModelMismatch, match="has changed since it was first read"):
+            arm.servo(tool_path(simbridge.load_robot("ur10e"), arm.read().q[None])[0])
+    assert never_moved(e_series, begin)
+    set_up(e_series, "set_payload(0.0)", "payload", 0.0)
 
 
 AFTER_THE_STOP = {
@@ -153,6 +251,31 @@ def test_what_a_halted_program_missed_is_logged_when_ctrl_c_ends_it(e_series, tm
         check_end(run, "interrupted", 130)
         run.check_rest(tick)
         assert np.diff(run.log().index).max() == 1
+
+
+def run_from_python(host, directory):
+    """What a program sees of the signal that ends its run; afterwards it has the signals as before."""
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)]
+    options = Options(cell=Cell(host=host, robot="ur10e"), **realtime_options())
+    try:
+        simbridge.run(line(directory), robot="ur10e", backend="ursim", out=directory / "run", options=options)
+    except Interrupted as error:
+        assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)] == before
+        return 128 + error.number
+
+
+@pytest.mark.parametrize(
+    ("number", "cause"), [(signal.SIGTERM, "terminated"), pytest.param(signal.SIGHUP, "hangup", marks=SOAK)]
+)
+def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path, number, cause):
+    program = functools.partial(run_from_python, directory=tmp_path)
+    with ProcessTrial(e_series, tmp_path, program=program) as run:
+        run.streaming()
+        run.signal(number)
+        tick = run.tick()
+        ended_by = check_end(run, cause, status=128 + number)
+        assert 0.0 < ended_by["at_s"] < 2.0
+        run.check_rest(tick)
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):

@@ -131,6 +131,8 @@ def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_no
         tick = trial.tick()
         status, message = trial.end()
         assert status == 128 + signal.SIGTSTP and "nterrupted" in message
+        ended_by = trial.summary()["ended_by"]
+        assert (ended_by["cause"], ended_by["arm_at_rest"]) == ("interrupted", True)
         trial.check_nothing_is_left()
         trial.check_rest(tick)
 

@@ -133,7 +133,7 @@ def test_ursim_may_be_used_with_the_cell_of_any_arm():
 )
 def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(changed, what):
     now = replace(FACTS, **{part: replace(getattr(FACTS, part), **values) for part, values in changed.items()})
-    with pytest.raises(ModelMismatch, match="since the plan was made") as raised:
+    with pytest.raises(ModelMismatch, match="since it was first read") as raised:
         preflight.check_unchanged(now, FACTS)
     assert (raised.value.what, raised.value.cause) == (what, "arm_changed")
 
