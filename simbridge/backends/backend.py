@@ -102,12 +102,14 @@ class Ending:
     Attributes:
         shown: What the controller showed that ends a session, in order: causes, as in `ended_by` of summary.json.
         evidence: What was seen, and what could not be done, as clauses.
+        at_s: Time from the session's first setpoint to its last by the controller's clock, s; None if none was sent.
         arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
         script_ended: Whether no program of ours runs or is paused; None if it could not be seen.
     """
 
     shown: list[str] = field(default_factory=list)
     evidence: list[str] = field(default_factory=list)
+    at_s: float | None = None
     arm_at_rest: bool | None = None
     script_ended: bool | None = None
 

@@ -26,6 +26,8 @@ DECELERATION = 4.0
 NUMBER, COUNTER = "output_int_register_22", "output_int_register_23"
 # The counter of a running script advances within this time, s of the controller's clock.
 _ADVANCES = 0.05
+# One that is paused has counted in one of its last states before, so many at the most being late.
+_LATE = 2
 # A script that was uploaded has carried its number for this long at the latest, s.
 _STARTS = 5.0
 
@@ -120,45 +122,56 @@ class ProgramWatch:
 
     Args:
         number: The number of our script.
-        uploaded: Whether our script was uploaded to a controller without a program: it may not have begun.
-        begun: Whether it was seen to run; if not, a program that is paused is ours.
+        uploaded: Whether our script was sent to a controller without a program: it may not have begun.
+        program: Whose program it was before.
 
     Attributes:
         program: Whose program it was in the newest state.
     """
 
-    def __init__(self, number: int, *, uploaded: bool = False, begun: bool = False) -> None:
-        self._number, self._uploaded, self._begun = number, uploaded, begun
+    def __init__(self, number: int, *, uploaded: bool = False, program: Program = Program.UNKNOWN) -> None:
+        self._number, self._uploaded = number, uploaded
         self._counter: int | None = None
-        # Since when the counter stands still, and since when a program with another number plays.
+        # For how many states a program has played without a count; since when; and since when with another number.
+        self._uncounted = 0
         self._still = self._strange = 0.0
-        self.program = Program.UNKNOWN
+        self.program = program
 
     def follow(self, state: Mapping[str, Any]) -> Program:
         """Take the next state; whose program it shows."""
         now, named = state["timestamp"], state[NUMBER] == self._number
-        advanced = self._counter is not None and state[COUNTER] != self._counter
-        if advanced or self._counter is None:
+        playing = state["runtime_state"] == RuntimeState.PLAYING
+        counted = self._counter is not None and state[COUNTER] != self._counter
+        if counted or self._counter is None or not playing:
             self._still = now
-        if named or self._counter is None or state["runtime_state"] != RuntimeState.PLAYING:
+        if named or self._counter is None or not playing:
             self._strange = now
         self._counter = state[COUNTER]
         if state["runtime_state"] not in PROGRAM_RUNS:
             self.program = Program.NONE
-        elif state["runtime_state"] == RuntimeState.PLAYING:
-            self.program = self._playing(now, named, advanced)
-        elif self.program in (Program.NONE, Program.UNKNOWN):
-            # Paused before it was seen to play.
-            self.program = Program.OURS if named or (self._uploaded and not self._begun) else Program.OTHER
+        elif playing:
+            self._uncounted = 0 if counted else self._uncounted + 1
+            self.program = self._playing(now, named, counted)
+        else:
+            self.program = self._paused()
+            self._uncounted = 0
         return self.program
 
-    def _playing(self, now: float, named: bool, advanced: bool) -> Program:
-        if named and advanced:
-            self._uploaded, self._begun = False, True
+    def _playing(self, now: float, named: bool, counted: bool) -> Program:
+        if named and counted:
+            self._uploaded = False
             return Program.OURS
         if named:
-            stands = now - self._still > _ADVANCES
-            return Program.OTHER if stands else self.program if self.program is Program.OURS else Program.UNKNOWN
+            before = Program.UNKNOWN if self.program is Program.NONE else self.program
+            return Program.OTHER if now - self._still > _ADVANCES else before
         # Ours may not have reached its first statement yet.
         waits = self._uploaded and now - self._strange < _STARTS
         return Program.UNKNOWN if waits else Program.OTHER
+
+    def _paused(self) -> Program:
+        """Whose program is paused: ours if it counted until then, or was sent and has not begun."""
+        if self.program is Program.OURS and self._uncounted > _LATE:
+            return Program.OTHER
+        if self.program in (Program.NONE, Program.UNKNOWN):
+            return Program.OURS if self._uploaded else Program.UNKNOWN
+        return self.program

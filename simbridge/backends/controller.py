@@ -26,7 +26,7 @@ from simbridge.backends.controller_setup import (
     resolve_options,
     with_calibration,
 )
-from simbridge.backends.ending import end_session
+from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing, state_at_rest
@@ -119,8 +119,9 @@ class ControllerBackend(Backend):
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
         self._ring: StateRing | None = None
-        # The controller's clock when it was checked last, s.
+        # The controller's clock when it was checked last, and at the session's first setpoint, s.
         self._checked_at = 0.0
+        self._first: float | None = None
         self._timing = LoopTiming(self.period)
         self._number = 0
         self._ending: Ending | None = None
@@ -224,9 +225,9 @@ class ControllerBackend(Backend):
         """The servo process, with the control script running and the tool configured and verified."""
         if self._process is not None:
             return self._process
-        settings = self._settings
+        settings, self._ending = self._settings, None
         self._check_again()
-        self._last, self._number = None, random_number()
+        self._last, self._ring, self._first, self._number = None, None, None, random_number()
         config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
         self._process = ServoProcess(config)
         with self._stop_on_error():
@@ -286,6 +287,7 @@ class ControllerBackend(Backend):
                 # All states were written before the end was reported.
                 for state in ring.new_states(self.period):
                     self._last = state
+                    self._first = self._first or state.timestamp
                     yield state
                     # After the yield: a slow consumer is not silence of the servo process.
                     heard = time.monotonic()
@@ -303,13 +305,14 @@ class ControllerBackend(Backend):
             ring: StateRing | None = None
             for setpoint in setpoints:
                 if ring is None:
-                    ring = process.live(setpoint)
+                    self._ring = ring = process.live(setpoint)
                     number = ring.posted
                 else:
                     number = ring.post(setpoint)
                 self._await(process, ring, number)
                 for state in ring.new_states(self.period):
                     self._last = state
+                    self._first = self._first or state.timestamp
                     self._timing.add(state)
                 assert self._last is not None
                 yield self._last
@@ -341,12 +344,20 @@ class ControllerBackend(Backend):
             raise
 
     def stop(self) -> None:
-        """See `Backend.stop`; there is one way in which a session ends (`ending.py`)."""
-        process, self._process = self._process, None
+        """See `Backend.stop`; there is one way in which a session ends (`ending.py`), and no signal interrupts it."""
+        process = self._process
         if process is not None:
-            last_seen = self._checked_at if self._last is None else self._last.timestamp
-            self._ending = Ending()
-            end_session(self.host, self._number, process, last_seen, self._ending)
+            with signals_wait():
+                last_seen = self._checked_at if self._last is None else self._last.timestamp
+                self._ending = Ending(at_s=self._time_of_setpoints())
+                end_session(self.host, self._number, process, last_seen, self._ending)
+                self._process = None
+
+    def _time_of_setpoints(self) -> float | None:
+        """From the session's first setpoint to its last, s."""
+        if self._first is None or self._last is None or self._ring is None:
+            return None
+        return max(self._ring.last_timestamp, self._last.timestamp) - self._first
 
     def _refuse_if_stopped(self) -> None:
         if self._stopped_by is not None:

@@ -6,8 +6,13 @@ recorded, and the next one follows.
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import socket
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -17,19 +22,41 @@ from simbridge.backends.servo_channel import STATE_FIELDS
 from simbridge.backends.servo_client import ServoProcess
 from simbridge.backends.session_state import State
 from simbridge.ur.dashboard import DashboardClient
-from simbridge.ur.errors import ControllerError
-from simbridge.ur.facts import safety_stop
+from simbridge.ur.errors import ControllerError, ProgramStopped
+from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package, RtdeReader
-from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode, mode_label
+from simbridge.ur.tables import REALTIME, RobotMode, RuntimeState, SafetyMode, mode_label
 
-# How often Ctrl-C may interrupt a step before it is left out.
-_INSISTENCE = 5
+_NOTHING = b"def simbridge_end():\n  sync()\nend\n"
 # For our script to end by itself: its watchdog takes 0.1 s. After that the dashboard is asked to stop it.
 WATCHDOG_TIME = 0.3  # s
 # For the arm to rest, and our script to have ended.
 VERIFY_TIMEOUT = 3.0  # s
+# An older state does not show the present, s.
+PRESENT = 0.2
 # A joint slower than this is at rest, rad/s; so it must be for the time after it, s.
 AT_REST, FOR = 0.01, 0.05
+
+
+@contextlib.contextmanager
+def signals_wait() -> Iterator[None]:
+    """Signals that end the program, and come within the block, take effect at its end. Only the main thread has any."""
+    pending: list[int] = []
+    numbers: tuple[int, ...] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP)
+    before: dict[int, Any] = {}
+    try:
+        if threading.current_thread() is threading.main_thread():
+            for number in numbers:
+                handler = signal.getsignal(number)
+                if callable(handler) or (handler is signal.SIG_DFL and number != signal.SIGTSTP):
+                    before[number] = handler
+                    signal.signal(number, lambda received, _: pending.append(received))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if pending:
+            signal.raise_signal(pending[0])
 
 
 def end_session(host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending) -> None:
@@ -41,9 +68,6 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
         process: The servo process.
         last_seen: The controller's newest timestamp so far, s.
         ending: Takes what is seen.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C was pressed meanwhile; the session has ended nevertheless.
     """
     watcher = _Watcher(host, last_seen, ending)
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
@@ -54,27 +78,19 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
         ("see the arm at rest", lambda: watcher.until_at_rest(_watch(number, process))),
         ("close the connection", watcher.close),
     )
-    interrupted: KeyboardInterrupt | None = None
     for name, step in steps:
-        for _ in range(_INSISTENCE):
-            try:
-                step()
-                break
-            except KeyboardInterrupt as error:
-                # The arm comes first: the step is taken again.
-                interrupted = interrupted or error
-            except Exception as failure:
-                ending.evidence.append(f"could not {name}: {failure}")
-                break
-    ending.evidence[:0] = [f"the servo process could not {failure}" for failure in process.failures]
+        try:
+            step()
+        except Exception as failure:
+            ending.evidence.append(f"could not {name}: {failure}")
+    ending.evidence[:0] = process.failures
     watcher.conclude()
-    if interrupted is not None:
-        raise interrupted
 
 
 def _watch(number: int, process: ServoProcess) -> ProgramWatch:
-    """Knows our program, also one that was uploaded and has not begun, as the process reported until it ended."""
-    return ProgramWatch(number, uploaded=State.UPLOADING in process.reached, begun=State.READY in process.reached)
+    """Knows our program by what the process reported until it ended, also one that was sent and has not begun."""
+    begun = State.READY in process.reached
+    return ProgramWatch(number, uploaded=State.UPLOADING in process.reached and not begun, program=process.program)
 
 
 class _Watcher:
@@ -85,6 +101,7 @@ class _Watcher:
         self._watch = ProgramWatch(0)
         self._reader: RtdeReader | None = None
         self._states: list[Package] = []
+        self._seen_at = 0.0
 
     def begin(self) -> None:
         """Connect; what comes from now on is looked at later."""
@@ -105,6 +122,8 @@ class _Watcher:
             # It may be back soon.
             self.close()
             raise
+        if states:
+            self._seen_at = time.monotonic()
         for state in states:
             self._watch.follow(state)
             self._states = [*self._states[-100:], state]
@@ -116,11 +135,13 @@ class _Watcher:
             if "controller_restarted" in self._ending.shown:
                 # What it shows now has not ended the session.
                 continue
-            stop = safety_stop(state["safety_mode"], state.get("safety_status_bits", 0))
-            if stop is not None:
-                self._show(stop.cause, f"safety mode {mode_label(state['safety_mode'], SafetyMode)}")
-            elif state["robot_mode"] != RobotMode.RUNNING:
-                self._show("power_off", f"robot mode {mode_label(state['robot_mode'], RobotMode)}")
+            stop = stop_of(state)
+            if stop is not None and stop is not ProgramStopped:
+                self._show(
+                    stop.cause,
+                    f"safety mode {mode_label(state['safety_mode'], SafetyMode)}, "
+                    f"robot mode {mode_label(state['robot_mode'], RobotMode)}",
+                )
             if self._watch.program is Program.OTHER:
                 self._show("program_replaced", "another program runs on the controller")
 
@@ -130,14 +151,18 @@ class _Watcher:
             self._ending.evidence.append(words)
 
     def until_at_rest(self, watch: ProgramWatch) -> None:
-        """Wait until the arm is at rest and no program of ours is left; ask the dashboard to stop ours if it stays."""
+        """Wait until the arm is at rest and no program of ours is left; ask the dashboard to stop ours if it stays.
+
+        Raises:
+            ControllerError: The controller could not be watched until then.
+        """
         self._watch = watch
-        begin = time.monotonic()
-        asked = begin
+        begin = asked = time.monotonic()
         failure: ControllerError | None = None
         while time.monotonic() - begin < VERIFY_TIMEOUT:
             try:
                 self._follow(0.02)
+                failure = None
             except ControllerError as error:
                 failure = error
                 time.sleep(0.05)
@@ -147,20 +172,24 @@ class _Watcher:
             if self._script_ended is False and time.monotonic() - asked > WATCHDOG_TIME:
                 self._stop_ours()
                 asked = time.monotonic()
-        if failure is not None and not self._states:
+        if failure is not None:
             raise failure
 
     def _stop_ours(self) -> None:
+        # Once more, so that another program that has begun meanwhile is left alone.
+        self._follow(0.05)
+        if self._watch.program is not Program.OURS:
+            return
         try:
             with DashboardClient(self._host, timeout=1.0) as dashboard:
-                # Once more, so that another program that has begun meanwhile is left alone.
-                self._follow(0.05)
-                if self._watch.program is Program.OURS:
-                    dashboard.stop()
+                dashboard.stop()
         except Exception as failure:
             note = f"the dashboard did not stop the control script: {failure}"
             if note not in self._ending.evidence:
                 self._ending.evidence.append(note)
+            # A program that does nothing takes its place, and ends.
+            with socket.create_connection((self._host, REALTIME), timeout=1.0) as connection:
+                connection.sendall(_NOTHING)
 
     @property
     def _at_rest(self) -> bool | None:
@@ -179,8 +208,11 @@ class _Watcher:
         return self._watch.program is not Program.OURS
 
     def conclude(self) -> None:
-        """Note what was seen last."""
-        self._ending.arm_at_rest, self._ending.script_ended = self._at_rest, self._script_ended
-        if self._states:
+        """Note what was seen last; states that are too old show nothing."""
+        silent = time.monotonic() - self._seen_at
+        if self._states and silent > PRESENT:
+            self._ending.evidence.append(f"no state for {silent:.1f} s at the end")
+        elif self._states:
+            self._ending.arm_at_rest, self._ending.script_ended = self._at_rest, self._script_ended
             state = mode_label(self._states[-1]["runtime_state"], RuntimeState)
             self._ending.evidence.append(f"runtime state {state} at the end")

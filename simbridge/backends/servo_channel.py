@@ -135,6 +135,11 @@ class StateRing:
         """Number of states written so far."""
         return int(self._counts[_WRITTEN])
 
+    @property
+    def last_timestamp(self) -> float:
+        """The controller's clock at the newest state, s; 0 before the first."""
+        return float(self._rows[(self.written - 1) % self._capacity][_SCALARS.index("timestamp")])
+
     def write(self, scalars: tuple[float, ...], vectors: tuple[Array, ...]) -> None:
         """Add a state (called by the servo process)."""
         count = int(self._counts[_WRITTEN])

@@ -22,6 +22,7 @@ import numpy as np
 
 from simbridge import errors
 from simbridge.backends.backend import ArmState
+from simbridge.backends.control_script import Program
 from simbridge.backends.servo_channel import HEARTBEAT, ServoConfig, StateRing
 from simbridge.backends.session_state import State
 from simbridge.robot.pose import Array
@@ -46,7 +47,8 @@ class ServoProcess:
 
     Attributes:
         reached: The states of the session that it has reported.
-        failures: What it could not do when it ended.
+        program: Whose program the controller had when it ended.
+        failures: What it could not do when it ended, as clauses.
     """
 
     def __init__(self, config: ServoConfig) -> None:
@@ -54,6 +56,7 @@ class ServoProcess:
         self._buffer = b""
         self._shared: list[int] = []
         self.reached = {State.CONNECTING}
+        self.program = Program.UNKNOWN
         self.failures: list[str] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(
@@ -178,7 +181,9 @@ class ServoProcess:
             if event["event"] == "state":
                 self.reached.add(State(event["state"]))
             elif event["event"] == "failed":
-                self.failures.append(f"{event['step']}: {event['reason']}")
+                self.failures.append(f"the servo process could not {event['step']}: {event['reason']}")
+            elif event["event"] == "stopped":
+                self.program = Program(event["program"])
         for event in events:
             if event["event"] == "error":
                 raise reconstruct_error(event)
@@ -197,24 +202,18 @@ class ServoProcess:
         self._send({"do": "stop"})
 
     def stop(self) -> None:
-        """Stop the arm and the control script and wait for the process to end; kill it if that takes too long.
-
-        Raises:
-            KeyboardInterrupt: Ctrl-C was pressed meanwhile; the arm has been stopped nevertheless.
-        """
+        """Stop the arm and the control script and wait for the process to end; kill it if that takes too long."""
         assert self._process.stdin is not None
         if self._process.stdin.closed and self._process.poll() is not None:
             return
-        try:
-            self.ask_to_stop()
-        finally:
-            self._ended.set()
-            try:
-                self._process.stdin.close()
-                self._wait(STOP_TIMEOUT)
-                self._take_the_rest()
-            finally:
-                self._close()
+        self.ask_to_stop()
+        self._ended.set()
+        self._process.stdin.close()
+        status = self._wait(STOP_TIMEOUT)
+        if status < 0:
+            self.failures.append(f"the servo process was ended by {signal.Signals(-status).name}")
+        self._take_the_rest()
+        self._close()
 
     def _take_the_rest(self) -> None:
         """The events that the process sent before it ended."""
@@ -225,21 +224,13 @@ class ServoProcess:
                 self._received(data)
 
     def _wait(self, timeout: float) -> int:
-        """Wait for the exit status. A second Ctrl-C does not interrupt the arm's stop."""
-        interrupted: KeyboardInterrupt | None = None
-        deadline = time.monotonic() + timeout
-        while True:
-            try:
-                status = self._process.wait(max(deadline - time.monotonic(), 0.01))
-                break
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                deadline = time.monotonic() + timeout
-            except KeyboardInterrupt as error:
-                interrupted = interrupted or error
-        if interrupted is not None:
-            raise interrupted
-        return status
+        """Wait for the exit status; kill the process when the time is over."""
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.failures.append(f"the servo process did not end within {timeout:g} s")
+            self._process.kill()
+            return self._process.wait()
 
     def _close(self) -> None:
         for pipe in (self._process.stdin, self._process.stdout, self._errors):

@@ -23,7 +23,6 @@ import select
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -150,29 +149,41 @@ class RtdeLink:
         send_without_delay(RTDE)
         forbid_new_files()
 
+    @property
+    def program(self) -> Program:
+        """Whose program the controller had in the newest state."""
+        return self._watch.program
+
     def upload(self) -> None:
-        """Upload the control script and wait until it runs.
+        """Upload the control script.
 
         Raises:
             ProgramRunning: Another program runs; nothing was uploaded.
-            ArmStopped: The arm was stopped meanwhile.
-            ConnectionLost: The script does not run.
+            ConnectionLost: The controller is silent.
         """
         host, settings = self._config.host, self._config.settings
-        states = self.states(1.0)
+        states = self._reader.wait(1.0)
         if not states:
             raise ConnectionLost(host, RTDE, "no state came within 1 s")
         if states[-1]["runtime_state"] in PROGRAM_RUNS:
             raise ProgramRunning(host, states[-1]["runtime_state"])
-        with new_files_allowed(), tempfile.NamedTemporaryFile("w", suffix=".script") as file:
-            file.write(
-                control_script(
-                    self._config.number, self._config.period, settings.tcp, settings.payload, settings.payload_cog
-                )
-            )
+        source = control_script(
+            self._config.number, self._config.period, settings.tcp, settings.payload, settings.payload_cog
+        )
+        with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
+            file.write(source)
             file.flush()
             self._watch = ProgramWatch(self._config.number, uploaded=True)
-            self._control.setCustomScriptFile(file.name)
+            self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
+
+    def await_script(self) -> None:
+        """Wait until the control script runs.
+
+        Raises:
+            ArmStopped: The arm was stopped meanwhile.
+            ConnectionLost: The script does not run.
+        """
+        host = self._config.host
         deadline = time.monotonic() + SCRIPT_TIMEOUT
         ran = False
         while time.monotonic() < deadline:
@@ -262,9 +273,10 @@ class Session:
         """
         config, settings = self._config, self._config.settings
         self._link = link = RtdeLink(config)
-        self._on(Event.CONNECTED)
         notes = _minimize_latency(settings.priority)
         link.upload()
+        self._on(Event.SENT)
+        link.await_script()
         guard = Guard(config.limits, config.period, settings.lookahead)
         law = ServojLaw(config.period, settings.gain, settings.lookahead)
         self._loop = loop = ServoLoop(
@@ -301,8 +313,12 @@ class Session:
         motion = Live(ring) if setpoints is None else Replay(setpoints)
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
-    def end(self) -> None:
-        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next follows."""
+    def end(self, failure: BaseException | None) -> None:
+        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next follows.
+
+        Args:
+            failure: What ended the session; a step that fails in the same way is not news.
+        """
         self._on(Event.END)
         # A controller that no longer answers must not block this process: the alarm's default action ends it.
         signal.alarm(STOP_TIMEOUT)
@@ -310,8 +326,11 @@ class Session:
             try:
                 step()
             except Exception as error:
-                self._parent.report(event="failed", step=name, reason=str(error))
+                if str(error) != str(failure):
+                    self._parent.report(event="failed", step=name, reason=str(error))
         self._on(Event.RESTS)
+        program = Program.UNKNOWN if self._link is None else self._link.program
+        self._parent.report(event="stopped", program=program.value)
 
     def _brake(self) -> None:
         if self._loop is not None:
@@ -367,8 +386,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BaseException as error:
         failure = error
         parent.report(**_facts(error))
-    session.end()
-    parent.report(event="stopped")
+    session.end(failure)
     if failure is not None and not isinstance(failure, SimbridgeError):
         sys.excepthook(type(failure), failure, failure.__traceback__)
     return 0 if failure is None else 1
@@ -377,5 +395,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 if __name__ == "__main__":
     status = main()
     sys.stderr.flush()
+    if _terminated:
+        # The parent sees what ended this process.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
     # ur_rtde's destructors may hang or reconnect: exit without them.
     os._exit(status)

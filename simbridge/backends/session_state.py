@@ -24,7 +24,7 @@ class State(Enum):
 class Event(Enum):
     """What changes the state."""
 
-    CONNECTED = "connected to the controller"
+    SENT = "the control script was sent"
     SCRIPT_RUNS = "the control script runs"
     PLAY = "a motion begins"
     DONE = "the motion is complete"
@@ -36,7 +36,7 @@ class Event(Enum):
 
 
 TRANSITIONS: dict[tuple[State, Event], State] = {
-    (State.CONNECTING, Event.CONNECTED): State.UPLOADING,
+    (State.CONNECTING, Event.SENT): State.UPLOADING,
     (State.UPLOADING, Event.SCRIPT_RUNS): State.READY,
     (State.READY, Event.PLAY): State.MOVING,
     (State.MOVING, Event.PLAY): State.MOVING,

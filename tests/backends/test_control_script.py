@@ -42,6 +42,12 @@ def seen(*parts, uploaded=False):
         (((PLAYING, OTHER, 1, 500),), Program.OTHER),
         (((PLAYING, OTHER, 1, 500), (PAUSED, OTHER, 0, 5)), Program.OTHER),
         (((PLAYING, OURS, 0, 2),), Program.UNKNOWN),
+        # Another program that took the place of ours and was paused before its missing count could show it.
+        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 4), (PAUSED, OURS, 0, 50)), Program.OTHER),
+        # After a pause the count may begin a cycle late.
+        (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 0, 1)), Program.OURS),
+        # Our number alone proves nothing.
+        (((PAUSED, OURS, 0, 50),), Program.UNKNOWN),
     ],
 )
 def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, program):
@@ -50,16 +56,24 @@ def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, 
 
 def test_what_is_paused_before_its_first_cycle_is_ours_right_after_the_upload():
     assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
-    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is Program.OTHER
+    assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is Program.UNKNOWN
 
 
 @given(
     st.lists(
         st.tuples(st.sampled_from([STOPPED, PLAYING, PAUSED]), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))
-    )
+    ),
+    st.sampled_from(Program),
 )
-def test_a_program_with_another_number_is_never_taken_for_ours(parts):
-    watch = ProgramWatch(OURS)
+def test_a_program_with_another_number_is_never_taken_for_ours_once_it_has_played(parts, before):
+    watch = ProgramWatch(OURS, program=before)
+    followed = [watch.follow(state) for state in states((PLAYING, OTHER, 1, 2), *parts)]
+    assert Program.OURS not in followed
+
+
+@given(st.lists(st.tuples(st.just(PLAYING), st.just(OTHER), st.integers(0, 1), st.integers(1, 40))))
+def test_a_program_that_plays_with_another_number_is_not_ours_after_an_upload(parts):
+    watch = ProgramWatch(OURS, uploaded=True)
     assert all(watch.follow(state) is not Program.OURS for state in states(*parts))
 
 

@@ -21,6 +21,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
+from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import ProcessTrial, line
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options
 
@@ -75,6 +76,18 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(e_series,
         check_end(run, cause)
         e_series.do("release_safety") if stop != "protective_stop" else None
         nothing_moves(e_series)
+
+
+def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path):
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        e_series.do("mute", port=DASHBOARD)
+        e_series.do("protective_stop")
+        try:
+            ended_by = check_end(run, "protective_stop")
+            assert any("the dashboard did not stop the control script" in line for line in ended_by["evidence"])
+        finally:
+            e_series.do("mute", port=DASHBOARD, muted=False)
 
 
 @pytest.mark.parametrize("delay", [0.0, pytest.param(0.1, marks=SOAK)])
@@ -196,11 +209,52 @@ def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(e_series
         assert e_series.state()["runtime_state"] == "STOPPED"
 
 
+OTHER = b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n"
+
+
+def start_another_program(controller):
+    """Send another program, as a colleague does."""
+    with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
+        client.sendall(OTHER)
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("delay", [0.01, pytest.param(0.03, marks=SOAK), pytest.param(0.1, marks=SOAK)])
+def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(e_series, tmp_path, delay):
+    with trial(e_series, tmp_path) as run:
+        run.streaming()
+        start_another_program(e_series)
+        time.sleep(delay)
+        e_series.do("protective_stop")
+        status, message = run.end()
+    assert status == 2 and run.summary()["ended_by"]["arm_at_rest"], message
+    try:
+        assert e_series.state()["runtime_state"] == "PAUSED"
+    finally:
+        e_series.do("stop_program")
+
+
+def test_another_program_that_was_paused_while_our_connection_was_made_is_left_alone(e_series, tmp_path):
+    with trial(e_series, tmp_path) as run:
+        run.connecting()
+        os.kill(run.servo, signal.SIGSTOP)
+        start_another_program(e_series)
+        e_series.wait_for("runtime_state", "PLAYING")
+        e_series.do("pause_program")
+        os.kill(run.servo, signal.SIGCONT)
+        status, message = run.end()
+    assert status == 2 and "program is paused" in message and "not touched" in message, message
+    try:
+        assert e_series.state()["runtime_state"] == "PAUSED"
+    finally:
+        e_series.do("stop_program")
+
+
 def test_another_program_that_replaces_ours_is_named_and_left_alone(e_series, tmp_path):
     with trial(e_series, tmp_path, duration=3.0) as run:
         run.streaming()
         with socket.create_connection((e_series.host, 30002)) as client:
-            client.sendall(b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n")
+            client.sendall(OTHER)
             status, message = run.end()
             assert status == 2 and "not touched" in message
             ended_by = run.summary()["ended_by"]

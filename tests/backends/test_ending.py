@@ -1,0 +1,125 @@
+"""The one way to end a session, with a servo process and a controller that a test plays."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+
+import pytest
+
+from simbridge.backends import ending
+from simbridge.backends.backend import Ending
+from simbridge.backends.control_script import COUNTER, NUMBER, Program
+from simbridge.backends.ending import end_session, signals_wait
+from simbridge.backends.session_state import State
+from simbridge.ur.errors import ConnectionLost
+
+HOST, N = "192.0.2.1", 6
+MOVING = [0.0, 0.1, 0.0, 0.0, 0.0, 0.0]
+AT_REST = {
+    "safety_mode": 1,
+    "robot_mode": 7,
+    "runtime_state": 1,
+    "actual_qd": [0.0] * N,
+    "target_qd": [0.0] * N,
+    NUMBER: 0,
+    COUNTER: 0,
+}
+
+
+class FakeProcess:
+    """A servo process that can fail in each of its steps."""
+
+    reached, program = frozenset(State), Program.NONE
+
+    def __init__(self, asking=lambda: None, stopping=lambda: None):
+        self.failures = []
+        self.ask_to_stop, self.stop = asking, stopping
+
+
+class FakeReader:
+    """An RTDE connection that gives states, and is lost after so many."""
+
+    def __init__(self, *_args, states=60, **changes):
+        self._left, self._tick, self._changes = states, 0, changes
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_exception):
+        pass
+
+    def wait(self, _timeout):
+        if self._left == 0:
+            raise ConnectionLost(HOST, 30004, "no connection")
+        time.sleep(0.002)
+        self._left, self._tick = self._left - 1, self._tick + 1
+        return [AT_REST | {"timestamp": 0.002 * self._tick} | self._changes]
+
+
+@pytest.fixture
+def controller(monkeypatch):
+    """Say what the controller shows while the session ends."""
+
+    def shows(**changes):
+        reader = FakeReader(**changes)
+        monkeypatch.setattr(ending, "RtdeReader", lambda *_args, **_named: reader)
+        monkeypatch.setattr(ending, "VERIFY_TIMEOUT", 0.4)
+
+    return shows
+
+
+def ended(process):
+    found = Ending()
+    end_session(HOST, 1, process, 0.0, found)
+    return found
+
+
+def failing(words):
+    def step():
+        raise OSError(words)
+
+    return step
+
+
+def test_a_step_that_fails_is_evidence_and_the_next_ones_follow(controller):
+    controller()
+    found = ended(FakeProcess(failing("pipe"), failing("no child")))
+    assert found.evidence[:2] == [
+        "could not ask the servo process to stop: pipe",
+        "could not end the servo process: no child",
+    ]
+    assert found.arm_at_rest and found.script_ended
+
+
+def test_a_controller_that_is_lost_while_it_is_watched_shows_nothing_of_the_present(controller):
+    controller(states=60, actual_qd=MOVING)
+    found = ended(FakeProcess())
+    assert (found.arm_at_rest, found.script_ended) == (None, None)
+    assert any("Lost the controller" in line or "No connection" in line for line in found.evidence)
+    assert any(line.startswith("no state for ") for line in found.evidence)
+
+
+def test_an_arm_that_moves_until_the_end_is_not_at_rest(controller):
+    controller(states=10**6, actual_qd=MOVING)
+    assert ended(FakeProcess()).arm_at_rest is False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_waits_until_the_session_has_ended(controller, number):
+    controller()
+
+    def handle(received, _frame):
+        raise KeyboardInterrupt(received)
+
+    before = signal.signal(number, handle)
+    done = []
+    try:
+        with pytest.raises(KeyboardInterrupt), signals_wait():
+            signal.pthread_kill(threading.get_ident(), number)
+            done.append(ended(FakeProcess()))
+        assert signal.getsignal(number) is handle
+    finally:
+        signal.signal(number, before)
+    assert done[0].arm_at_rest
