@@ -337,7 +337,7 @@ class Session:
             self._loop.brake()
 
     def _stop_script(self) -> None:
-        if self._link is not None:
+        if self._link is not None and self._link.program is not Program.OTHER:
             self._link.stop()
 
 

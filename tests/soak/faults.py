@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import random
 import resource
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,8 +26,8 @@ from simbridge.__main__ import main
 from tests.backends.trial import ProcessTrial
 from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
 
-# Debian's libfaketime: the clock of the servo process, ur_rtde's included, jumps. None if it is not installed.
-FAKETIME = next(iter(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
+# Without a compiler no clock jumps.
+COMPILER = shutil.which("cc")
 
 
 class Trial(ProcessTrial):
@@ -73,6 +77,7 @@ class Fault:
         causes: With which the run may end, as in summary.json.
         network: Whether it needs the faulty network.
         brakes: Whether the controller brakes the arm then, as hard as it likes.
+        e_series: Whether it needs an e-Series controller.
     """
 
     name: str
@@ -80,6 +85,7 @@ class Fault:
     causes: tuple[str, ...]
     network: bool = False
     brakes: bool = False
+    e_series: bool = False
 
 
 def _do(command: str, **arguments: Any) -> Callable[[Trial], None]:
@@ -161,39 +167,51 @@ def _full_disk(trial: Trial) -> None:
 
 def _jump(trial: Trial) -> None:
     for _ in range(3):
-        clock_file(trial.directory).write_text(f"{trial.chance.choice((-86400, -60, -1, 1, 60, 86400)):+d}")
+        set_clock(trial.directory, trial.chance.choice((-86400, -60, -1, 1, 60, 86400)))
         time.sleep(0.4)
 
 
-def clock_file(directory: Path) -> Path:
-    """By how much the clocks of a trial are off."""
-    return directory.parent / f"{directory.name}.clock"
+def set_clock(directory: Path, seconds: int) -> Path:
+    """By how much the wall clocks of a trial's processes are off, in a file."""
+    file = directory.parent / f"{directory.name}.clock"
+    with file.open("r+b" if file.exists() else "wb") as out:
+        out.write(struct.pack("=q", seconds))
+    return file
 
 
-def run_with_jumping_clock(file: Path, _host: str) -> int:
-    """`simbridge run` in processes whose clock is set by a file."""
+@functools.cache
+def _library() -> Path:
+    assert COMPILER is not None
+    library = Path(tempfile.mkdtemp(prefix="simbridge-clock-")) / "jumping_clock.so"
+    source = Path(__file__).with_name("jumping_clock.c")
+    subprocess.run([COMPILER, "-shared", "-fPIC", "-O1", "-o", library, source], check=True)
+    return library
+
+
+def run_with_jumping_clock(file: Path, library: Path, _host: str) -> int:
+    """`simbridge run`; its wall clock and that of the servo process, ur_rtde's included, are off by a file."""
     real = time.time
-    time.time = lambda: real() + float(file.read_text())
-    os.environ |= {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(file),
-        "FAKETIME_CACHE_DURATION": "1",
-        "DONT_FAKE_MONOTONIC": "1",
-    }
+    time.time = lambda: real() + struct.unpack("=q", file.read_bytes())[0]
+    os.environ |= {"LD_PRELOAD": str(library), "CLOCK_OFFSET_FILE": str(file)}
     return main()
+
+
+def with_jumping_clock(directory: Path) -> Callable[[str], int]:
+    """The program of a trial whose clock jumps."""
+    return functools.partial(run_with_jumping_clock, set_clock(directory, 0), _library())
 
 
 LATE = ("completed", "program_stopped", "stale_state")
 LOST = ("connection_lost", "servo_process_lost", "stale_state", "program_stopped")
-JUMP = "clock jumps"
+JUMP, LOCAL, REPLACED = "clock jumps", "remote control lost", "program replaced"
 FAULTS = [
     Fault("protective stop", _do("protective_stop"), ("protective_stop",), brakes=True),
     Fault("emergency stop", _do("emergency_stop"), ("emergency_stop",), brakes=True),
     Fault("safeguard stop", _do("safeguard_stop"), ("safeguard_stop",), brakes=True),
     Fault("program stopped", _do("stop_program"), ("program_stopped",), brakes=True),
     Fault("program paused and resumed", _pause_and_play, ("completed", "program_paused"), brakes=True),
-    Fault("program replaced", _replace, ("program_replaced", "program_stopped"), brakes=True),
-    Fault("remote control lost", _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
+    Fault(REPLACED, _replace, ("program_replaced", "program_stopped"), brakes=True),
+    Fault(LOCAL, _do("remote_control", on=False), ("completed", "remote_control_lost", "refused")),
     Fault("power off", _power_off, ("power_off",), brakes=True),
     Fault("states' connection reset", _do("drop", port=30004, client=0), LOST),
     Fault("commands' connection reset", _do("drop", port=30004, client=1), LOST),
@@ -205,19 +223,21 @@ FAULTS = [
     Fault("garbage", _garbage, (*LOST, "completed", "refused"), network=True),
     Fault("controller frozen briefly", _do("freeze", seconds=0.05), LATE),
     Fault("controller frozen", _do("freeze", seconds=1.0), (*LATE, "connection_lost", "program_replaced")),
-    Fault("controller killed", _do("kill"), LOST, brakes=True),
+    Fault("controller killed", lambda trial: trial.station.kill(), LOST, brakes=True),
     Fault("controller restarted", _restart(), (*LOST, "controller_restarted"), brakes=True),
     Fault(
         "restarted with another calibration",
         _restart(**OTHER_CALIBRATION),
         (*LOST, "controller_restarted", "arm_changed"),
         brakes=True,
+        e_series=True,
     ),
     Fault(
         "restarted with another version",
         _restart(**OTHER_VERSION),
         (*LOST, "controller_restarted", "arm_changed"),
         brakes=True,
+        e_series=True,
     ),
     Fault("servo process killed", _servo(signal.SIGKILL), ("servo_process_lost",)),
     Fault("servo process suspended", _servo(signal.SIGSTOP, signal.SIGCONT, 0.5), LATE),
@@ -228,5 +248,5 @@ FAULTS = [
     Fault("host loaded", _load, LATE),
     Fault("disk full", _full_disk, ("disk_full", "completed")),
 ]
-if FAKETIME is not None:
+if COMPILER is not None:
     FAULTS.append(Fault(JUMP, _jump, ("completed",)))

@@ -67,11 +67,15 @@ class Station:
         emulator = Emulator(self._robot, host=self._host, realtime_priority=priority, **settings)
         self._emulator = emulator.__enter__()
 
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        assert self._emulator is not None
+        self._emulator.kill()
+
     def restart(self, **changes: Any) -> None:
         """Kill it and begin it again, as another controller."""
         self.restarted = True
-        assert self._emulator is not None
-        self._emulator.kill()
+        self.kill()
         self._begin(**changes)
 
     def ready(self, *, network: bool) -> None:
