@@ -61,7 +61,7 @@ def check_unchanged(
     A TCP or payload that the run sets is not compared here: see `check_tool`.
 
     Raises:
-        ModelMismatch: Its kinematics, model, software, TCP or payload are others.
+        ArmChanged: Its kinematics, model, software, TCP or payload are others.
     """
     now, then = facts.arm, planned_for.arm
     remedy = "It has changed since it was first read; start again."
@@ -76,7 +76,7 @@ def check_unchanged(
         compared += (("payload", f"{facts.state.payload:g} kg", f"{planned_for.state.payload or 0.0:g} kg"),)
     for what, found, expected in compared:
         if found != expected:
-            raise errors.ModelMismatch(facts.host, what, found, expected, remedy)
+            raise errors.ArmChanged(facts.host, what, found, expected, remedy)
 
 
 def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:
@@ -150,7 +150,7 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
     if stop is not None:
         raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
     if not follow_scaling and state.slider < FULL_SPEED:
-        raise errors.SpeedScaled(facts.host, state.slider)
+        raise errors.SpeedScaled(facts.host, state.slider, moving=False)
 
 
 def check_tool(
