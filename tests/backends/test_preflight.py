@@ -208,7 +208,7 @@ def test_an_arm_that_can_move_passes_at_any_speed_if_scaling_is_followed(safety_
 
 
 def test_a_slider_below_full_speed_is_refused_if_scaling_is_not_followed():
-    with pytest.raises(SpeedScaled, match="30 %.* so nothing was moved") as refused:
+    with pytest.raises(SpeedScaled, match=r"30 %.* so nothing was moved") as refused:
         preflight.check_ready(state(slider=0.3), follow_scaling=False)
     assert refused.value.cause == "refused"
 
