@@ -130,6 +130,9 @@ def test_ursim_may_be_used_with_the_cell_of_any_arm():
         ({"state": {"version": (5, 13, 0)}}, "software"),
         ({"arm": {"tcp_offset": np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0])}}, "TCP"),
         ({"state": {"payload": 1.0}}, "payload"),
+        ({"state": {"payload": None, "payload_cog": None}}, "payload"),
+        ({"state": {"payload_cog": (0.0, 0.02, 0.05)}}, "centre of gravity"),
+        ({"state": {"payload_cog": None}}, "centre of gravity"),
     ],
 )
 def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(changed, what):
@@ -139,9 +142,19 @@ def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(change
     assert (raised.value.what, raised.value.cause) == (what, "arm_changed")
 
 
+def test_a_payload_that_was_unknown_is_compared_and_one_of_no_mass_has_no_centre_of_gravity():
+    with pytest.raises(ArmChanged, match=r"payload .* is 1\.5 kg, and unknown was expected"):
+        preflight.check_unchanged(FACTS, state(payload=None, payload_cog=None))
+    unknown, empty = state(payload=None, payload_cog=None), state(payload=0.0)
+    preflight.check_unchanged(unknown, unknown)
+    preflight.check_unchanged(empty, state(payload=0.0, payload_cog=(0.0, 0.0, 0.1)))
+    # Within the rounding of the pendant.
+    preflight.check_unchanged(state(payload=1.503, payload_cog=(0.0, 0.0005, 0.05)), FACTS)
+
+
 def test_a_tool_that_the_run_sets_may_have_changed():
     arm = replace(FACTS.arm, tcp_offset=np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0]))
-    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0))
+    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0, payload_cog=(0.0, 0.0, 0.1)))
     preflight.check_unchanged(now, FACTS, sets_tcp=True, sets_payload=True)
 
 
