@@ -67,7 +67,7 @@ class StaleState(ControllerError, TimeoutError):
 
 
 class ControllerRestarted(ControllerError):
-    """The controller's clock began anew during a run.
+    """The controller's clock went back during a run.
 
     Attributes:
         before, after: Its timestamps, s.
@@ -80,7 +80,7 @@ class ControllerRestarted(ControllerError):
         super().__init__(
             host,
             f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its "
-            f"arm and settings may be others now. Start again, and it is read again.",
+            f"arm and settings may have changed. Start the run again.",
         )
 
 
@@ -319,11 +319,14 @@ class ArmNotReady(ArmStopped):
 
 
 class ProgramPaused(ArmStopped):
-    """The program was paused at the pendant, and the run was to end then, or cannot wait."""
+    """The program was paused at the pendant, and the run was set to stop then, or cannot wait because it is live."""
 
     cause = "program_paused"
     what = "The program was paused"
-    remedy = "A replay waits for its program to be resumed, with --on-pause wait; this run was to end: start it again."
+    remedy = (
+        "A replay waits for its program to be resumed, with --on-pause wait; this run was set to stop on a pause (or "
+        "is live). Start it again."
+    )
 
 
 class ProgramReplaced(ArmStopped):
