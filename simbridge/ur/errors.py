@@ -67,11 +67,7 @@ class StaleState(ControllerError, TimeoutError):
 
 
 class ControllerRestarted(ControllerError):
-    """The controller's clock went back during a run.
-
-    Attributes:
-        before, after: Its timestamps, s.
-    """
+    """The controller's clock went back during a run; before, after: its timestamps, s."""
 
     cause = "controller_restarted"
 
@@ -167,12 +163,7 @@ class RemoteControlDisabled(ControllerError, PermissionError):
 
 
 class CommandRefused(Refusal, ControllerError):
-    """The dashboard refused a command.
-
-    Attributes:
-        command: As sent, "unlock protective stop".
-        answer: The answer.
-    """
+    """The dashboard refused a command (as sent: "unlock protective stop"); answer: what it answered."""
 
     def __init__(self, host: str, command: str, answer: str) -> None:
         self.command, self.answer = command, answer
@@ -184,11 +175,7 @@ class CommandRefused(Refusal, ControllerError):
 
 
 class RegistersInUse(Refusal, ControllerError):
-    """Another RTDE client writes the registers that the bridge needs.
-
-    Attributes:
-        variables: Names of the registers in use.
-    """
+    """Another RTDE client writes the registers that the bridge needs; variables: names of the registers in use."""
 
     def __init__(self, host: str, variables: tuple[str, ...]) -> None:
         self.variables = variables
@@ -221,12 +208,7 @@ class ProgramRunning(Refusal, ControllerError):
 
 
 class StartNotReached(ControllerError):
-    """The approach has ended, but the arm is not at the plan's start.
-
-    Attributes:
-        joint: The joint that is farthest off.
-        off: By how much, rad.
-    """
+    """The approach has ended, but the arm is not at the plan's start; joint: the farthest; off: by how much, rad."""
 
     def __init__(self, host: str, joint: str, off: float) -> None:
         self.joint, self.off = joint, off
