@@ -14,19 +14,33 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
+Cause = Literal[
+    "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
+    "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
+    "arm_changed", "stale_state", "guard", "interrupted", "terminated", "hangup", "parent_lost", "servo_process_lost",
+    "disk_full", "internal_error", "unknown",
+]  # fmt: skip
+"""What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
+
 
 class SimbridgeError(Exception):
     """Root of every error that simbridge raises on purpose.
 
     Attributes:
-        cause: What it means for a run that it ends, as in `ended_by` of summary.json.
+        cause: What it proves of the end of a run; "unknown" if nothing: then its message says what was seen.
         run_directory: The run that the error ended, with what was recorded until then; None if no run had begun.
         aftermath: Whether the arm was seen at rest after it, as a sentence; "" if nothing could move.
     """
 
-    cause = "refused"
+    cause: Cause = "unknown"
     aftermath = ""
     run_directory: Path | None = None
+
+
+class Refusal(SimbridgeError):
+    """Root of what is refused before it is sent to an arm: a choice, an input, a plan, a controller."""
+
+    cause: Cause = "refused"
 
 
 # Choices that do not exist or cannot be used.
@@ -40,14 +54,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
     return f"{question}Known: {', '.join(names)}."
 
 
-class UnknownName(SimbridgeError, LookupError):
-    """A scenario, robot, solver, backend or setting that does not exist.
-
-    Attributes:
-        kind: What was looked for ("robot", "solver", ...).
-        name: The name as given.
-        known: The names that exist.
-    """
+class UnknownName(Refusal, LookupError):
+    """A scenario, robot, solver, ... (kind) that does not exist; name: as given; known: the names that exist."""
 
     def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "", *, where: str = "") -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
@@ -56,14 +64,8 @@ class UnknownName(SimbridgeError, LookupError):
         super().__init__(" ".join(filter(None, (unknown, known_names, hint))))
 
 
-class InvalidParameter(SimbridgeError, ValueError):
-    """A parameter out of its range.
-
-    Attributes:
-        name: The parameter.
-        value: What was given.
-        needed: What it must be, as in "a positive number".
-    """
+class InvalidParameter(Refusal, ValueError):
+    """A parameter (name) out of its range; value: what was given; needed: what it must be ("a positive number")."""
 
     def __init__(self, name: str, value: object, needed: str) -> None:
         self.name, self.value, self.needed = name, value, needed
@@ -72,7 +74,7 @@ class InvalidParameter(SimbridgeError, ValueError):
         super().__init__(f"The {name} is {shown}; it must be {needed}.")
 
 
-class InvalidHome(SimbridgeError, ValueError):
+class InvalidHome(Refusal, ValueError):
     """A home of an arm (robot) that is not one value within the limits for each joint; field: "home" or "home[2]"."""
 
     def __init__(self, robot: str, field: str, reason: str) -> None:
@@ -81,7 +83,7 @@ class InvalidHome(SimbridgeError, ValueError):
         super().__init__(f"The home given for {robot} cannot be used: {value}{reason}.")
 
 
-class UnstableSolver(SimbridgeError, ValueError):
+class UnstableSolver(Refusal, ValueError):
     """Solver settings at or past the stability bound.
 
     Attributes:
@@ -118,7 +120,7 @@ class UnstableSolver(SimbridgeError, ValueError):
         super().__init__(f"The solver would diverge with these settings: {bound}, but {value}. {advice}")
 
 
-class NoClosedForm(SimbridgeError, ValueError):
+class NoClosedForm(Refusal, ValueError):
     """An arm (robot) for which no closed-form inverse kinematics is implemented; reason: why not, as a clause."""
 
     def __init__(self, robot: str, reason: str) -> None:
@@ -130,7 +132,7 @@ class NoClosedForm(SimbridgeError, ValueError):
         )
 
 
-class ForeignSolverError(SimbridgeError, RuntimeError):
+class ForeignSolverError(Refusal, RuntimeError):
     """A custom solver function (name) that cannot be imported, or that failed; reason: what went wrong."""
 
     def __init__(self, name: str, reason: str) -> None:
@@ -138,13 +140,9 @@ class ForeignSolverError(SimbridgeError, RuntimeError):
         super().__init__(f"The solver {name} {reason}.")
 
 
-class UncompilableCode(SimbridgeError, TypeError):
-    """A function to be compiled uses something that compiled code must not use.
-
-    Attributes:
-        name: The function that was to be compiled, with all that it calls.
-        reason: Numba's message, with the lines it refers to.
-    """
+class UncompilableCode(Refusal, TypeError):
+    """A function to be compiled (name), or one that it calls, uses something that compiled code must not use; reason:
+    Numba's message, with the lines it refers to."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name, self.reason = name, reason
@@ -154,7 +152,7 @@ class UncompilableCode(SimbridgeError, TypeError):
         )
 
 
-class MissingPackage(SimbridgeError, ImportError):
+class MissingPackage(Refusal, ImportError):
     """A package (its name on the package index) that is needed for a purpose is not installed."""
 
     def __init__(self, package: str, purpose: str) -> None:
@@ -162,7 +160,7 @@ class MissingPackage(SimbridgeError, ImportError):
         super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {package}")
 
 
-class NoDisplay(SimbridgeError, RuntimeError):
+class NoDisplay(Refusal, RuntimeError):
     """A window (what: which) was requested where none can be opened."""
 
     def __init__(self, what: str) -> None:
@@ -176,7 +174,7 @@ class NoDisplay(SimbridgeError, RuntimeError):
 # Inputs that cannot be used.
 
 
-class InputFileError(SimbridgeError, ValueError):
+class InputFileError(Refusal, ValueError):
     """An input file that cannot be read, or has other content than expected.
 
     Attributes:
@@ -192,13 +190,10 @@ class InputFileError(SimbridgeError, ValueError):
         super().__init__(f"{where}: {reason}")
 
 
-class UnusableSamples(SimbridgeError, ValueError):
-    """Samples that cannot be evaluated: none at all, of another shape than the rest, or not numbers.
+class UnusableSamples(Refusal, ValueError):
+    """Samples (name: "times", ...) that cannot be evaluated: none, of another shape than the rest, or not numbers.
 
-    Attributes:
-        name: The quantity ("attained poses", "times", ...).
-        reason: What is wrong with it and what to do, as a sentence.
-        index: The first sample at fault, counted from 0, or None when all of them are.
+    reason says what is wrong and what to do, and index is the first at fault, counted from 0; None if all of them are.
     """
 
     def __init__(self, name: str, reason: str, *, index: int | None = None) -> None:
@@ -206,7 +201,7 @@ class UnusableSamples(SimbridgeError, ValueError):
         super().__init__(f"The {name} cannot be evaluated: {reason}")
 
 
-class InvalidTrajectory(SimbridgeError, ValueError):
+class InvalidTrajectory(Refusal, ValueError):
     """Samples that do not make a trajectory.
 
     Attributes:
@@ -224,7 +219,7 @@ class InvalidTrajectory(SimbridgeError, ValueError):
         super().__init__(f"{', '.join(where)}: {reason}")
 
 
-class ScenarioError(SimbridgeError, ValueError):
+class ScenarioError(Refusal, ValueError):
     """A scenario script (path) that cannot be used; reason: why, as a sentence; line: the line at fault, or None."""
 
     def __init__(self, path: str | Path, reason: str, *, line: int | None = None) -> None:
@@ -233,7 +228,7 @@ class ScenarioError(SimbridgeError, ValueError):
         super().__init__(f"The scenario {path}{where} cannot be used: {reason}.")
 
 
-class LogReadError(SimbridgeError, ValueError):
+class LogReadError(Refusal, ValueError):
     """A file (path) that is not the log of a run, or was cut off before the log began; reason: as a sentence."""
 
     def __init__(self, path: str | Path, reason: str) -> None:
@@ -241,7 +236,7 @@ class LogReadError(SimbridgeError, ValueError):
         super().__init__(f"{path} cannot be read as a log: {reason}")
 
 
-class NotARun(SimbridgeError, ValueError):
+class NotARun(Refusal, ValueError):
     """A directory (path) without a run, or without all of it; missing: what is missing or broken, "" for all of it."""
 
     def __init__(self, path: str | Path, missing: str, reason: str = "it is not there") -> None:
@@ -265,12 +260,9 @@ class OutputError(SimbridgeError, OSError):
 
 
 class LogWriteError(SimbridgeError, OSError):
-    """The log of a run could not be opened, or writing it failed: the disk is full, a file may not grow, ...
+    """The log of a run (path) could not be opened, or writing it failed: the disk is full, a file may not grow, ...
 
-    Attributes:
-        path: The log.
-        bytes_written: Length in bytes of what was stored before.
-        reason: The system's error number (errno.ENOSPC, errno.EFBIG, ...).
+    bytes_written is the length in bytes of what was stored before, and reason the system's error number.
     """
 
     def __init__(self, path: str | Path, bytes_written: int, reason: int) -> None:
@@ -291,7 +283,7 @@ Quantity = Literal[
 ]
 
 
-class PlanRefused(SimbridgeError, ValueError):
+class PlanRefused(Refusal, ValueError):
     """A plan, or an approach to it, that must not be executed. Nothing has moved.
 
     Attributes:
@@ -382,7 +374,7 @@ class GuardViolation(SimbridgeError, RuntimeError):
 class Interrupted(SimbridgeError, KeyboardInterrupt):
     """Ctrl-C, or another signal to stop, during a run; number: the signal's, 2 for Ctrl-C."""
 
-    cause = "interrupted"
+    cause: Cause = "interrupted"
 
     def __init__(self, message: str, number: int = 2) -> None:
         self.number = number
@@ -390,12 +382,8 @@ class Interrupted(SimbridgeError, KeyboardInterrupt):
 
 
 class InternalError(SimbridgeError, RuntimeError):
-    """A bug in simbridge, in a process that cannot report it by itself. The arm was stopped.
-
-    Attributes:
-        where: The part at fault, as in "servo process".
-        trace: Its traceback, as text.
-    """
+    """A bug in simbridge, in a process that cannot report it by itself, such as the "servo process" (where). The arm
+    was stopped; trace: the traceback, as text."""
 
     cause = "internal_error"
 

@@ -22,10 +22,19 @@ import tyro
 
 import simbridge
 from simbridge.backends import operator_confirmation
-from simbridge.backends.backend import Cause, cause_of
+from simbridge.backends.backend import Ending as SeenAtTheEnd
+from simbridge.backends.backend import cause_of
 from simbridge.cli.error_reporting import print_error
 from simbridge.cli.flags import command_type
-from simbridge.errors import GuardViolation, InternalError, Interrupted, LogWriteError, OutputError, SimbridgeError
+from simbridge.errors import (
+    Cause,
+    GuardViolation,
+    InternalError,
+    Interrupted,
+    LogWriteError,
+    OutputError,
+    SimbridgeError,
+)
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
@@ -140,7 +149,7 @@ class Ending(NamedTuple):
         """Whether an error that was printed in these words, with this exit status, is this one."""
         pattern = re.escape(self.words).replace(r"\ \.\.\.", ".*").replace(r"\.\.\.", ".*")
         return (self.error, self.cause, self.status) == (
-            type(error).__name__, cause_of(error, None), status
+            type(error).__name__, cause_of(error, SeenAtTheEnd()), status
         ) and bool(re.match(pattern, printed))  # fmt: skip
 
 
@@ -207,15 +216,18 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         errors.ConnectionLost(HOST, 30004, "no connection (Connection refused)"),
         errors.StaleState(HOST, 12.0, 0.1),
         errors.RemoteControlDisabled(HOST),
-        errors.ModelMismatch(HOST, "software", "5.13", "5.12", "Start again."),
+        errors.ArmChanged(HOST, "software", "5.13", "5.12", "Start again."),
+        errors.ModelMismatch(HOST, "serial number", "1", "2", "This is not the arm of the cell file."),
         refused_setpoint(),
         *(interrupted(line, n) for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)),
         errors.ParentLost(1.1),
         errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.ENOSPC),
+        LogWriteError(tmp_path / "log.mcap", 1000, errno.EIO),
         OutputError(tmp_path / "summary.json", "No space left on device", errno.ENOSPC),
         InternalError("servo process", "ValueError: 1"),
         errors.SpeedScaled(HOST, 0.3),
+        errors.SpeedScaled(HOST, 0.3, moving=False),
         errors.TargetsStopped(0.1),
         errors.StartNotReached(HOST, "elbow_joint", 0.1),
         errors.FullTurn(HOST, "wrist_3_joint", 4.0),
@@ -251,6 +263,6 @@ def all_errors(kind=SimbridgeError):
 
 def test_every_error_with_a_cause_of_its_own_is_in_the_table():
     described = {(ending.error, ending.cause) for ending in described_endings()}
-    causes = {(kind.__name__, kind.cause) for kind in all_errors() if kind.cause != "refused"}
+    causes = {(kind.__name__, kind.cause) for kind in all_errors() if kind.cause not in ("refused", "unknown")}
     assert causes <= described
     assert {cause for _, cause in causes} <= set(get_args(Cause))

@@ -8,22 +8,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, get_args
 
+from simbridge.errors import Cause, SimbridgeError
 from simbridge.robot.pose import Array
 
 if TYPE_CHECKING:  # load the solvers; the servo process, which imports this module, must start quickly
     from simbridge.planning.options import Options
     from simbridge.robot.robot import Robot
     from simbridge.ur.facts import ControllerFacts
-
-Cause = Literal[
-    "completed", "refused", "protective_stop", "emergency_stop", "safeguard_stop", "safety_fault", "program_stopped",
-    "program_paused", "program_replaced", "power_off", "remote_control_lost", "connection_lost", "controller_restarted",
-    "arm_changed", "stale_state", "guard", "interrupted", "terminated", "hangup", "parent_lost", "servo_process_lost",
-    "disk_full", "internal_error",
-]  # fmt: skip
-"""What ends a run, as in `ended_by` of summary.json; docs/hardware.md says what each looks like."""
 
 # What a controller can show, the strongest evidence first: safety system, robot mode, its clock, its program.
 _PRECEDENCE: tuple[Cause, ...] = (
@@ -115,16 +108,25 @@ class Ending:
 
 
 def cause_of(error: BaseException | None, ending: Ending | None) -> Cause:
-    """What ended a run: what the controller showed, or else what ended our side."""
+    """What ended a run: what the controller showed, or else what the error on our side proves.
+
+    Args:
+        error: What ended it; None if it was completed.
+        ending: What was seen at its end; None if nothing had been sent.
+    """
     if error is None:
         return "completed"
     if ending is not None and ending.shown:
         return next(cause for cause in _PRECEDENCE if cause in ending.shown)
-    if isinstance(error, KeyboardInterrupt):
-        return getattr(error, "cause", "interrupted")
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return "disk_full"
-    return getattr(error, "cause", "internal_error")
+    if isinstance(error, KeyboardInterrupt):
+        # Of the signal, if the error names it; any other attribute of this name is not ours.
+        cause: Cause | None = getattr(error, "cause", None)
+        return cause if cause is not None and cause in get_args(Cause) else "interrupted"
+    if not isinstance(error, SimbridgeError):
+        return "internal_error"
+    return "refused" if ending is None and error.cause == "unknown" else error.cause
 
 
 class Backend(ABC):

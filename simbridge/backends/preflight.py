@@ -61,7 +61,7 @@ def check_unchanged(
     A TCP or payload that the run sets is not compared here: see `check_tool`.
 
     Raises:
-        ModelMismatch: Its kinematics, model, software, TCP or payload are others.
+        ArmChanged: Its kinematics, model, software, TCP, or its payload and its centre of gravity are others.
     """
     now, then = facts.arm, planned_for.arm
     remedy = "It has changed since it was first read; start again."
@@ -72,11 +72,15 @@ def check_unchanged(
     )
     if not sets_tcp and not same_tcp(now.tcp_offset, then.tcp_offset):
         compared += (("TCP", tcp_text(now.tcp_offset), tcp_text(then.tcp_offset)),)
-    if not sets_payload and abs((facts.state.payload or 0.0) - (planned_for.state.payload or 0.0)) > SAME_MASS:
-        compared += (("payload", f"{facts.state.payload:g} kg", f"{planned_for.state.payload or 0.0:g} kg"),)
+    one, other = facts.state, planned_for.state
+    if not sets_payload and not _same(one.payload, other.payload, SAME_MASS):
+        compared += (("payload", _mass_text(one.payload), _mass_text(other.payload)),)
+    # Without a mass, the centre of gravity has no effect.
+    elif not sets_payload and one.payload and not _same(one.payload_cog, other.payload_cog, SAME_COG):
+        compared += (("centre of gravity", _position_text(one.payload_cog), _position_text(other.payload_cog)),)
     for what, found, expected in compared:
         if found != expected:
-            raise errors.ModelMismatch(facts.host, what, found, expected, remedy)
+            raise errors.ArmChanged(facts.host, what, found, expected, remedy)
 
 
 def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:
@@ -150,7 +154,7 @@ def check_ready(facts: ControllerFacts, *, follow_scaling: bool) -> None:
     if stop is not None:
         raise stop(facts.host, state.robot_mode, state.safety_mode, state.runtime_state)
     if not follow_scaling and state.slider < FULL_SPEED:
-        raise errors.SpeedScaled(facts.host, state.slider)
+        raise errors.SpeedScaled(facts.host, state.slider, moving=False)
 
 
 def check_tool(
@@ -196,8 +200,19 @@ def tcp_text(tcp: Sequence[float] | Array) -> str:
     return f"{_position_text(tcp[:3])}, {' '.join(fixed(value, 4) for value in tcp[3:])} rad"
 
 
-def _position_text(position: Sequence[float] | Array) -> str:
-    return f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
+def _same(one: float | Sequence[float] | None, other: float | Sequence[float] | None, tolerance: float) -> bool:
+    """Whether two values are equal within a tolerance; an unknown one equals only an unknown one."""
+    if one is None or other is None:
+        return one is other
+    return np.allclose(one, other, 0.0, tolerance)
+
+
+def _mass_text(mass: float | None) -> str:
+    return "unknown" if mass is None else f"{mass:g} kg"
+
+
+def _position_text(position: Sequence[float] | Array | None) -> str:
+    return "unknown" if position is None else f"{' '.join(fixed(value * 1e3, 1) for value in position)} mm"
 
 
 def docker_command(robot: Robot, host: str = "127.0.0.1") -> str:

@@ -6,7 +6,9 @@ The control socket takes one JSON object per line and answers with one (docs/emu
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
+import inspect
 import ipaddress
 import json
 import os
@@ -19,8 +21,9 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+import msgspec
 import numpy as np
 
 from simbridge.emulator.controller import Controller
@@ -139,14 +142,31 @@ def _read_calibration(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]
     return table, checksum
 
 
-def _action(method: str) -> Callable[..., Any]:
+def _action(method: Callable[..., Any]) -> Callable[..., Any]:
     """A command that calls a method of the controller with the lock held."""
 
+    @functools.wraps(method)
     def act(self: Control, **arguments: Any) -> Any:
         with self._running.lock:
-            return getattr(self._controller, method)(**arguments)
+            return method(self._controller, **arguments)
 
     return act
+
+
+def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a command, of the types that it declares.
+
+    Raises:
+        TypeError, ValueError: One is unknown, missing, or of another type.
+    """
+    inspect.signature(command).bind(**given)
+    types, checked = get_type_hints(command), {}
+    for name, value in given.items():
+        try:
+            checked[name] = msgspec.convert(value, types[name])
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{name} is {repr(value)[:100]}: {error}") from None
+    return checked
 
 
 class Control:
@@ -168,7 +188,9 @@ class Control:
             name = request.pop("do")
             if name not in self.commands():
                 return {"ok": False, "error": f"there is no command {name!r}; known: {', '.join(self.commands())}"}
-            return {"ok": True, "value": getattr(self, name)(**request)}
+            command = getattr(self, name)
+            # Nothing is done before all of it is known to be in order.
+            return {"ok": True, "value": command(**_checked(command, request))}
         except RecursionError:
             return {"ok": False, "error": "ValueError: too many lists or objects are nested"}
         except (SimbridgeError, ValueError, LookupError, TypeError, AttributeError, OSError, OverflowError) as error:
@@ -180,16 +202,16 @@ class Control:
 
     # As by the operator at the pendant, or by the safety system
 
-    power_on_and_release = _action("brake_release")
-    protective_stop = _action("protective_stop")
-    emergency_stop = _action("emergency_stop")
-    safeguard_stop = _action("safeguard_stop")
-    release_safety = _action("release_safety")
-    stop_program = _action("stop_program")
-    pause_program = _action("pause_program")
-    play_program = _action("play_program")
-    unlock_protective_stop = _action("unlock_protective_stop")  # refused for the first 5 s
-    run_script = _action("load_script")
+    power_on_and_release = _action(Controller.brake_release)
+    protective_stop = _action(Controller.protective_stop)
+    emergency_stop = _action(Controller.emergency_stop)
+    safeguard_stop = _action(Controller.safeguard_stop)
+    release_safety = _action(Controller.release_safety)
+    stop_program = _action(Controller.stop_program)
+    pause_program = _action(Controller.pause_program)
+    play_program = _action(Controller.play_program)
+    unlock_protective_stop = _action(Controller.unlock_protective_stop)  # refused for the first 5 s
+    run_script = _action(Controller.load_script)
 
     def slider(self, fraction: float) -> None:
         """Move the speed slider, 0..1."""
@@ -198,7 +220,7 @@ class Control:
             self._controller.set_speed_slider(value)
 
     def remote_control(self, on: bool) -> None:
-        self._controller.remote_control = bool(on)
+        self._controller.remote_control = on
 
     # Network faults
 
@@ -208,17 +230,17 @@ class Control:
 
     def drop(self, port: int, client: int | None = None) -> None:
         """Cut every connection of a port (by its standard number), or one: 0 is the oldest."""
-        if client is not None and (type(client) is not int or client < 0):
-            raise ValueError(f"client is {client!r}, it must be a whole number, not negative")
+        if client is not None and client < 0:
+            raise ValueError(f"client is {client}, it must not be negative")
         self._running.servers.drop(_port(port), client)
 
     def mute(self, port: int, muted: bool = True) -> None:
         """Accept connections on a port, but send nothing."""
-        self._running.servers.mute(_port(port), bool(muted))
+        self._running.servers.mute(_port(port), muted)
 
     def refuse(self, port: int, refused: bool = True) -> None:
         """Refuse new connections on a port."""
-        self._running.servers.refuse(_port(port), bool(refused))
+        self._running.servers.refuse(_port(port), refused)
 
     def delay(self, port: int, seconds: float, jitter: float = 0.0) -> None:
         """Send everything on a port late."""
@@ -284,7 +306,7 @@ class Control:
             np.savez(output, **arrays)
 
 
-def _port(port: Any) -> int:
+def _port(port: int) -> int:
     """A standard port number of the controller.
 
     Raises:
@@ -292,20 +314,19 @@ def _port(port: Any) -> int:
     """
     if port not in PORT_NAMES:
         raise ValueError(f"the controller has no port {port}; it has {', '.join(map(str, PORT_NAMES))}")
-    return int(port)
+    return port
 
 
-def _within(name: str, value: Any, largest: float) -> float:
-    """A number from 0 to the largest; else a ValueError."""
-    number = float(value)
-    if isinstance(value, bool) or not 0.0 <= number <= largest:
+def _within(name: str, value: float, largest: float) -> float:
+    """The value, from 0 to the largest; else a ValueError."""
+    if not 0.0 <= value <= largest:
         raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
-    return number
+    return value
 
 
-def _new_record(path: Any) -> Path:
+def _new_record(path: str) -> Path:
     """The path of a record where one may be written; else a ValueError."""
-    file = Path(str(path))
+    file = Path(path)
     folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
     if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
         raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")

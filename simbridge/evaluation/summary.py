@@ -17,8 +17,7 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
-from simbridge.backends.backend import Cause
-from simbridge.errors import LogReadError, NotARun, UnusableSamples
+from simbridge.errors import Cause, LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary

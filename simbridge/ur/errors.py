@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from simbridge.errors import SimbridgeError
+from simbridge.errors import Cause, Refusal, SimbridgeError
 from simbridge.ur.tables import PORT_NAMES, RuntimeState
 
 _LOOK_AT_CONNECTION = "Look at the cable, the address and the controller's screen; `simbridge doctor` tries each port."
@@ -67,11 +67,7 @@ class StaleState(ControllerError, TimeoutError):
 
 
 class ControllerRestarted(ControllerError):
-    """The controller's clock began anew during a run.
-
-    Attributes:
-        before, after: Its timestamps, s.
-    """
+    """The controller's clock went back during a run; before, after: its timestamps, s."""
 
     cause = "controller_restarted"
 
@@ -80,7 +76,7 @@ class ControllerRestarted(ControllerError):
         super().__init__(
             host,
             f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its "
-            f"arm and settings may be others now. Start again, and it is read again.",
+            f"arm and settings may have changed. Start the run again.",
         )
 
 
@@ -100,7 +96,7 @@ class ServoProcessLost(ControllerError):
         super().__init__(host, f"The process that sends setpoints to the controller at {host} {how}.{printed}")
 
 
-class NotURSim(ControllerError):
+class NotURSim(Refusal, ControllerError):
     """A real arm, or something unknown, answers where URSim was expected.
 
     Attributes:
@@ -117,7 +113,7 @@ class NotURSim(ControllerError):
         )
 
 
-class UnsupportedController(ControllerError):
+class UnsupportedController(Refusal, ControllerError):
     """A controller whose software simbridge cannot drive.
 
     Attributes:
@@ -131,7 +127,7 @@ class UnsupportedController(ControllerError):
         super().__init__(host, f"The controller at {host} cannot be driven ({named}): {reason}")
 
 
-class ModelMismatch(ControllerError, ValueError):
+class ModelMismatch(Refusal, ControllerError, ValueError):
     """The arm is not the one that the plan is for, or not set up as the run or its cell file says.
 
     Attributes:
@@ -140,13 +136,17 @@ class ModelMismatch(ControllerError, ValueError):
         expected: What the run or the cell file says.
     """
 
-    cause = "arm_changed"
-
     def __init__(self, host: str, what: str, found: object, expected: object, remedy: str) -> None:
         self.what, self.found, self.expected = what, found, expected
         super().__init__(
             host, f"The {what} of the controller at {host} is {found}, and {expected} was expected. {remedy}"
         )
+
+
+class ArmChanged(ModelMismatch):
+    """The controller or its arm is no longer the one that was read when the plan was made, or the session connected."""
+
+    cause = "arm_changed"
 
 
 class RemoteControlDisabled(ControllerError, PermissionError):
@@ -162,13 +162,8 @@ class RemoteControlDisabled(ControllerError, PermissionError):
         )
 
 
-class CommandRefused(ControllerError):
-    """The dashboard refused a command.
-
-    Attributes:
-        command: As sent, "unlock protective stop".
-        answer: The answer.
-    """
+class CommandRefused(Refusal, ControllerError):
+    """The dashboard refused a command (as sent: "unlock protective stop"); answer: what it answered."""
 
     def __init__(self, host: str, command: str, answer: str) -> None:
         self.command, self.answer = command, answer
@@ -179,12 +174,8 @@ class CommandRefused(ControllerError):
         )
 
 
-class RegistersInUse(ControllerError):
-    """Another RTDE client writes the registers that the bridge needs.
-
-    Attributes:
-        variables: Names of the registers in use.
-    """
+class RegistersInUse(Refusal, ControllerError):
+    """Another RTDE client writes the registers that the bridge needs; variables: names of the registers in use."""
 
     def __init__(self, host: str, variables: tuple[str, ...]) -> None:
         self.variables = variables
@@ -196,7 +187,7 @@ class RegistersInUse(ControllerError):
         )
 
 
-class ProgramRunning(ControllerError):
+class ProgramRunning(Refusal, ControllerError):
     """A program is running on the controller; simbridge never stops it unasked.
 
     Attributes:
@@ -217,12 +208,7 @@ class ProgramRunning(ControllerError):
 
 
 class StartNotReached(ControllerError):
-    """The approach has ended, but the arm is not at the plan's start.
-
-    Attributes:
-        joint: The joint that is farthest off.
-        off: By how much, rad.
-    """
+    """The approach has ended, but the arm is not at the plan's start; joint: the farthest; off: by how much, rad."""
 
     def __init__(self, host: str, joint: str, off: float) -> None:
         self.joint, self.off = joint, off
@@ -233,7 +219,7 @@ class StartNotReached(ControllerError):
         )
 
 
-class FullTurn(ControllerError, ValueError):
+class FullTurn(Refusal, ControllerError, ValueError):
     """A joint is more than half a turn away from the plan's start, so that the approach might have to unwind it.
 
     Attributes:
@@ -315,11 +301,14 @@ class ArmNotReady(ArmStopped):
 
 
 class ProgramPaused(ArmStopped):
-    """The program was paused at the pendant, and the run was to end then, or cannot wait."""
+    """The program was paused at the pendant, and the run was set to stop then, or cannot wait because it is live."""
 
     cause = "program_paused"
     what = "The program was paused"
-    remedy = "A replay waits for its program to be resumed, with --on-pause wait; this run was to end: start it again."
+    remedy = (
+        "A replay waits for its program to be resumed, with --on-pause wait; this run was set to stop on a pause (or "
+        "is live). Start it again."
+    )
 
 
 class ProgramReplaced(ArmStopped):
@@ -359,14 +348,18 @@ class SpeedScaled(ControllerError):
 
     Attributes:
         scaling: What was seen, 0..1.
+        moving: Whether the run had begun.
     """
 
-    def __init__(self, host: str, scaling: float) -> None:
-        self.scaling = scaling
+    def __init__(self, host: str, scaling: float, *, moving: bool = True) -> None:
+        self.scaling, self.moving = scaling, moving
+        # The stop is our own, by a rule of the run, as the guard's are.
+        self.cause: Cause = "guard" if moving else "refused"
+        result = "the arm was stopped" if moving else "nothing was moved"
         super().__init__(
             host,
-            f"The controller at {host} scales the speed to {100.0 * scaling:.0f} % and --on-scaling is stop, so the "
-            f"arm was stopped. Move the speed slider to 100 %, or run with --on-scaling follow.",
+            f"The controller at {host} scales the speed to {100.0 * scaling:.0f} % and --on-scaling is stop, so "
+            f"{result}. Move the speed slider to 100 %, or run with --on-scaling follow.",
         )
 
 
@@ -384,7 +377,9 @@ class ParentLost(SimbridgeError, TimeoutError):
 
 
 class TargetsStopped(SimbridgeError, TimeoutError):
-    """A live source sent no new target in time; the arm was stopped; field: waited, s."""
+    """A live source sent no new target in time, so our own side stopped the arm, as the guard does; waited: s."""
+
+    cause = "guard"
 
     def __init__(self, waited: float) -> None:
         self.waited = waited
@@ -394,5 +389,5 @@ class TargetsStopped(SimbridgeError, TimeoutError):
         )
 
 
-class NotConfirmed(SimbridgeError, PermissionError):
+class NotConfirmed(Refusal, PermissionError):
     """The operator had to confirm before a real arm moves, and has not."""

@@ -127,7 +127,7 @@ def check_refused_for(what, prepared, controller, directory):
     assert raised.value.what == what and "has changed since it was first read" in str(raised.value)
     ended_by = RunDirectory.open(directory / "run").summary()["ended_by"]
     assert (ended_by["cause"], ended_by["at_s"]) == ("arm_changed", None)
-    assert ended_by["evidence"][0].startswith(f"ModelMismatch: The {what} of the controller")
+    assert ended_by["evidence"][0].startswith(f"ArmChanged: The {what} of the controller")
     record, state = controller.record(), controller.state()
     assert np.isnan(record.setpoint[record.tick >= begin]).all() and never_moved(controller, begin)
     assert state["runtime_state"] == "STOPPED"

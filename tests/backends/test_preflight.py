@@ -17,6 +17,7 @@ from simbridge.robot import load_robot
 from simbridge.robot.calibration import nominal_dh, read_calibration
 from simbridge.robot.cell import Cell
 from simbridge.ur.errors import (
+    ArmChanged,
     ArmNotReady,
     EmergencyStop,
     FullTurn,
@@ -129,18 +130,31 @@ def test_ursim_may_be_used_with_the_cell_of_any_arm():
         ({"state": {"version": (5, 13, 0)}}, "software"),
         ({"arm": {"tcp_offset": np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0])}}, "TCP"),
         ({"state": {"payload": 1.0}}, "payload"),
+        ({"state": {"payload": None, "payload_cog": None}}, "payload"),
+        ({"state": {"payload_cog": (0.0, 0.02, 0.05)}}, "centre of gravity"),
+        ({"state": {"payload_cog": None}}, "centre of gravity"),
     ],
 )
 def test_a_controller_that_has_changed_since_the_plan_was_made_is_refused(changed, what):
     now = replace(FACTS, **{part: replace(getattr(FACTS, part), **values) for part, values in changed.items()})
-    with pytest.raises(ModelMismatch, match="since it was first read") as raised:
+    with pytest.raises(ArmChanged, match="since it was first read") as raised:
         preflight.check_unchanged(now, FACTS)
     assert (raised.value.what, raised.value.cause) == (what, "arm_changed")
 
 
+def test_a_payload_that_was_unknown_is_compared_and_one_of_no_mass_has_no_centre_of_gravity():
+    with pytest.raises(ArmChanged, match=r"payload .* is 1\.5 kg, and unknown was expected"):
+        preflight.check_unchanged(FACTS, state(payload=None, payload_cog=None))
+    unknown, empty = state(payload=None, payload_cog=None), state(payload=0.0)
+    preflight.check_unchanged(unknown, unknown)
+    preflight.check_unchanged(empty, state(payload=0.0, payload_cog=(0.0, 0.0, 0.1)))
+    # Within the rounding of the pendant.
+    preflight.check_unchanged(state(payload=1.503, payload_cog=(0.0, 0.0005, 0.05)), FACTS)
+
+
 def test_a_tool_that_the_run_sets_may_have_changed():
     arm = replace(FACTS.arm, tcp_offset=np.array([0.0, 0.0, 0.1, 0.0, 0.0, 0.0]))
-    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0))
+    now = replace(FACTS, arm=arm, state=replace(FACTS.state, payload=1.0, payload_cog=(0.0, 0.0, 0.1)))
     preflight.check_unchanged(now, FACTS, sets_tcp=True, sets_payload=True)
 
 
@@ -207,8 +221,9 @@ def test_an_arm_that_can_move_passes_at_any_speed_if_scaling_is_followed(safety_
 
 
 def test_a_slider_below_full_speed_is_refused_if_scaling_is_not_followed():
-    with pytest.raises(SpeedScaled, match="30 %"):
+    with pytest.raises(SpeedScaled, match=r"30 %.* so nothing was moved") as refused:
         preflight.check_ready(state(slider=0.3), follow_scaling=False)
+    assert refused.value.cause == "refused"
 
 
 # ---- TCP and payload

@@ -298,6 +298,15 @@ CONTROL_LINES = {
     "registers as text": b'{"do": "take_registers", "names": "input_int_register_0"}',
     "script": b'{"do": "run_script", "source": 5}',
     "another argument": b'{"do": "state", "self": 1}',
+    "a number as reason": b'{"do": "protective_stop", "reason": 5}',
+    "a text for false": b'{"do": "mute", "port": 29999, "muted": "no"}',
+    "a number for true": b'{"do": "refuse", "port": 29999, "refused": 1}',
+    "a text for remote control": b'{"do": "remote_control", "on": "no"}',
+    "a text as fraction": b'{"do": "slider", "fraction": "0.5"}',
+    "true as fraction": b'{"do": "slider", "fraction": true}',
+    "a text as time": b'{"do": "delay", "port": 29999, "seconds": "1"}',
+    "a number as path": b'{"do": "save_record", "path": 5}',
+    "an argument too many": b'{"do": "emergency_stop", "reason": ""}',
 }
 
 
@@ -311,7 +320,8 @@ def test_a_line_that_the_control_socket_cannot_carry_out_is_refused_and_changes_
     assert answer["ok"] is False and len(answer["error"]) < 5_000
     with connect(DASHBOARD) as dashboard:
         assert dashboard.recv(len(GREETING), socket.MSG_WAITALL) == GREETING
-    assert emulator.state()["speed_slider"] == 1.0
+    state = emulator.state()
+    assert (state["speed_slider"], state["safety_mode"]) == (1.0, "NORMAL")
 
 
 @pytest.mark.parametrize("name", ["record.txt", "exists.npz", "link.npz", "elsewhere"])
