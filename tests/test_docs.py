@@ -211,7 +211,6 @@ def ended(line, tmp_path, monkeypatch, without_pages):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return [
         *(kind(HOST, 7, 3, 1) for kind in STOPS),
-        errors.ControllerRestarted(HOST, 120.0, 1.0),
         errors.ConnectionLost(HOST, 30004, "the connection has ended"),
         errors.ConnectionLost(HOST, 30004, "no connection (Connection refused)"),
         errors.StaleState(HOST, 12.0, 0.1),

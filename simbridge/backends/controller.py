@@ -42,6 +42,7 @@ from simbridge.robot.robot import Robot
 from simbridge.ur.controller import read_controller
 from simbridge.ur.errors import ProgramRunning, StaleState, StartNotReached
 from simbridge.ur.facts import ControllerFacts
+from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
 
 # Largest distance of the arm from a plan's first setpoint when the plan begins.
@@ -116,6 +117,7 @@ class ControllerBackend(Backend):
         self._settings, self._cell, self._collision_scene = settings or ControllerSettings(), cell, collision_scene
         self._plan_facts, self._ask = plan_facts, ask
         self._process: ServoProcess | None = None
+        self._messages: ControllerMessages
         self._stopped_by: SimbridgeError | None = None
         self._last: ArmState | None = None
         self._ring: StateRing | None = None
@@ -136,6 +138,7 @@ class ControllerBackend(Backend):
 
     def __enter__(self) -> ControllerBackend:
         facts = self._ready()
+        self.planned_for = self.planned_for or facts
         if not self.ursim:
             confirm(facts, self.robot, self._cell, self._plan_facts, self._ask, yes=self._settings.yes)
         return self
@@ -229,6 +232,7 @@ class ControllerBackend(Backend):
         self._check_again()
         self._last, self._ring, self._first, self._number = None, None, None, random_number()
         config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
+        self._messages = ControllerMessages(self.host)
         self._process = ServoProcess(config)
         with self._stop_on_error():
             for note in self._process.connect()["notes"]:
@@ -250,14 +254,7 @@ class ControllerBackend(Backend):
                 # It may be the script of the previous motion, which is just ending.
                 if time.monotonic() > deadline:
                     raise
-        preflight.check_identity(facts, self.robot, self._cell, ursim=self.ursim)
-        if self.planned_for is not None:
-            tcp, payload = self._settings.tcp, self._settings.payload
-            preflight.check_unchanged(
-                facts, self.planned_for, sets_tcp=tcp is not None, sets_payload=payload is not None
-            )
-        preflight.check_remote_control(facts)
-        preflight.check_ready(facts, follow_scaling=self._settings.follow_scaling)
+        preflight.check_before_motion(facts, self.robot, self._cell, self._settings, self.planned_for, ursim=self.ursim)
         self._checked_at = facts.state.timestamp
         if facts.dashboard.program:
             warnings.warn(
@@ -351,6 +348,7 @@ class ControllerBackend(Backend):
                 last_seen = self._checked_at if self._last is None else self._last.timestamp
                 self._ending = Ending(at_s=self._time_of_setpoints())
                 end_session(self.host, self._number, process, last_seen, self._ending)
+                self._ending.evidence += self._messages.close()
                 self._process = None
 
     def _time_of_setpoints(self) -> float | None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
+from simbridge.backends.servo_channel import ControllerSettings
 from simbridge.robot.cell import Cell
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -81,6 +82,37 @@ def check_unchanged(
     for what, found, expected in compared:
         if found != expected:
             raise errors.ArmChanged(facts.host, what, found, expected, remedy)
+
+
+def check_before_motion(
+    facts: ControllerFacts,
+    robot: Robot,
+    cell: Cell | None,
+    settings: ControllerSettings,
+    planned_for: ControllerFacts | None,
+    *,
+    ursim: bool,
+) -> None:
+    """Check right before the control script is sent that all is as it was when the plan was made.
+
+    Args:
+        facts: The controller's facts.
+        robot: The arm of the run.
+        cell: The cell of the run, if any.
+        settings: How the controller is used.
+        planned_for: Its facts when the plan was made.
+        ursim: Whether it must be URSim.
+
+    Raises:
+        ControllerError: One of its subclasses: why nothing may move.
+    """
+    if planned_for is not None:
+        check_unchanged(
+            facts, planned_for, sets_tcp=settings.tcp is not None, sets_payload=settings.payload is not None
+        )
+    check_identity(facts, robot, cell, ursim=ursim)
+    check_remote_control(facts)
+    check_ready(facts, follow_scaling=settings.follow_scaling)
 
 
 def check_turns(host: str, robot: Robot, begin: Array, goal: Array) -> None:

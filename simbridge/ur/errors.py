@@ -66,20 +66,6 @@ class StaleState(ControllerError, TimeoutError):
         )
 
 
-class ControllerRestarted(ControllerError):
-    """The controller's clock went back during a run; before, after: its timestamps, s."""
-
-    cause = "controller_restarted"
-
-    def __init__(self, host: str, before: float, after: float) -> None:
-        self.before, self.after = before, after
-        super().__init__(
-            host,
-            f"The controller at {host} has restarted: its clock went from {before:.3f} s back to {after:.3f} s. Its "
-            f"arm and settings may have changed. Start the run again.",
-        )
-
-
 class ServoProcessLost(ControllerError):
     """The process that sends setpoints has ended by itself.
 

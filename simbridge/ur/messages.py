@@ -60,20 +60,23 @@ class ControllerMessages:
         self._thread.start()
 
     def _listen(self) -> None:
-        packages = PackageBuffer(_PACKAGE, _MAX_BYTES)
         # Without this interface a run can do, and whether it is lost others say.
         with contextlib.suppress(OSError, MalformedPackage):
-            with socket.create_connection((self._host, PRIMARY), timeout=_TIMEOUT) as connection:
-                connection.settimeout(0.05)
-                while not self._closed.is_set():
-                    with contextlib.suppress(TimeoutError):
-                        data = connection.recv(1 << 16)
-                        if not data:
-                            return
-                        for kind, content in packages.feed(data):
-                            words = message_words(content) if kind == PrimaryPackage.ROBOT_MESSAGE else None
-                            if words is not None:
-                                self._words.append(words)
+            self._receive()
+
+    def _receive(self) -> None:
+        packages = PackageBuffer(_PACKAGE, _MAX_BYTES)
+        with socket.create_connection((self._host, PRIMARY), timeout=_TIMEOUT) as connection:
+            connection.settimeout(0.05)
+            while not self._closed.is_set():
+                with contextlib.suppress(TimeoutError):
+                    data = connection.recv(1 << 16)
+                    if not data:
+                        return
+                    for kind, content in packages.feed(data):
+                        words = message_words(content) if kind == PrimaryPackage.ROBOT_MESSAGE else None
+                        if words is not None:
+                            self._words.append(words)
 
     def close(self) -> list[str]:
         """Stop listening; the newest messages as clauses, oldest first."""
