@@ -10,6 +10,7 @@ docs/metrics.md.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -323,7 +324,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
     outcome = summaries[-1]["outcome"]
     if outcome == "completed" and len(runs) < count:
-        outcome = "no further run was begun: they were killed, or still go on"
+        outcome = "no further run was begun: the repeats were ended or killed, or still go on"
     try:
         # One run at a time: only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
@@ -351,15 +352,16 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
 
 
 def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
-    """The content of a run's summary.json; it is computed if the file is missing."""
-    try:
-        return run.summary()
-    except NotARun:
-        pass
+    """The content of a run's summary.json; it is computed if the file is missing, or its evaluation was interrupted."""
+    earlier: dict[str, Any] = {}
+    with contextlib.suppress(NotARun):
+        earlier = run.summary()
+    if "samples" in earlier:
+        return earlier
     tolerance = run.settings().get("tolerance")
     try:
         evaluation = Evaluation.of(run)
-        return summarize(evaluation, evaluation.outcome, tolerance=tolerance)
+        return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
     except (NotARun, LogReadError) as error:
         return {
             "outcome": str(error).rstrip("."),
