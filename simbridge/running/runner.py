@@ -12,7 +12,7 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts, cause_of
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.errors import Interrupted
+from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize
 from simbridge.ik.callable_solver import StepFunction
@@ -52,6 +52,22 @@ class Run:
     def evaluation(self) -> Evaluation:
         """Its arrays, read from the log."""
         return Evaluation.of(RunDirectory.open(self.directory))
+
+
+class EndNotVerified(SimbridgeError, RuntimeError):
+    """A run completed, and its summary and report are written, but the arm was not seen at rest with our script ended.
+
+    Attributes:
+        arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
+        script_ended: Whether our control script was seen to have ended; None if it could not be seen.
+    """
+
+    cause = "completed"
+
+    def __init__(self, ending: Ending) -> None:
+        self.arm_at_rest, self.script_ended = ending.arm_at_rest, ending.script_ended
+        seen = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
+        super().__init__(f"The run is complete, but its end on the controller could not be verified{seen}.")
 
 
 def run(
@@ -169,15 +185,20 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory) -> Run:
     """Evaluate a run whose plan was executed to its end.
 
     Raises:
+        EndNotVerified: The controller was not seen to have ended the motion.
         Interrupted: The evaluation was interrupted; the run remains complete.
         OutputError: A file cannot be written.
     """
+    ending = arm.ending or Ending()
     try:
-        return Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
+        run = Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
+        if not (ending.arm_at_rest and ending.script_ended):
+            raise EndNotVerified(ending)
+        return run
     except KeyboardInterrupt as error:
         raise evaluation_interrupted(error, arm, directory.path) from None
     except Exception as error:
-        error.aftermath, error.run_directory = rest_words(arm.ending), directory.path  # type: ignore[attr-defined]
+        error.aftermath, error.run_directory = rest_words(ending), directory.path  # type: ignore[attr-defined]
         raise
 
 

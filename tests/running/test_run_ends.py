@@ -1,4 +1,4 @@
-"""Ctrl-C and other signals while a run is recorded, evaluated or printed: what is reported, and what is on disk.
+"""What ends a run besides its motion: signals while it is evaluated or printed, and an end that was not seen.
 
 The arm is simulated: how a session with a controller ends is tested in tests/backends.
 """
@@ -19,7 +19,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.running import repeating, runner
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
-from simbridge.running.runner import execute
+from simbridge.running.runner import EndNotVerified, execute
 
 
 def interrupt(*_arguments, **_values):
@@ -134,6 +134,48 @@ def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_ha
         execute(prepared, out=tmp_path / "out")
     assert caught.value.number == signal.SIGTERM and caught.value.run_directory == tmp_path / "out"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+# The end of a complete run
+
+NOT_VERIFIED = {
+    "Whether the arm is at rest could not be seen. Watch it.": Ending(evidence=["could not watch the controller"]),
+    "The arm is still moving. Watch it.": Ending(arm_at_rest=False, script_ended=True),
+    "The arm is at rest, but our control script is still on the controller (paused or running): stop it at the "
+    "pendant.": Ending(arm_at_rest=True, script_ended=False),
+    "The arm is at rest, but whether our control script has ended could not be seen: look at the pendant.": Ending(
+        arm_at_rest=True
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"])
+def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_files(
+    cli, line, line_run, tmp_path, monkeypatch, words, ending
+):
+    monkeypatch.setattr(PyBulletBackend, "ending", ending)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert (answer.status, answer.out) == (2, "")
+    seen = "".join(f" ({clause})" for clause in ending.evidence)
+    assert answer.message == (
+        f"The run is complete, but its end on the controller could not be verified{seen}. {words} What was recorded "
+        f"until then is in {out}"
+    )
+    summary = summary_of(out)
+    assert (out / "report.html").is_file() and summary["tracking_error"] == summary_of(line_run)["tracking_error"]
+    assert (summary["outcome"], summary["ended_by"]["cause"]) == ("completed", "completed")
+    assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
+
+
+def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(prepared, tmp_path, monkeypatch, without_pages):
+    monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+    with pytest.raises(EndNotVerified) as caught:
+        repeat(prepared, 3, out=tmp_path / "out")
+    assert (caught.value.cause, caught.value.arm_at_rest, caught.value.script_ended) == ("completed", None, None)
+    common = summary_of(tmp_path / "out")
+    assert (len(common["runs"]), common["completed"]) == (1, 1)
+    assert common["outcome"].startswith("no further run was begun")
 
 
 # Repeats
