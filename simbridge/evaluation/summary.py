@@ -35,10 +35,17 @@ from simbridge.text import displayed
 
 
 class SpeedScaling(TypedDict):
-    """The controller's speed scaling during the run, 0 to 1."""
+    """The controller's speed scaling during the run, without pauses, 0 to 1."""
 
     min: float
     mean: float
+
+
+class Pauses(TypedDict):
+    """How often, and for how long in all, the controller's program was paused."""
+
+    count: int
+    duration_s: float
 
 
 class CommandLead(TypedDict):
@@ -106,6 +113,7 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     peak_joint_current: list[float] | None
     saturated_samples: int
     speed_scaling: SpeedScaling
+    pauses: Pauses
     servo_law: ServoLawCheck | None
     command_lead_rad: CommandLead | None
     loop: dict[str, Any] | None
@@ -217,7 +225,8 @@ def summarize(
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
-        "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
+        "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
+        "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
         "servo_law": check_servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
