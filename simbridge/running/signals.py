@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 _CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
-_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by a hangup: its terminal was closed"}
+_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)"}
 
 
 class SignalReceived(KeyboardInterrupt):
