@@ -21,7 +21,7 @@ import pytest
 import tyro
 
 import simbridge
-from simbridge.backends import backend, operator_confirmation
+from simbridge.backends import operator_confirmation
 from simbridge.backends.backend import Cause, cause_of
 from simbridge.cli.error_reporting import print_error
 from simbridge.cli.flags import command_type
@@ -30,8 +30,8 @@ from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
 from simbridge.robot.kinematics import tool_path
+from simbridge.running import runner
 from simbridge.running.run_setup import chosen_solver
-from simbridge.running.runner import EndNotVerified
 from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
 from simbridge.ur import errors
@@ -213,10 +213,10 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         *(interrupted(line, n) for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)),
         errors.ParentLost(1.1),
         errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
+        runner.EndNotVerified(runner.Ending()),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.ENOSPC),
         OutputError(tmp_path / "summary.json", "No space left on device", errno.ENOSPC),
         InternalError("servo process", "ValueError: 1"),
-        EndNotVerified(backend.Ending()),
         errors.SpeedScaled(HOST, 0.3),
         errors.TargetsStopped(0.1),
         errors.StartNotReached(HOST, "elbow_joint", 0.1),
