@@ -12,12 +12,14 @@ def main() -> int:
     Returns:
         See `simbridge.cli.command_line.main`.
     """
+    words = "Interrupted; nothing is moving."
     try:
         from simbridge.cli.command_line import main as command_line  # so that Ctrl-C is caught during this import
 
+        words = "Interrupted."
         return command_line()
     except KeyboardInterrupt:
-        print("Interrupted; nothing is moving.", file=sys.stderr)
+        print(words, file=sys.stderr)
         return 128 + signal.SIGINT
 
 

@@ -39,6 +39,7 @@ from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
 from simbridge.planning.plan import make_plan
 from simbridge.robot.kinematics import tool_path
+from simbridge.running import runner
 from simbridge.running.run_setup import chosen_solver
 from simbridge.running.signals import SignalReceived
 from simbridge.trajectory import square, write_csv, write_tum
@@ -221,6 +222,7 @@ def ended(line, tmp_path, monkeypatch, without_pages):
         *(interrupted(line, n) for n in (signal.SIGINT, signal.SIGTSTP, signal.SIGTERM, signal.SIGHUP)),
         errors.ParentLost(1.1),
         errors.ServoProcessLost(HOST, "was killed by SIGKILL"),
+        runner.EndNotVerified(runner.Ending()),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.ENOSPC),
         LogWriteError(tmp_path / "log.mcap", 1000, errno.EIO),
         OutputError(tmp_path / "summary.json", "No space left on device", errno.ENOSPC),

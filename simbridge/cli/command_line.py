@@ -20,7 +20,7 @@ from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
 from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
-from simbridge.running.signals import SignalReceived, ended_by_signals
+from simbridge.running.signals import ended_by_signals, number_of
 
 _DESCRIPTION = """How well does an arm track a sampled motion, and where does the error come from?
 
@@ -65,8 +65,8 @@ def main(words: list[str] | None = None) -> int:
         except SimbridgeError as error:
             return print_error(error)
         except KeyboardInterrupt as error:
-            print_message("Interrupted before anything was moved." if given[0] == "run" else "Interrupted.")
-            return 128 + (error.number if isinstance(error, SignalReceived) else signal.SIGINT)
+            print_message("Interrupted.")
+            return 128 + number_of(error)
         except (BrokenPipeError, SystemExit) as error:
             # Rich exits where standard output has no reader.
             if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):

@@ -12,12 +12,13 @@ from typing import Any, get_args
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli import plan_tables, prompts
 from simbridge.cli.flags import typed_fields
-from simbridge.errors import UnknownName
+from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
 from simbridge.running.run_setup import Prepared, chosen_solver, prepare
+from simbridge.running.signals import number_of
 from simbridge.trajectory.files import is_bag
 
 
@@ -75,9 +76,12 @@ def _prepare(
 
 def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: str, **flags: Any) -> int:
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
-    prepared = _prepare(scenario, backend=backend, **flags)
-    from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
-    from simbridge.running import repeating, runner  # likewise
+    try:
+        prepared = _prepare(scenario, backend=backend, **flags)
+        from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
+        from simbridge.running import repeating, runner  # likewise
+    except KeyboardInterrupt as error:
+        raise Interrupted("Interrupted before anything was moved.", number_of(error)) from None
 
     with progress.progress_line(prepared, quiet=as_json, repeats=repeat) as line:
         update = None if line is None else line.update
@@ -87,12 +91,18 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
             finished = runner.execute(prepared, out=out, progress=update, ask=ask)
         else:
             finished = repeating.repeat(prepared, repeat, out=out, progress=update, ask=ask)
-    if as_json:
-        print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
-    elif isinstance(finished, runner.Run):
-        run_tables.show_run(finished.summary, finished.directory)
-    else:
-        run_tables.show_repeats(finished.summary, finished.directory)
+    try:
+        if as_json:
+            print(json.dumps({"run": str(finished.directory), **finished.summary}, indent=2))
+        elif isinstance(finished, runner.Run):
+            run_tables.show_run(finished.summary, finished.directory)
+        else:
+            run_tables.show_repeats(finished.summary, finished.directory)
+        # What reads it may be slow.
+        sys.stdout.flush()
+    except KeyboardInterrupt as error:
+        complete = f"The run is complete; only printing its result was interrupted. It is in {finished.directory}"
+        raise Interrupted(complete, number_of(error)) from None
     return 1 if finished.summary["passed"] is False else 0
 
 

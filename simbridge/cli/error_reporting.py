@@ -41,7 +41,8 @@ def print_error(error: SimbridgeError) -> int:
 def print_bug(error: Exception, trace: str) -> int:
     """Print an unforeseen error, and save its traceback for those who fix it; returns the exit status."""
     run: Path | None = getattr(error, "run_directory", None)
-    stopped = "" if run is None else f" The arm was stopped.{_recorded(error, run)}."
+    aftermath = getattr(error, "aftermath", "")
+    ended = "" if run is None else f" {aftermath}{_recorded(error, run)}."
     try:
         where = f"in {_saved(trace, run)}"
     except OSError:
@@ -49,7 +50,7 @@ def print_bug(error: Exception, trace: str) -> int:
         where = "above"
     reason = trace.strip().splitlines()[-1]
     print_message(
-        f"This is a bug in simbridge: {reason}.{stopped} The traceback is {where}. Please report it, with the command "
+        f"This is a bug in simbridge: {reason}.{ended} The traceback is {where}. Please report it, with the command "
         f"that you gave."
     )
     return 1

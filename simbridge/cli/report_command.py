@@ -18,8 +18,8 @@ from simbridge.report.verdict import tolerance_check
 
 
 def report(run: str, *, as_json: bool = False) -> int:
-    """Write report.html and replay.html again; of repeats those of each run and their common page, and, where the
-    repeats were killed, their common summary.json too.
+    """Write report.html and replay.html again; of repeats those of each run and their common page. A summary.json that
+    is missing because repeats were killed, or unfinished because an evaluation was interrupted, is written too.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
     these do not hold: how the run ended, and the control loop's timing.
@@ -71,6 +71,9 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     loop, tolerance = earlier.get("loop"), evaluation.settings.get("tolerance")
     ended_by = earlier.get("ended_by")
     summary = summarize(evaluation, evaluation.outcome, ended_by=ended_by, loop=loop, tolerance=tolerance)
+    if earlier and "samples" not in earlier:
+        # Its evaluation was interrupted.
+        directory.write_summary(summary)
     title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
     directory.write_replay(replay_page(evaluation, title))
     write_report(evaluation, summary, replay=directory.replay_file.name)

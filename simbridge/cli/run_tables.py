@@ -15,6 +15,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, p
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
+from simbridge.report.verdict import pause_sentence
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
@@ -74,6 +75,8 @@ def _print_time(console: Console, summary: Summary) -> None:
         console.print(
             f"The controller's speed scaling: mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %."
         )
+    if summary["pauses"]["count"]:
+        console.print(pause_sentence(summary["pauses"]), soft_wrap=True)
     times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
     mean, deviation, p999, longest = times
     console.print(

@@ -21,6 +21,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
+from simbridge.ur.tables import RuntimeState
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,25 @@ class Evaluation:
         at, end = self.log.plan_time, self.plan.trajectory_times[-1]
         arrived = self.has_samples and bool(at[-1] >= end - 0.5 * self.plan.period)
         return self.directory.outcome(complete=self.log.complete, arrived=arrived)
+
+    @property
+    def _paused(self) -> NDArray[np.bool_]:
+        return np.isin(self.log.runtime_state, (RuntimeState.PAUSING, RuntimeState.PAUSED))
+
+    @property
+    def pauses(self) -> Array:
+        """Begin and end (P, 2) of each pause of the controller's program, as stamps in s."""
+        change = np.diff(self._paused.astype(int), prepend=0, append=0)
+        last = len(self.log.stamp) - 1
+        ends = [self.log.stamp[np.minimum(np.flatnonzero(change == sign), last)] for sign in (1, -1)]
+        return np.column_stack(ends)
+
+    @property
+    def speed_scaling(self) -> Array:
+        """The controller's speed scaling, 0 to 1, of the samples (S,) outside pauses."""
+        # The sample after a pause still has the pause's scaling.
+        apart = self._paused | np.concatenate(([False], self._paused[:-1]))
+        return np.ones(1) if apart.all() else self.log.speed_scaling[~apart]
 
     @property
     def max_effort(self) -> Array:

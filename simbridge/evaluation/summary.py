@@ -10,6 +10,7 @@ docs/metrics.md.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,10 +34,17 @@ from simbridge.text import displayed
 
 
 class SpeedScaling(TypedDict):
-    """The controller's speed scaling during the run, 0 to 1."""
+    """The controller's speed scaling during the run, without pauses, 0 to 1."""
 
     min: float
     mean: float
+
+
+class Pauses(TypedDict):
+    """How often, and for how long in all, the controller's program was paused."""
+
+    count: int
+    duration_s: float
 
 
 class CommandLead(TypedDict):
@@ -104,6 +112,7 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
     peak_joint_current: list[float] | None
     saturated_samples: int
     speed_scaling: SpeedScaling
+    pauses: Pauses
     servo_law: ServoLawCheck | None
     command_lead_rad: CommandLead | None
     loop: dict[str, Any] | None
@@ -215,7 +224,8 @@ def summarize(
         "peak_joint_torque": None if torque is None else peak_effort,
         "peak_joint_current": peak_effort if torque is None else None,
         "saturated_samples": 0 if torque is None else int((np.abs(torque) >= run.max_effort).any(axis=1).sum()),
-        "speed_scaling": {"min": float(log.speed_scaling.min()), "mean": float(log.speed_scaling.mean())},
+        "speed_scaling": {"min": float(run.speed_scaling.min()), "mean": float(run.speed_scaling.mean())},
+        "pauses": {"count": len(run.pauses), "duration_s": float(np.diff(run.pauses).sum())},
         "servo_law": check_servo_law(run),
         "command_lead_rad": _command_lead(run),
         "loop": loop,
@@ -322,7 +332,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
     outcome = summaries[-1]["outcome"]
     if outcome == "completed" and len(runs) < count:
-        outcome = "no further run was begun: they were killed, or still go on"
+        outcome = "no further run was begun: the repeats were ended or killed, or still go on"
     try:
         # One run at a time: only what the figures need stays in memory.
         iso = iso_figures(Evaluation.of(run) for run in completed)
@@ -350,15 +360,16 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
 
 
 def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
-    """The content of a run's summary.json; it is computed if the file is missing."""
-    try:
-        return run.summary()
-    except NotARun:
-        pass
+    """The content of a run's summary.json; it is computed if the file is missing, or its evaluation was interrupted."""
+    earlier: dict[str, Any] = {}
+    with contextlib.suppress(NotARun):
+        earlier = run.summary()
+    if "samples" in earlier:
+        return earlier
     tolerance = run.settings().get("tolerance")
     try:
         evaluation = Evaluation.of(run)
-        return summarize(evaluation, evaluation.outcome, tolerance=tolerance)
+        return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
     except (NotARun, LogReadError) as error:
         return {
             "outcome": str(error).rstrip("."),

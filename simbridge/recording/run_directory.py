@@ -77,14 +77,13 @@ class RunDirectory:
 
     @contextlib.contextmanager
     def needed(self) -> Iterator[None]:
-        """While the arm is at rest: an error of reading or writing becomes an OutputError if the directory is gone."""
+        """After a run: an error of reading or writing becomes an OutputError if the directory is gone."""
         try:
             yield
         except SimbridgeError:
             if self.path.is_dir():
                 raise
-            reason = "it was deleted or moved while the run went on; the arm is at rest"
-            raise OutputError(self.path, reason) from None
+            raise OutputError(self.path, "it was deleted or moved while the run went on") from None
 
     @staticmethod
     def open(path: str | Path) -> RunDirectory:

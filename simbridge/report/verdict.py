@@ -13,7 +13,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
-from simbridge.evaluation.summary import Summary
+from simbridge.evaluation.summary import Pauses, Summary
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
 from simbridge.text import NO_BREAK, SMALLEST, counted, degrees, listed, millimetres, milliseconds, plain, significant
@@ -189,7 +189,15 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
             f"The controller ran the motion slower than planned: speed scaling {scaling['mean']:.2f} on average, "
             f"{scaling['min']:.2f} at minimum."
         )
+    if summary["pauses"]["count"]:
+        cautions.append(pause_sentence(summary["pauses"]))
     return found + [Notice("caution", text) for text in cautions]
+
+
+def pause_sentence(pauses: Pauses) -> str:
+    """How often, and for how long, the program was paused."""
+    total = f"{pauses['duration_s']:.1f}{NO_BREAK}s"
+    return f"The controller's program was paused {counted(pauses['count'], 'time')}, for {total} in all."
 
 
 def _limited(evaluation: Evaluation) -> list[str]:

@@ -18,7 +18,17 @@ from simbridge.planning.approach import plan_approach
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.running.run_setup import Prepared
-from simbridge.running.runner import Progress, Run, begin, finalize, open_backend, record_early_end, stream_plan
+from simbridge.running.runner import (
+    Progress,
+    Run,
+    add_aftermath,
+    begin,
+    evaluation_interrupted,
+    finish,
+    open_backend,
+    record_early_end,
+    stream_plan,
+)
 from simbridge.running.signals import ended_by_signals
 from simbridge.text import degrees
 
@@ -38,6 +48,7 @@ class Repeats:
     summary: RepeatsSummary
 
 
+@ended_by_signals()
 def repeat(
     prepared: Prepared,
     count: int,
@@ -67,23 +78,31 @@ def repeat(
     whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
     directories: list[RunDirectory] = []
     runs: list[Run] = []
+    completed = 0
     try:
         directories.append(_begin_run(prepared, arm, whole, 1, count))
-        with record_early_end(prepared, arm, lambda: directories[-1]), ended_by_signals(), arm:
+        # Between two runs, none is unfinished.
+        with record_early_end(prepared, arm, lambda: directories[-1] if completed < len(directories) else None), arm:
             for number in range(1, count + 1):
                 if number > 1:
                     directories.append(_begin_run(prepared, arm, whole, number, count))
                 stream_plan(prepared, arm, directories[-1], progress)
-                summary = finalize(directories[-1], "completed", prepared.options.tolerance, arm)
-                runs.append(Run(directories[-1].path, summary))
+                completed += 1
+                runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
-        with contextlib.suppress(Exception):
-            _summarize(whole, directories, count)
+        try:
+            with contextlib.suppress(Exception):
+                _summarize(whole, directories, count)
+        except KeyboardInterrupt:
+            add_aftermath(error, f"The evaluation was interrupted; `simbridge report {whole.path}` finishes it.")
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
         raise
-    return Repeats(whole.path, tuple(runs), _summarize(whole, directories, count))
+    try:
+        return Repeats(whole.path, tuple(runs), _summarize(whole, directories, count))
+    except KeyboardInterrupt as error:
+        raise evaluation_interrupted(error, arm, whole.path, "runs are") from None
 
 
 def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> RepeatsSummary:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 
 from simbridge.backends.backend import ArmState, Ask, Backend, Ending, Facts, cause_of
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.errors import Interrupted
+from simbridge.errors import Interrupted, SimbridgeError
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.summary import EndedBy, Summary, summarize
 from simbridge.ik.callable_solver import StepFunction
@@ -27,8 +26,10 @@ from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
-from simbridge.running.signals import SignalReceived, ended_by_signals, ended_words, uninterrupted
+from simbridge.running.signals import ended_by_signals, ended_words, number_of, uninterrupted
 from simbridge.text import degrees
+
+_AT_REST = "The arm is at rest."
 
 # The log of a longer run has no MCAP index, which would be a third of it.
 INDEXED = 600.0  # s
@@ -51,6 +52,22 @@ class Run:
     def evaluation(self) -> Evaluation:
         """Its arrays, read from the log."""
         return Evaluation.of(RunDirectory.open(self.directory))
+
+
+class EndNotVerified(SimbridgeError, RuntimeError):
+    """A run completed, and its summary and report are written, but the arm was not seen at rest with our script ended.
+
+    Attributes:
+        arm_at_rest: Whether the arm was seen at rest; None if it could not be seen.
+        script_ended: Whether our control script was seen to have ended; None if it could not be seen.
+    """
+
+    cause = "completed"
+
+    def __init__(self, ending: Ending) -> None:
+        self.arm_at_rest, self.script_ended = ending.arm_at_rest, ending.script_ended
+        seen = f" ({'; '.join(ending.evidence)})" if ending.evidence else ""
+        super().__init__(f"The run is complete, but its end on the controller could not be verified{seen}.")
 
 
 def run(
@@ -79,6 +96,7 @@ def run(
     return execute(prepared, out=out, progress=progress, ask=ask)
 
 
+@ended_by_signals()
 def execute(
     prepared: Prepared,
     *,
@@ -90,15 +108,9 @@ def execute(
     arm = open_backend(prepared, ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
     begin(prepared, arm, directory)
-    with record_early_end(prepared, arm, lambda: directory), ended_by_signals(), arm:
+    with record_early_end(prepared, arm, lambda: directory), arm:
         stream_plan(prepared, arm, directory, progress)
-    try:
-        return Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
-    except KeyboardInterrupt:
-        raise report_interrupted(directory) from None
-    except Exception as error:
-        error.run_directory = directory.path  # type: ignore[attr-defined]
-        raise
+    return finish(prepared, arm, directory)
 
 
 def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None = None) -> Backend:
@@ -169,45 +181,84 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
             raise
 
 
+def finish(prepared: Prepared, arm: Backend, directory: RunDirectory) -> Run:
+    """Evaluate a run whose plan was executed to its end.
+
+    Raises:
+        EndNotVerified: The controller was not seen to have ended the motion.
+        Interrupted: The evaluation was interrupted; the run remains complete.
+        OutputError: A file cannot be written.
+    """
+    ending = arm.ending or Ending()
+    try:
+        run = Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
+        if not (ending.arm_at_rest and ending.script_ended):
+            raise EndNotVerified(ending)
+        return run
+    except KeyboardInterrupt as error:
+        raise evaluation_interrupted(error, arm, directory.path) from None
+    except Exception as error:
+        error.aftermath, error.run_directory = rest_words(ending), directory.path  # type: ignore[attr-defined]
+        raise
+
+
 @contextlib.contextmanager
-def record_early_end(prepared: Prepared, arm: Backend, directory: Callable[[], RunDirectory]) -> Iterator[None]:
+def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], RunDirectory | None]) -> Iterator[None]:
     """Record in the summary what ended a run early, and name its directory in the error; the arm has been left by then.
+
+    Args:
+        prepared, arm: The run.
+        unfinished: The directory of the run that has not completed; None if there is none.
 
     Raises:
         Interrupted: Instead of KeyboardInterrupt.
     """
 
-    def record(outcome: str, error: BaseException) -> Path:
+    def record(outcome: str, error: BaseException, reported: Exception) -> None:
+        directory = unfinished()
+        if directory is None:
+            return
+        reported.run_directory = directory.path  # type: ignore[attr-defined]
         # Whatever ended the run may also prevent its evaluation: the first error is the one to report.
-        with contextlib.suppress(Exception):
-            finalize(directory(), outcome, prepared.options.tolerance, arm, error)
-        return directory().path
+        try:
+            with contextlib.suppress(Exception):
+                finalize(directory, outcome, prepared.options.tolerance, arm, error)
+        except KeyboardInterrupt:
+            add_aftermath(reported, f"The evaluation was interrupted; {_finish_words(directory.path)}")
 
     try:
         yield
+    except Interrupted:
+        raise
     except KeyboardInterrupt as error:
-        number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
-        interrupted = Interrupted(f"The run was {ended_words(error)}. {rest_words(arm.ending)}", number)
+        interrupted = Interrupted(f"The run was {ended_words(error)}. {rest_words(arm.ending)}", number_of(error))
         interrupted.cause = cause_of(error, None)
-        interrupted.run_directory = directory().path
-        with contextlib.suppress(KeyboardInterrupt):
-            record(interrupted.cause, error)
+        record(interrupted.cause, error, interrupted)
         raise interrupted from None
     except Exception as error:
-        error.run_directory = record(f"{type(error).__name__}: {error}", error)  # type: ignore[attr-defined]
-        if not arm.capabilities.simulated_time:
-            error.aftermath = rest_words(arm.ending)  # type: ignore[attr-defined]
+        error.aftermath = rest_words(arm.ending)  # type: ignore[attr-defined]
+        record(f"{type(error).__name__}: {error}", error, error)
         raise
 
 
-def report_interrupted(directory: RunDirectory) -> Interrupted:
-    """The error for Ctrl-C while a complete run is evaluated: what is on disk, and how to go on."""
-    error = Interrupted(
-        f"The run is complete and the arm has been left; only its evaluation was interrupted. `simbridge report "
-        f"{directory.path}` makes it."
+def add_aftermath(error: BaseException, sentence: str) -> None:
+    """Add to what is printed after an error."""
+    error.aftermath = f"{getattr(error, 'aftermath', '')} {sentence}".lstrip()  # type: ignore[attr-defined]
+
+
+def evaluation_interrupted(error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is") -> Interrupted:
+    """The error for Ctrl-C while what has completed (subject) is evaluated: how to finish it."""
+    rest = rest_words(arm.ending)
+    seen = " and the arm is at rest." if rest == _AT_REST else f". {rest}"
+    interrupted = Interrupted(
+        f"The {subject} complete{seen} Only the evaluation was interrupted; {_finish_words(path)}", number_of(error)
     )
-    error.run_directory = directory.path
-    return error
+    interrupted.cause, interrupted.run_directory = "completed", path
+    return interrupted
+
+
+def _finish_words(path: Path) -> str:
+    return f"finish it with `simbridge report {path}`."
 
 
 def rest_words(ending: Ending | None) -> str:
@@ -215,10 +266,17 @@ def rest_words(ending: Ending | None) -> str:
     if ending is None:
         return "Nothing was moved."
     if ending.arm_at_rest is None:
-        return "Whether the arm is at rest could not be seen: look at it."
+        return "Whether the arm is at rest could not be seen. Watch it."
     if not ending.arm_at_rest:
-        return "THE ARM STILL MOVES: look at it."
-    return "The arm is at rest." if ending.script_ended else "The arm is at rest; look at the pendant for its program."
+        return "The arm is still moving. Watch it."
+    if ending.script_ended is None:
+        return "The arm is at rest, but whether our control script has ended could not be seen: look at the pendant."
+    if not ending.script_ended:
+        return (
+            "The arm is at rest, but our control script is still on the controller (paused or running): stop it at the "
+            "pendant."
+        )
+    return _AT_REST
 
 
 def finalize(
@@ -251,7 +309,8 @@ def finalize(
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
     with directory.needed():
         # Kept, whatever becomes of the evaluation.
-        directory.write_summary({"outcome": outcome, "ended_by": ended_by})
+        with uninterrupted():
+            directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
         evaluation = Evaluation.of(directory)
         if evaluation.has_samples:
             ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from types import FrameType
 
 _CAUSES = {signal.SIGTERM: "terminated", signal.SIGHUP: "hangup"}
-_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by a hangup: its terminal was closed"}
+_WORDS = {signal.SIGTERM: "terminated", signal.SIGHUP: "ended by SIGHUP (usually a closed terminal)"}
 
 
 class SignalReceived(KeyboardInterrupt):
@@ -25,10 +25,14 @@ class SignalReceived(KeyboardInterrupt):
         super().__init__(signal.Signals(number).name)
 
 
+def number_of(error: KeyboardInterrupt) -> int:
+    """The number of the signal that was received."""
+    return error.number if isinstance(error, SignalReceived) else signal.SIGINT
+
+
 def ended_words(error: KeyboardInterrupt) -> str:
     """What ended a run, as in "The run was ..."."""
-    number = error.number if isinstance(error, SignalReceived) else signal.SIGINT
-    return _WORDS.get(signal.Signals(number), "interrupted")
+    return _WORDS.get(signal.Signals(number_of(error)), "interrupted")
 
 
 class uninterrupted:

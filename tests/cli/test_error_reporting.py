@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from simbridge.backends.backend import Ending
 from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_client import reconstruct_error
 from simbridge.cli import error_reporting, listing
@@ -43,7 +44,7 @@ def test_a_bug_is_one_paragraph_and_its_traceback_is_in_a_file(cli, monkeypatch,
 
 
 @pytest.mark.parametrize("where", ["stream", "read"])
-def test_a_bug_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_traceback_with_the_run(
+def test_a_bug_during_a_run_says_whether_the_arm_is_at_rest_and_leaves_its_traceback_with_the_run(
     where, cli, monkeypatch, tmp_path
 ):
     from simbridge.running import runner
@@ -53,8 +54,11 @@ def test_a_bug_during_a_run_says_that_the_arm_was_stopped_and_leaves_its_traceba
     out = tmp_path / "out"
     answer = cli("run", "step", "--out", out)
     assert answer.status == 1
-    assert "The arm was stopped" in answer.message and "Traceback" not in answer.err
+    assert "by nobody. The arm is at rest." in answer.message and "Traceback" not in answer.err
     assert "ZeroDivisionError" in (out / "traceback.txt").read_text()
+    monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+    answer = cli("run", "step", "--out", tmp_path / "unseen")
+    assert "by nobody. Whether the arm is at rest could not be seen." in answer.message
 
 
 def test_where_no_file_can_be_written_the_traceback_is_printed(cli, monkeypatch, tmp_path):

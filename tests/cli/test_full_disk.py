@@ -80,7 +80,7 @@ def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cl
     assert answer.status == 2
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")
-    assert "bytes are missing. What was recorded until then is in" in answer.message
+    assert "bytes are missing. The arm is at rest. What was recorded until then is in" in answer.message
     assert sorted(sizes(folder / "out")) == ["log.mcap", "plan.npz", "settings.toml", "summary.json"]
     assert_whole(folder / "out")
     assert RunDirectory(folder / "out").summary()["outcome"] == "completed"
@@ -137,7 +137,7 @@ def test_a_run_whose_directory_is_deleted_says_so(cli, line, tmp_path, monkeypat
     answer = cli("run", line, "--out", tmp_path / "out")
     assert answer.status == 2
     where = f"{tmp_path / 'out'} cannot be written: it was deleted or moved while the run went on"
-    assert answer.message == f"{where}; the arm is at rest."
+    assert answer.message == f"{where}. The arm is at rest."
     assert list(tmp_path.iterdir()) == []
 
 
@@ -173,14 +173,14 @@ def test_repeats_whose_directory_is_deleted_end_there_and_do_not_make_it_again(
     prepared, tmp_path, monkeypatch, without_pages, when
 ):
     if when == "between two runs":
-        finalize = repeating.finalize
+        finish = repeating.finish
 
         def deleting(*arguments):
-            summary = finalize(*arguments)
+            run = finish(*arguments)
             shutil.rmtree(tmp_path / "out")
-            return summary
+            return run
 
-        monkeypatch.setattr(repeating, "finalize", deleting)
+        monkeypatch.setattr(repeating, "finish", deleting)
     progress = (lambda _: shutil.rmtree(tmp_path / "out", ignore_errors=True)) if when == "in a run" else None
     with pytest.raises(OutputError, match="deleted or moved while the run went on"):
         repeating.repeat(prepared, 3, out=tmp_path / "out", progress=progress)
@@ -214,7 +214,8 @@ def test_on_a_controller_a_full_disk_leaves_the_arm_at_rest_and_no_program(cli, 
 def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest(line, e_series, tmp_path):
     prepared = prepare(line, robot="ur10e", options=Options(host=e_series.host, **realtime_options()), backend="ursim")
     out = tmp_path / "out"
-    with pytest.raises(OutputError, match="deleted or moved while the run went on; the arm is at rest"):
+    with pytest.raises(OutputError, match="deleted or moved while the run went on") as caught:
         runner.execute(prepared, out=out, progress=lambda _: shutil.rmtree(out, ignore_errors=True))
+    assert caught.value.aftermath == "The arm is at rest."
     state = e_series.state()
     assert not state["moving"] and state["runtime_state"] == "STOPPED"

@@ -56,7 +56,8 @@ class MadeUp:
     complete: bool = True
     effort: Array | float = 1.0
     limited: NDArray[np.bool_] | None = None
-    speed_scaling: float = 1.0
+    speed_scaling: Array | float = 1.0
+    runtime_state: NDArray[np.int32] | int = 2
     tolerance: dict[str, float] | None = None
     settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
@@ -101,7 +102,7 @@ class MadeUp:
             speed_scaling=self.speed_scaling * same,
             robot_mode=same.astype(np.int32),
             safety_mode=same.astype(np.int32),
-            runtime_state=same.astype(np.int32),
+            runtime_state=self.runtime_state * same.astype(np.int32),
             limited=limited,
             host_monotonic=times,
         )

@@ -6,12 +6,14 @@ import base64
 import hashlib
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import matplotlib
 import numpy as np
 import pytest
 
+from simbridge.cli.run_tables import show_run
 from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
@@ -240,6 +242,24 @@ def test_a_small_share_of_the_samples_near_a_singularity_is_shown_as_such(troubl
 def test_a_controller_that_slowed_down_is_reported(troubled: Any) -> None:
     page, _ = troubled
     assert "speed scaling 0.50 on average" in page.text("caution")
+
+
+def test_pauses_are_counted_and_timed_and_are_no_slower_motion(report: Any, capsys: pytest.CaptureFixture) -> None:
+    state, scaling = np.full(200, 2), np.ones(200)
+    # Pausing, paused, and in the second pause to the end of the log.
+    state[50:52], state[52:75], state[190:] = 3, 4, 4
+    # The scaling is reported a sample later.
+    scaling[51:76] = scaling[191:] = 0.0
+    loop = dict.fromkeys(("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"), 0.008)
+    loop |= {"missed_deadlines": 0, "missed_states": 0}
+    page, summary = report(runtime_state=state, speed_scaling=scaling, summary={"loop": loop})
+    assert summary["pauses"] == {"count": 2, "duration_s": pytest.approx(0.008 * (25 + 9))}
+    assert summary["speed_scaling"] == {"min": 1.0, "mean": 1.0}
+    sentence = "The controller's program was paused 2 times, for 0.3 s in all."
+    assert sentence in page.text("caution") and "speed scaling" not in page.text("caution")
+    show_run(summary, Path("run"))
+    printed = capsys.readouterr().out.replace("\u00a0", " ")
+    assert sentence in printed and "speed scaling" not in printed
 
 
 def test_the_control_loop_is_shown_where_it_was_measured(troubled: Any, busy: Any) -> None:

@@ -1,0 +1,237 @@
+"""What ends a run besides its motion: signals while it is evaluated or printed, and an end that was not seen.
+
+The arm is simulated: how a session with a controller ends is tested in tests/backends.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from simbridge.backends.backend import Ending
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.errors import GuardViolation, Interrupted
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.running import repeating, runner
+from simbridge.running.repeating import repeat
+from simbridge.running.run_setup import prepare
+from simbridge.running.runner import EndNotVerified, execute
+
+
+def interrupt(*_arguments, **_values):
+    raise KeyboardInterrupt
+
+
+def summary_of(path):
+    return json.loads((path / "summary.json").read_text())
+
+
+@pytest.fixture
+def prepared(line):
+    return prepare(line)
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """The guard refuses a setpoint in the middle of the stream."""
+    stream = PyBulletBackend.stream
+
+    def stream_with_a_jump(self, setpoints):
+        setpoints = np.array(setpoints)
+        setpoints[20] += 1.0
+        return stream(self, setpoints)
+
+    monkeypatch.setattr(PyBulletBackend, "stream", stream_with_a_jump)
+
+
+def test_ctrl_c_in_the_report_of_a_refused_setpoint_leaves_its_message_and_its_directory(
+    cli, line, tmp_path, monkeypatch, refused
+):
+    monkeypatch.setattr(runner, "write_report", interrupt)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert answer.status == 2 and "refused" in answer.message
+    assert f"The evaluation was interrupted; finish it with `simbridge report {out}`." in answer.message
+    assert answer.message.endswith(f"What was recorded until then is in {out}")
+    assert summary_of(out)["ended_by"]["cause"] == "guard"
+
+
+def test_a_second_ctrl_c_in_the_report_of_an_interrupted_run_says_how_to_finish_it(
+    cli, line, tmp_path, monkeypatch, without_pages
+):
+    monkeypatch.setattr(PyBulletBackend, "move_to", interrupt)
+    monkeypatch.setattr(runner, "summarize", interrupt)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert answer.status == 130
+    assert answer.message.startswith("The run was interrupted. The arm is at rest. The evaluation was interrupted; ")
+    assert f"`simbridge report {out}`" in answer.message
+    assert summary_of(out)["outcome"] == summary_of(out)["ended_by"]["cause"] == "interrupted"
+
+
+def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path, monkeypatch):
+    write = RunDirectory.write_summary
+
+    def interrupted_write(self, summary):
+        signal.raise_signal(signal.SIGINT)
+        write(self, summary)
+
+    monkeypatch.setattr(RunDirectory, "write_summary", interrupted_write)
+    with pytest.raises(Interrupted):
+        execute(prepared, out=tmp_path / "out")
+    assert summary_of(tmp_path / "out")["outcome"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+)
+def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
+    cli, line, line_run, tmp_path, monkeypatch, number, status
+):
+    monkeypatch.setattr(runner, "summarize", lambda *_, **__: signal.raise_signal(number))
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert answer.status == status
+    assert answer.message.startswith(
+        f"The run is complete and the arm is at rest. Only the evaluation was interrupted; finish it with `simbridge "
+        f"report {out}`."
+    )
+    monkeypatch.undo()
+    assert cli("report", out).status == 0
+    assert (out / "report.html").is_file()
+    finished, usual = summary_of(out), summary_of(line_run)
+    assert finished["tracking_error"] == usual["tracking_error"] and finished["outcome"] == "completed"
+
+
+def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(prepared, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "summarize", interrupt)
+    monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+    with pytest.raises(Interrupted) as caught:
+        execute(prepared, out=tmp_path / "out")
+    assert str(caught.value).startswith("The run is complete. Whether the arm is at rest could not be seen.")
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_ctrl_c_while_the_result_is_printed_speaks_of_a_complete_run(
+    cli, line, tmp_path, monkeypatch, without_pages, count
+):
+    monkeypatch.setattr("simbridge.cli.run_tables.show_run", interrupt)
+    monkeypatch.setattr("simbridge.cli.run_tables.show_repeats", interrupt)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--repeat", count, "--out", out)
+    assert answer.status == 130
+    assert answer.message == f"The run is complete; only printing its result was interrupted. It is in {out}"
+
+
+def test_a_signal_in_the_evaluation_through_python_is_an_error_and_leaves_the_handlers(prepared, tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(runner, "write_report", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(Interrupted) as caught:
+        execute(prepared, out=tmp_path / "out")
+    assert caught.value.number == signal.SIGTERM and caught.value.run_directory == tmp_path / "out"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+# The end of a complete run
+
+NOT_VERIFIED = {
+    "Whether the arm is at rest could not be seen. Watch it.": Ending(evidence=["could not watch the controller"]),
+    "The arm is still moving. Watch it.": Ending(arm_at_rest=False, script_ended=True),
+    "The arm is at rest, but our control script is still on the controller (paused or running): stop it at the "
+    "pendant.": Ending(arm_at_rest=True, script_ended=False),
+    "The arm is at rest, but whether our control script has ended could not be seen: look at the pendant.": Ending(
+        arm_at_rest=True
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"])
+def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_files(
+    cli, line, line_run, tmp_path, monkeypatch, words, ending
+):
+    monkeypatch.setattr(PyBulletBackend, "ending", ending)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert (answer.status, answer.out) == (2, "")
+    seen = "".join(f" ({clause})" for clause in ending.evidence)
+    assert answer.message == (
+        f"The run is complete, but its end on the controller could not be verified{seen}. {words} What was recorded "
+        f"until then is in {out}"
+    )
+    summary = summary_of(out)
+    assert (out / "report.html").is_file() and summary["tracking_error"] == summary_of(line_run)["tracking_error"]
+    assert (summary["outcome"], summary["ended_by"]["cause"]) == ("completed", "completed")
+    assert summary["ended_by"]["arm_at_rest"] is ending.arm_at_rest
+
+
+def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(prepared, tmp_path, monkeypatch, without_pages):
+    monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+    with pytest.raises(EndNotVerified) as caught:
+        repeat(prepared, 3, out=tmp_path / "out")
+    assert (caught.value.cause, caught.value.arm_at_rest, caught.value.script_ended) == ("completed", None, None)
+    common = summary_of(tmp_path / "out")
+    assert (len(common["runs"]), common["completed"]) == (1, 1)
+    assert common["outcome"].startswith("no further run was begun")
+
+
+# Repeats
+
+
+def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(cli, prepared, tmp_path, monkeypatch, without_pages):
+    summarize, measured = runner.summarize, []
+
+    def interrupted_at_the_second(*arguments, **values):
+        measured.append(0)
+        return interrupt() if len(measured) == 2 else summarize(*arguments, **values)
+
+    monkeypatch.setattr(runner, "summarize", interrupted_at_the_second)
+    out = tmp_path / "out"
+    with pytest.raises(Interrupted, match="The run is complete and the arm is at rest"):
+        repeat(prepared, 3, out=out)
+    assert summary_of(out / "02")["outcome"] == summary_of(out / "02")["ended_by"]["cause"] == "completed"
+    common = summary_of(out)
+    assert common["completed"] == 2 and common["outcome"].startswith("no further run was begun")
+    assert common["runs"][1]["tracking_error"] is not None
+    monkeypatch.undo()
+    assert "2 of 3 runs completed" in cli("report", out).message
+    assert "tracking_error" in summary_of(out / "02")
+
+
+def test_ctrl_c_between_two_repeats_leaves_the_first_complete(prepared, tmp_path, monkeypatch, without_pages):
+    begin, begun = repeating.begin, []
+
+    def interrupted_at_the_second(*arguments, **values):
+        begun.append(0)
+        return interrupt() if len(begun) == 2 else begin(*arguments, **values)
+
+    monkeypatch.setattr(repeating, "begin", interrupted_at_the_second)
+    with pytest.raises(Interrupted, match="The run was interrupted"):
+        repeat(prepared, 3, out=tmp_path / "out")
+    assert summary_of(tmp_path / "out" / "01")["outcome"] == "completed"
+
+
+def test_ctrl_c_in_the_common_evaluation_of_repeats_says_that_they_are_complete(
+    cli, line, tmp_path, monkeypatch, without_pages
+):
+    monkeypatch.setattr(repeating, "summarize_repeats", interrupt)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--repeat", 2, "--out", out)
+    assert answer.status == 130
+    assert answer.message.startswith(
+        "The runs are complete and the arm is at rest. Only the evaluation was interrupted;"
+    )
+    assert f"`simbridge report {out}`" in answer.message
+
+
+def test_ctrl_c_in_the_common_evaluation_of_repeats_that_failed_leaves_their_error(
+    prepared, tmp_path, monkeypatch, without_pages, refused
+):
+    monkeypatch.setattr(repeating, "summarize_repeats", interrupt)
+    with pytest.raises(GuardViolation) as caught:
+        repeat(prepared, 2, out=tmp_path / "out")
+    assert caught.value.run_directory == tmp_path / "out"
+    assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
