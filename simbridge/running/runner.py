@@ -303,7 +303,7 @@ def finalize(
     ended_by: EndedBy = {
         "cause": cause_of(error, ending),
         "evidence": said + ([] if ending is None else ending.evidence),
-        "at_s": None,
+        "at_s": None if ending is None else ending.at_s,
         "arm_at_rest": None if ending is None else ending.arm_at_rest,
     }
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
@@ -312,7 +312,7 @@ def finalize(
         with uninterrupted():
             directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
         evaluation = Evaluation.of(directory)
-        if evaluation.has_samples:
+        if evaluation.has_samples and arm.capabilities.simulated_time:
             ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
         summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
         directory.write_summary(summary)

@@ -1,0 +1,56 @@
+"""What a controller says on its primary interface."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.ur import messages
+from simbridge.ur.messages import ControllerMessages, message_words
+
+HEAD = struct.pack(">Qb", 12_000_000, -2)
+EXCEPTION = HEAD + bytes([10]) + struct.pack(">2i", 7, 3) + b"get_inverse_kin: no\nsolution"
+KEY = HEAD + bytes([7]) + struct.pack(">2i", 0, 0) + bytes([19]) + b"PROGRAM_XXX_STOPPED" + b"simbridge"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (EXCEPTION, "the program's error in line 7, column 3: get_inverse_kin: no solution"),
+        (KEY, "message PROGRAM_XXX_STOPPED: simbridge"),
+        (HEAD + bytes([0]) + b"a text", None),
+    ],
+)
+def test_messages_about_the_program_are_clauses(content, words):
+    assert message_words(content) == words
+
+
+@given(st.binary(max_size=300))
+def test_whatever_a_message_holds_it_is_at_most_two_short_lines(content):
+    words = message_words(HEAD[: len(content)] + content)
+    assert words is None or len(words) < 500
+
+
+def test_messages_are_collected_until_the_end_and_a_state_between_them_is_skipped(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        monkeypatch.setattr(messages, "PRIMARY", server.getsockname()[1])
+        listening = ControllerMessages("127.0.0.1")
+        client, _ = server.accept()
+        for kind, content in ((20, KEY), (16, b"a state"), (20, EXCEPTION)):
+            client.sendall(struct.pack(">iB", 5 + len(content), kind) + content)
+        deadline = time.monotonic() + 10.0
+        while len(listening._words) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert listening.close() == [message_words(KEY), message_words(EXCEPTION)]
+        client.close()
+    assert "simbridge-messages" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_a_controller_that_does_not_listen_says_nothing():
+    assert ControllerMessages("192.0.2.255").close() == []
