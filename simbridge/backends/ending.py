@@ -98,7 +98,8 @@ class _Watcher:
 
     def __init__(self, host: str, last_seen: float, ending: Ending) -> None:
         self._host, self._last_seen, self._ending = host, last_seen, ending
-        self._watch = ProgramWatch(0)
+        self._watch: ProgramWatch | None = None
+        self._program = Program.UNKNOWN
         self._reader: RtdeReader | None = None
         self._states: list[Package] = []
         self._seen_at = 0.0
@@ -125,7 +126,7 @@ class _Watcher:
         if states:
             self._seen_at = time.monotonic()
         for state in states:
-            self._watch.follow(state)
+            self._program = Program.UNKNOWN if self._watch is None else self._watch.follow(state)
             self._states = [*self._states[-100:], state]
             if state["timestamp"] < self._last_seen:
                 self._show(
@@ -142,7 +143,7 @@ class _Watcher:
                     f"safety mode {mode_label(state['safety_mode'], SafetyMode)}, "
                     f"robot mode {mode_label(state['robot_mode'], RobotMode)}",
                 )
-            if self._watch.program is Program.OTHER:
+            if self._program is Program.OTHER:
                 self._show("program_replaced", "another program runs on the controller")
 
     def _show(self, cause: str, words: str) -> None:
@@ -156,11 +157,14 @@ class _Watcher:
         Raises:
             ControllerError: The controller could not be watched until then.
         """
-        self._watch = watch
         begin = asked = time.monotonic()
         failure: ControllerError | None = None
         while time.monotonic() - begin < VERIFY_TIMEOUT:
             try:
+                if self._watch is None:
+                    # What came while the process was ending, it has seen itself.
+                    self._follow(0.0)
+                    self._watch = watch
                 self._follow(0.02)
                 failure = None
             except ControllerError as error:
@@ -178,7 +182,7 @@ class _Watcher:
     def _stop_ours(self) -> None:
         # Once more, so that another program that has begun meanwhile is left alone.
         self._follow(0.05)
-        if self._watch.program is not Program.OURS:
+        if self._program is not Program.OURS:
             return
         try:
             with DashboardClient(self._host, timeout=1.0) as dashboard:
@@ -203,9 +207,9 @@ class _Watcher:
 
     @property
     def _script_ended(self) -> bool | None:
-        if not self._states or self._watch.program is Program.UNKNOWN:
+        if not self._states or self._program is Program.UNKNOWN:
             return None
-        return self._watch.program is not Program.OURS
+        return self._program is not Program.OURS
 
     def conclude(self) -> None:
         """Note what was seen last; states that are too old show nothing."""
