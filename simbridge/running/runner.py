@@ -248,7 +248,7 @@ def add_aftermath(error: BaseException, sentence: str) -> None:
 
 def evaluation_interrupted(error: KeyboardInterrupt, arm: Backend, path: Path, subject: str = "run is") -> Interrupted:
     """The error for Ctrl-C while what has completed (subject) is evaluated: how to finish it."""
-    rest = rest_words(arm.ending)
+    rest = rest_words(arm.ending or Ending())
     seen = " and the arm is at rest." if rest == _AT_REST else f". {rest}"
     interrupted = Interrupted(
         f"The {subject} complete{seen} Only the evaluation was interrupted; {_finish_words(path)}", number_of(error)

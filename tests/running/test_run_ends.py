@@ -107,9 +107,10 @@ def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
     assert finished["tracking_error"] == usual["tracking_error"] and finished["outcome"] == "completed"
 
 
-def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(prepared, tmp_path, monkeypatch):
+@pytest.mark.parametrize("ending", [Ending(), None])
+def test_the_end_of_an_interrupted_run_is_called_rest_only_if_it_was_seen(prepared, tmp_path, monkeypatch, ending):
     monkeypatch.setattr(runner, "summarize", interrupt)
-    monkeypatch.setattr(PyBulletBackend, "ending", Ending())
+    monkeypatch.setattr(PyBulletBackend, "ending", ending)
     with pytest.raises(Interrupted) as caught:
         execute(prepared, out=tmp_path / "out")
     assert str(caught.value).startswith("The run is complete. Whether the arm is at rest could not be seen.")
