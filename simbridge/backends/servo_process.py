@@ -314,11 +314,8 @@ class Session:
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
     def end(self, failure: BaseException | None) -> None:
-        """Brake, then end the script, whatever has happened; a step that fails is reported, and the next follows.
-
-        Args:
-            failure: What ended the session; a step that fails in the same way is not news.
-        """
+        """Brake, then end the script, whatever has happened; a step that fails is reported, unless it did before
+        (`failure`), and the next follows."""
         self._on(Event.END)
         # A controller that no longer answers must not block this process: the alarm's default action ends it.
         signal.alarm(STOP_TIMEOUT)
