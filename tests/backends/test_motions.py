@@ -74,8 +74,7 @@ def test_a_scaled_plan_ends_with_its_last_setpoint(rate):
 @pytest.fixture
 def ring(tmp_path):
     made = StateRing.create(tmp_path / "ring", 6, 8)
-    yield made
-    made.close()
+    return made
 
 
 class Now:
