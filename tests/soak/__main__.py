@@ -36,7 +36,10 @@ def _tests(seconds: float) -> list[str]:
 
 def _faults(given: argparse.Namespace, seconds: float) -> list[str]:
     """Run random faults and print what they showed; what must not be."""
-    print(f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: {given.results}")
+    print(
+        f"Random faults, from seed {given.seed} on, for {seconds / 60.0:.0f} minutes at most: {given.results}",
+        flush=True,
+    )
     seeds = range(given.seed, given.seed + given.count)
     results = run_campaign(seeds, given.host, given.robot, given.results, seconds)
     print(table(results))

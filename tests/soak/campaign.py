@@ -201,6 +201,9 @@ def run_campaign(seeds: Iterable[int], host: str, robot: str, results: Path, sec
             found.append(result)
             with results.open("a") as file:
                 file.write(json.dumps(vars(result)) + "\n")
+            if result.violations:
+                print(f"seed {result.seed}: {'; '.join(result.violations)}; kept in {directory}", flush=True)
+                continue
             for path in directory.parent.glob(f"{directory.name}*"):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
     finally:

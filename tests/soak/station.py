@@ -122,6 +122,9 @@ class Station:
             while np.abs(np.array(self.state()["actual_q"]) - HOME).max() > 1e-3 or self.state()["moving"]:
                 _in_time(deadline, "at home")
             self.do("stop_program")
+        state = self.state()
+        if (state["safety_mode"], state["runtime_state"]) != ("NORMAL", "STOPPED"):
+            raise RuntimeError("not in order")
 
     def close(self) -> None:
         """End it."""
