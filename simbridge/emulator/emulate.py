@@ -36,12 +36,14 @@ from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, read_ros_calibration
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
+_PIECE = 1000  # rows that become an array at once
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -295,15 +297,21 @@ class Control:
             inputs = list(self._controller.record.inputs)
         none = np.full(self._controller.robot.n, np.nan)
         arrays: dict[str, Any] = {
-            "tick": np.array([t for t, *_ in ticks]),
-            "setpoint": np.array([none if s is None else s for _, s, _, _ in ticks]),
-            "target_q": np.array([q for _, _, q, _ in ticks]),
-            "actual_q": np.array([q for *_, q in ticks]),
-            "input_tick": np.array([t for t, _, _ in inputs]),
-            "inputs": json.dumps([[list(names), list(values)] for _, names, values in inputs]),
+            "tick": _array([t for t, *_ in ticks]),
+            "setpoint": _array([none if s is None else s for _, s, _, _ in ticks]),
+            "target_q": _array([q for _, _, q, _ in ticks]),
+            "actual_q": _array([q for *_, q in ticks]),
+            "input_tick": _array([t for t, _, _ in inputs]),
+            "inputs": f"[{', '.join(json.dumps([names, values]) for _, names, values in inputs)}]",
         }
         with file.open("xb") as output:
             np.savez(output, **arrays)
+
+
+def _array(rows: list[Any]) -> Array:
+    """As np.array, which would keep the other threads from their ticks: in one piece it holds Python's lock."""
+    pieces = [np.array(rows[at : at + _PIECE]) for at in range(0, len(rows), _PIECE)]
+    return np.concatenate(pieces) if pieces else np.empty(0)
 
 
 def _port(port: int) -> int:

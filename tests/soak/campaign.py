@@ -134,8 +134,9 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
     controller, robot = trial.station, load_robot(result.robot)
     ended_by, state = _ended_by(trial) or {"arm_at_rest": None, "at_s": None}, controller.state()
     end, period = int(state["tick"]), robot.period
-    # In local control nobody can stop a paused script from outside; the message says so.
-    if state["runtime_state"] != "STOPPED" and not {REPLACED, LOCAL}.intersection(result.faults):
+    # In local control, or without a connection, nobody can stop a paused script from outside; the message says so.
+    excused = {REPLACED, LOCAL}.intersection(result.faults) or ended_by["arm_at_rest"] is None
+    if state["runtime_state"] != "STOPPED" and not excused:
         result.violations.append(f"a program is left: {state['runtime_state']}")
     if state["runtime_state"] == "STOPPED" and result.faults == [REPLACED]:
         result.violations.append("another's program was stopped")
