@@ -28,6 +28,8 @@ NUMBER, COUNTER = "output_int_register_22", "output_int_register_23"
 _ADVANCES = 0.05
 # One that is paused has counted in one of its last states before, so many at the most being late.
 _LATE = 2
+# A script that plays names itself in its second statement, within this time, s.
+_NAMES_ITSELF = 0.1
 # A script that was uploaded has carried its number for this long at the latest, s.
 _STARTS = 5.0
 
@@ -135,6 +137,8 @@ class ProgramWatch:
         # For how many states a program has played without a count; since when; and since when with another number.
         self._uncounted = 0
         self._still = self._strange = 0.0
+        # When a program first played with another number after the last one had ended.
+        self._foreign: float | None = None
         self.program = program
 
     def follow(self, state: Mapping[str, Any]) -> Program:
@@ -148,12 +152,13 @@ class ProgramWatch:
             self._strange = now
         self._counter = state[COUNTER]
         if state["runtime_state"] not in PROGRAM_RUNS:
-            self.program = Program.NONE
+            self.program, self._foreign = Program.NONE, None
         elif playing:
             self._uncounted = 0 if counted else self._uncounted + 1
+            self._foreign = None if named else self._foreign or now
             self.program = self._playing(now, named, counted)
         else:
-            self.program = self._paused()
+            self.program = self._paused(now, named)
             self._uncounted = 0
         return self.program
 
@@ -168,10 +173,12 @@ class ProgramWatch:
         waits = self._uploaded and now - self._strange < _STARTS
         return Program.UNKNOWN if waits else Program.OTHER
 
-    def _paused(self) -> Program:
-        """Whose program is paused: ours if it counted until then, or was sent and has not begun."""
-        if self.program is Program.OURS and self._uncounted > _LATE:
-            return Program.OTHER
+    def _paused(self, now: float, named: bool) -> Program:
+        """Whose program is paused: ours if it counted until then, or was sent and has hardly begun."""
+        if self.program is Program.OURS and (self._uncounted > _LATE or not (named or self._uploaded)):
+            # Another may have taken its place, too late to show it.
+            return Program.UNKNOWN
         if self.program in (Program.NONE, Program.UNKNOWN):
-            return Program.OURS if self._uploaded else Program.UNKNOWN
+            begins = self._foreign is None or now - self._foreign < _NAMES_ITSELF
+            return Program.OURS if self._uploaded and begins else Program.UNKNOWN
         return self.program

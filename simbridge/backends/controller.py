@@ -165,6 +165,7 @@ class ControllerBackend(Backend):
         return state_at_rest(state)
 
     def move_to(self, q: Array) -> None:
+        self._ending = None
         self._refuse_if_stopped()
         goal = np.asarray(q, dtype=float)
         begin = self.read().q if self._process is None or self._last is None else self._last.command
@@ -232,8 +233,8 @@ class ControllerBackend(Backend):
         self._check_again()
         self._last, self._ring, self._first, self._number = None, None, None, random_number()
         config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
-        self._messages = ControllerMessages(self.host)
         self._process = ServoProcess(config)
+        self._messages = ControllerMessages(self.host)
         with self._stop_on_error():
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)

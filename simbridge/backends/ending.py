@@ -69,14 +69,15 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
         last_seen: The controller's newest timestamp so far, s.
         ending: Takes what is seen.
     """
-    watcher = _Watcher(host, last_seen, ending)
+    watcher = _Watcher(host, number, process, last_seen, ending)
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
         # First: the process brakes the arm while the others go on.
         ("ask the servo process to stop", process.ask_to_stop),
         ("watch the controller", watcher.begin),
         ("end the servo process", process.stop),
-        ("see the arm at rest", lambda: watcher.until_at_rest(_watch(number, process))),
+        ("see the arm at rest", watcher.until_at_rest),
         ("close the connection", watcher.close),
+        ("judge what was seen", watcher.conclude),
     )
     for name, step in steps:
         try:
@@ -84,20 +85,14 @@ def end_session(host: str, number: int, process: ServoProcess, last_seen: float,
         except Exception as failure:
             ending.evidence.append(f"could not {name}: {failure}")
     ending.evidence[:0] = process.failures
-    watcher.conclude()
-
-
-def _watch(number: int, process: ServoProcess) -> ProgramWatch:
-    """Knows our program by what the process reported until it ended, also one that was sent and has not begun."""
-    begun = State.READY in process.reached
-    return ProgramWatch(number, uploaded=State.UPLOADING in process.reached and not begun, program=process.program)
 
 
 class _Watcher:
     """Follows the controller's states while a session ends, and stops our script if it does not end by itself."""
 
-    def __init__(self, host: str, last_seen: float, ending: Ending) -> None:
-        self._host, self._last_seen, self._ending = host, last_seen, ending
+    def __init__(self, host: str, number: int, process: ServoProcess, last_seen: float, ending: Ending) -> None:
+        self._host, self._number, self._process = host, number, process
+        self._last_seen, self._ending = last_seen, ending
         self._watch: ProgramWatch | None = None
         self._program = Program.UNKNOWN
         self._reader: RtdeReader | None = None
@@ -143,7 +138,7 @@ class _Watcher:
                     f"safety mode {mode_label(state['safety_mode'], SafetyMode)}, "
                     f"robot mode {mode_label(state['robot_mode'], RobotMode)}",
                 )
-            if self._program is Program.OTHER:
+            if self._program is Program.OTHER and State.UPLOADING in self._process.reached:
                 self._show("program_replaced", "another program runs on the controller")
 
     def _show(self, cause: str, words: str) -> None:
@@ -151,7 +146,15 @@ class _Watcher:
             self._ending.shown.append(cause)
             self._ending.evidence.append(words)
 
-    def until_at_rest(self, watch: ProgramWatch) -> None:
+    def _watch_program(self) -> ProgramWatch:
+        """Begins with what the servo process saw of the program until it ended; one that was killed says nothing."""
+        reached, program = self._process.reached, self._process.program
+        begun = State.READY in reached
+        if begun and program is Program.UNKNOWN:
+            program = Program.OURS
+        return ProgramWatch(self._number, uploaded=State.UPLOADING in reached and not begun, program=program)
+
+    def until_at_rest(self) -> None:
         """Wait until the arm is at rest and no program of ours is left; ask the dashboard to stop ours if it stays.
 
         Raises:
@@ -164,36 +167,45 @@ class _Watcher:
                 if self._watch is None:
                     # What came while the process was ending, it has seen itself.
                     self._follow(0.0)
-                    self._watch = watch
+                    self._watch = self._watch_program()
                 self._follow(0.02)
                 failure = None
+                if self._script_ended and self._at_rest:
+                    return
+                if self._script_ended is False and time.monotonic() - asked > WATCHDOG_TIME:
+                    asked = time.monotonic()
+                    self._stop_ours()
             except ControllerError as error:
                 failure = error
                 time.sleep(0.05)
-                continue
-            if self._script_ended and self._at_rest:
-                return
-            if self._script_ended is False and time.monotonic() - asked > WATCHDOG_TIME:
-                self._stop_ours()
-                asked = time.monotonic()
         if failure is not None:
             raise failure
 
     def _stop_ours(self) -> None:
-        # Once more, so that another program that has begun meanwhile is left alone.
-        self._follow(0.05)
-        if self._program is not Program.OURS:
-            return
         try:
             with DashboardClient(self._host, timeout=1.0) as dashboard:
-                dashboard.stop()
-        except Exception as failure:
-            note = f"the dashboard did not stop the control script: {failure}"
-            if note not in self._ending.evidence:
-                self._ending.evidence.append(note)
-            # A program that does nothing takes its place, and ends.
+                if self._is_ours():
+                    dashboard.stop()
+            return
+        except ControllerError as failure:
+            self._note(f"the dashboard did not stop the control script: {failure}")
+        try:
             with socket.create_connection((self._host, REALTIME), timeout=1.0) as connection:
-                connection.sendall(_NOTHING)
+                if self._is_ours():
+                    # A program that does nothing takes its place, and ends.
+                    connection.sendall(_NOTHING)
+                    connection.shutdown(socket.SHUT_WR)
+        except OSError as failure:
+            self._note(f"no program could be sent in place of the control script: {failure}")
+
+    def _is_ours(self) -> bool:
+        """Whether the program is ours right now, and not another that has begun meanwhile."""
+        self._follow(0.05)
+        return self._program is Program.OURS
+
+    def _note(self, words: str) -> None:
+        if words not in self._ending.evidence:
+            self._ending.evidence.append(words)
 
     @property
     def _at_rest(self) -> bool | None:
@@ -202,7 +214,7 @@ class _Watcher:
         recent = [s for s in self._states if self._states[-1]["timestamp"] - s["timestamp"] <= FOR]
         if recent[-1]["timestamp"] - recent[0]["timestamp"] < 0.5 * FOR:
             return None
-        speeds = np.array([[*state["actual_qd"], *state["target_qd"]] for state in recent])
+        speeds = np.array([[*state["actual_qd"], *state.get("target_qd", ())] for state in recent])
         return bool(np.abs(speeds).max() < AT_REST)
 
     @property

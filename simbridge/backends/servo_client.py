@@ -28,7 +28,13 @@ from simbridge.backends.session_state import State
 from simbridge.robot.pose import Array
 from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
-from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ServoProcessLost
+from simbridge.ur.errors import (
+    ConnectionLost,
+    RegistersInUse,
+    RemoteControlDisabled,
+    ScriptNotStarted,
+    ServoProcessLost,
+)
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
@@ -99,7 +105,7 @@ class ServoProcess:
         threading.Thread(target=self._keep_alive, name="simbridge-heartbeat", daemon=True).start()
         try:
             return self._ready()
-        except ConnectionLost:
+        except (ConnectionLost, ScriptNotStarted):
             self._process.kill()
             # ur_rtde does not report which of its connections failed.
             found = survey(self._config.host)

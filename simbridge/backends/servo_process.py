@@ -18,14 +18,13 @@ import gc
 import json
 import math
 import os
-import resource
 import select
 import signal
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -34,6 +33,7 @@ import numpy as np
 
 from simbridge.backends.control_script import Program, ProgramWatch, control_script
 from simbridge.backends.motion import Live, Replay
+from simbridge.backends.open_files import forbid_new_files, new_files_allowed
 from simbridge.backends.servo_channel import HEARTBEAT_TIMEOUT, OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.session_state import Event, State, next_state
@@ -49,6 +49,7 @@ from simbridge.ur.errors import (
     ProgramReplaced,
     ProgramRunning,
     ProgramStopped,
+    ScriptNotStarted,
 )
 from simbridge.ur.facts import stop_of
 from simbridge.ur.rtde import Package, RtdeReader
@@ -58,25 +59,6 @@ from simbridge.ur.tables import PROGRAM_RUNS, REALTIME, RTDE, RuntimeState
 SCRIPT_TIMEOUT = 5.0  # s
 # How long a stop may take before the process exits anyway.
 STOP_TIMEOUT = 2  # s
-# Open files: the standard streams. Not zero, because poll() watches no more descriptors than the limit.
-_NO_MORE_FILES = 3
-
-
-def forbid_new_files() -> None:
-    """From now on this process opens no file and no socket; open ones stay open."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_NO_MORE_FILES, most))
-
-
-@contextlib.contextmanager
-def new_files_allowed() -> Iterator[None]:
-    """Files can be opened again within the block."""
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (now, most))
 
 
 def send_without_delay(port: int) -> None:
@@ -154,36 +136,44 @@ class RtdeLink:
         """Whose program the controller had in the newest state."""
         return self._watch.program
 
+    def check_idle(self) -> None:
+        """Check that no program runs.
+
+        Raises:
+            ProgramRunning: One does.
+            ConnectionLost: The controller is silent.
+        """
+        states = self._reader.wait(1.0)
+        if not states:
+            raise ConnectionLost(self._config.host, RTDE, "no state came within 1 s")
+        if states[-1]["runtime_state"] in PROGRAM_RUNS:
+            raise ProgramRunning(self._config.host, states[-1]["runtime_state"])
+
     def upload(self) -> None:
         """Upload the control script.
 
         Raises:
-            ProgramRunning: Another program runs; nothing was uploaded.
-            ConnectionLost: The controller is silent.
+            ConnectionLost: ur_rtde could not send it.
         """
-        host, settings = self._config.host, self._config.settings
-        states = self._reader.wait(1.0)
-        if not states:
-            raise ConnectionLost(host, RTDE, "no state came within 1 s")
-        if states[-1]["runtime_state"] in PROGRAM_RUNS:
-            raise ProgramRunning(host, states[-1]["runtime_state"])
-        source = control_script(
-            self._config.number, self._config.period, settings.tcp, settings.payload, settings.payload_cog
-        )
+        number, settings = self._config.number, self._config.settings
+        source = control_script(number, self._config.period, settings.tcp, settings.payload, settings.payload_cog)
         with new_files_allowed(), open(os.memfd_create("simbridge-script"), "w") as file:
             file.write(source)
             file.flush()
-            self._watch = ProgramWatch(self._config.number, uploaded=True)
-            self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
+            self._watch = ProgramWatch(number, uploaded=True)
+            try:
+                self._control.setCustomScriptFile(f"/proc/self/fd/{file.fileno()}")
+            except RuntimeError as error:
+                raise ConnectionLost(self._config.host, REALTIME, f"the script was not sent: {error}") from None
 
     def await_script(self) -> None:
         """Wait until the control script runs.
 
         Raises:
             ArmStopped: The arm was stopped meanwhile.
-            ConnectionLost: The script does not run.
+            ScriptNotStarted: It does not run.
         """
-        host = self._config.host
+        host, waits = self._config.host, self._config.settings.wait_in_pause
         deadline = time.monotonic() + SCRIPT_TIMEOUT
         ran = False
         while time.monotonic() < deadline:
@@ -193,13 +183,16 @@ class RtdeLink:
                 if stop is ProgramStopped and not ran:
                     stop = None
                 ran = ran or state["runtime_state"] == RuntimeState.PLAYING
-                if stop is not None or paused:
-                    kind = stop or ProgramPaused
-                    raise kind(host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
+                if paused and waits:
+                    deadline = time.monotonic() + SCRIPT_TIMEOUT
+                elif paused and stop is None:
+                    stop = ProgramPaused
+                if stop is not None:
+                    raise stop(host, state["robot_mode"], state["safety_mode"], state["runtime_state"])
             if self._watch.program is Program.OURS:
                 self.keep_alive()
                 return
-        raise ConnectionLost(host, REALTIME, f"the control script was sent and did not run within {SCRIPT_TIMEOUT:g} s")
+        raise ScriptNotStarted(host, SCRIPT_TIMEOUT)
 
     def keep_alive(self) -> None:
         """Feed the script's watchdog; the script does nothing new.
@@ -274,8 +267,9 @@ class Session:
         config, settings = self._config, self._config.settings
         self._link = link = RtdeLink(config)
         notes = _minimize_latency(settings.priority)
-        link.upload()
+        link.check_idle()
         self._on(Event.SENT)
+        link.upload()
         link.await_script()
         guard = Guard(config.limits, config.period, settings.lookahead)
         law = ServojLaw(config.period, settings.gain, settings.lookahead)

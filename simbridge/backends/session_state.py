@@ -24,7 +24,7 @@ class State(Enum):
 class Event(Enum):
     """What changes the state."""
 
-    SENT = "the control script was sent"
+    SENT = "the control script is sent"
     SCRIPT_RUNS = "the control script runs"
     PLAY = "a motion begins"
     DONE = "the motion is complete"

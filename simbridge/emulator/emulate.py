@@ -302,7 +302,7 @@ class Control:
             "target_q": _array([q for _, _, q, _ in ticks]),
             "actual_q": _array([q for *_, q in ticks]),
             "input_tick": _array([t for t, _, _ in inputs]),
-            "inputs": f"[{', '.join(json.dumps([names, values]) for _, names, values in inputs)}]",
+            "inputs": np.frombuffer(",".join(json.dumps(pair) for _, *pair in inputs).encode(), dtype=np.uint8),
         }
         with file.open("xb") as output:
             np.savez(output, **arrays)

@@ -202,7 +202,7 @@ class Emulator:
             path = Path(directory) / "record.npz"
             self.do("save_record", path=str(path))
             with np.load(path) as data:
-                inputs = [(names, values) for names, values in json.loads(str(data["inputs"]))]
+                inputs = [(names, values) for names, values in json.loads(b"[%b]" % data["inputs"].tobytes())]
                 arrays = {name: data[name] for name in ("tick", "setpoint", "target_q", "actual_q", "input_tick")}
         return Recorded(**arrays, inputs=inputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import warnings
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import resolve_arm
+from simbridge.running.signals import ended_by_signals
 from simbridge.servo.plant import Plant, controller_cycle
 
 
@@ -69,12 +71,11 @@ class LiveArm:
         return self._backend.period
 
     def __enter__(self) -> LiveArm:
-        self._backend.__enter__()
-        try:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(ended_by_signals())
+            stack.enter_context(self._backend)
             self._begin()
-        except BaseException as error:
-            self._backend.__exit__(type(error), error, error.__traceback__)
-            raise
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(
@@ -83,7 +84,7 @@ class LiveArm:
         try:
             self._end_stream()
         finally:
-            self._backend.__exit__(kind, error, trace)
+            self._stack.__exit__(kind, error, trace)
 
     def _begin(self) -> None:
         q = self._backend.read().q

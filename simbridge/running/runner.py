@@ -231,14 +231,25 @@ def record_early_end(prepared: Prepared, arm: Backend, unfinished: Callable[[], 
     except Interrupted:
         raise
     except KeyboardInterrupt as error:
-        interrupted = Interrupted(f"The run was {ended_words(error)}. {rest_words(arm.ending)}", number_of(error))
-        interrupted.cause = cause_of(error, None)
-        record(interrupted.cause, error, interrupted)
+        first = _ended_before(error)
+        words = f"The run was {ended_words(error)}." if first is None else f"{first} Then it was {ended_words(error)}."
+        interrupted = Interrupted(f"{words} {rest_words(arm.ending)}", number_of(error))
+        interrupted.cause = cause_of(first or error, None)
+        outcome = interrupted.cause if first is None else f"{type(first).__name__}: {first}"
+        record(outcome, first or error, interrupted)
         raise interrupted from None
     except Exception as error:
         error.aftermath = rest_words(arm.ending)  # type: ignore[attr-defined]
         record(f"{type(error).__name__}: {error}", error, error)
         raise
+
+
+def _ended_before(error: BaseException) -> SimbridgeError | None:
+    """What had ended a run when a signal came while its arm was stopped; None if the signal ended it."""
+    before = error.__context__
+    while before is not None and not isinstance(before, SimbridgeError):
+        before = before.__context__
+    return before
 
 
 def add_aftermath(error: BaseException, sentence: str) -> None:

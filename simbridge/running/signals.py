@@ -41,9 +41,13 @@ class uninterrupted:
     held, pending = False, 0
 
     def __enter__(self) -> None:
-        uninterrupted.held = threading.current_thread() is threading.main_thread()
+        self._ours = threading.current_thread() is threading.main_thread()
+        if self._ours:
+            uninterrupted.held = True
 
     def __exit__(self, *_exception: object) -> None:
+        if not self._ours:
+            return
         uninterrupted.held = False
         number, uninterrupted.pending = uninterrupted.pending, 0
         if number:

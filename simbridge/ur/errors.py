@@ -66,6 +66,18 @@ class StaleState(ControllerError, TimeoutError):
         )
 
 
+class ScriptNotStarted(ControllerError, TimeoutError):
+    """The control script was sent, and did not run within a time (waited), s."""
+
+    def __init__(self, host: str, waited: float) -> None:
+        self.waited = waited
+        super().__init__(
+            host,
+            f"The control script was sent to the controller at {host} and did not run within {waited:g} s. Look at the "
+            f"pendant for a message, and at `simbridge doctor`.",
+        )
+
+
 class ServoProcessLost(ControllerError):
     """The process that sends setpoints has ended by itself.
 

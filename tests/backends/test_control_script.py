@@ -43,7 +43,7 @@ def seen(*parts, uploaded=False):
         (((PLAYING, OTHER, 1, 500), (PAUSED, OTHER, 0, 5)), Program.OTHER),
         (((PLAYING, OURS, 0, 2),), Program.UNKNOWN),
         # Another program that took the place of ours and was paused before its missing count could show it.
-        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 4), (PAUSED, OURS, 0, 50)), Program.OTHER),
+        (((PLAYING, OURS, 1, 5), (PLAYING, OURS, 0, 4), (PAUSED, OURS, 0, 50)), Program.UNKNOWN),
         # After a pause the count may begin a cycle late.
         (((PLAYING, OURS, 1, 5), (PAUSED, OURS, 0, 500), (PLAYING, OURS, 0, 1)), Program.OURS),
         # Our number alone proves nothing.
@@ -57,6 +57,17 @@ def test_a_program_is_ours_if_it_has_our_number_and_its_counter_advances(parts, 
 def test_what_is_paused_before_its_first_cycle_is_ours_right_after_the_upload():
     assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
     assert seen((STOPPED, 0, 0, 5), (PAUSED, 0, 0, 50)) is Program.UNKNOWN
+
+
+def test_what_played_with_another_number_for_long_and_is_paused_is_not_taken_for_ours_after_an_upload():
+    assert seen((STOPPED, 0, 0, 5), (PLAYING, OTHER, 0, 100), (PAUSED, OTHER, 0, 50), uploaded=True) is Program.UNKNOWN
+    assert seen((STOPPED, 0, 0, 5), (PLAYING, 0, 0, 5), (PAUSED, 0, 0, 50), uploaded=True) is Program.OURS
+
+
+def test_what_is_paused_when_nobody_can_say_more_is_ours_if_it_was_ours_and_has_our_number():
+    for number, program in ((OURS, Program.OURS), (OTHER, Program.UNKNOWN)):
+        watch = ProgramWatch(OURS, program=Program.OURS)
+        assert [watch.follow(state) for state in states((PAUSED, number, 0, 3))][-1] is program
 
 
 @given(

@@ -31,10 +31,8 @@ AT_REST = {
 class FakeProcess:
     """A servo process that can fail in each of its steps."""
 
-    reached, program = frozenset(State), Program.NONE
-
-    def __init__(self, asking=lambda: None, stopping=lambda: None):
-        self.failures = []
+    def __init__(self, asking=lambda: None, stopping=lambda: None, program=Program.NONE, reached=frozenset(State)):
+        self.failures, self.program, self.reached = [], program, reached
         self.ask_to_stop, self.stop = asking, stopping
 
 
@@ -42,7 +40,7 @@ class FakeReader:
     """An RTDE connection that gives states, and is lost after so many."""
 
     def __init__(self, *_args, states=60, **changes):
-        self._left, self._tick, self._changes = states, 0, changes
+        self._left, self._tick, self.changes = states, 0, changes
 
     def __enter__(self):
         return self
@@ -55,7 +53,7 @@ class FakeReader:
             raise ConnectionLost(HOST, 30004, "no connection")
         time.sleep(0.002)
         self._left, self._tick = self._left - 1, self._tick + 1
-        return [AT_REST | {"timestamp": 0.002 * self._tick} | self._changes]
+        return [AT_REST | {"timestamp": 0.002 * self._tick} | self.changes]
 
 
 @pytest.fixture
@@ -66,8 +64,36 @@ def controller(monkeypatch):
         reader = FakeReader(**changes)
         monkeypatch.setattr(ending, "RtdeReader", lambda *_args, **_named: reader)
         monkeypatch.setattr(ending, "VERIFY_TIMEOUT", 0.4)
+        return reader
 
     return shows
+
+
+@pytest.fixture
+def dashboard(monkeypatch):
+    """What the dashboard is asked, and what happens while it is connected."""
+    asked = []
+
+    class FakeDashboard:
+        connecting = staticmethod(lambda: None)
+
+        def __init__(self, *_args, **_named):
+            pass
+
+        def __enter__(self):
+            self.connecting()
+            return self
+
+        def __exit__(self, *_exception):
+            pass
+
+        def stop(self):
+            asked.append("stop")
+
+    monkeypatch.setattr(ending, "DashboardClient", FakeDashboard)
+    monkeypatch.setattr(ending, "WATCHDOG_TIME", 0.05)
+    FakeDashboard.asked = asked
+    return FakeDashboard
 
 
 def ended(process):
@@ -104,6 +130,50 @@ def test_a_controller_that_is_lost_while_it_is_watched_shows_nothing_of_the_pres
 def test_an_arm_that_moves_until_the_end_is_not_at_rest(controller):
     controller(states=10**6, actual_qd=MOVING)
     assert ended(FakeProcess()).arm_at_rest is False
+
+
+PAUSED_OURS = {"runtime_state": 4, NUMBER: 1, "states": 10**6}
+
+
+def test_a_paused_script_of_ours_is_stopped_by_the_dashboard(controller, dashboard):
+    controller(**PAUSED_OURS)
+    assert ended(FakeProcess(program=Program.OURS)).script_ended is False
+    assert set(dashboard.asked) == {"stop"}
+
+
+def test_a_servo_process_that_was_killed_leaves_no_paused_script(controller, dashboard):
+    controller(**PAUSED_OURS)
+    ended(FakeProcess(program=Program.UNKNOWN))
+    assert set(dashboard.asked) == {"stop"}
+
+
+def test_a_program_that_takes_the_place_of_ours_while_the_dashboard_answers_is_left_alone(controller, dashboard):
+    reader = controller(**PAUSED_OURS)
+    dashboard.connecting = staticmethod(lambda: reader.changes.update({"runtime_state": 2, NUMBER: 5}))
+    found = ended(FakeProcess(program=Program.OURS))
+    assert dashboard.asked == [] and found.script_ended is True
+
+
+def test_one_failed_attempt_to_stop_the_script_is_not_the_last(controller, dashboard, monkeypatch):
+    controller(**PAUSED_OURS)
+    away = iter([True])
+
+    def connecting():
+        if next(away, False):
+            raise ConnectionLost(HOST, 29999, "no connection (Connection refused)")
+
+    dashboard.connecting = staticmethod(connecting)
+    monkeypatch.setattr(ending.socket, "create_connection", lambda *_args, **_named: failing("refused")())
+    found = ended(FakeProcess(program=Program.OURS))
+    assert set(dashboard.asked) == {"stop"}
+    assert any("the dashboard did not stop the control script" in line for line in found.evidence)
+    assert any("no program could be sent in place of the control script: refused" in line for line in found.evidence)
+
+
+def test_a_program_that_ran_before_ours_was_sent_has_not_replaced_it(controller):
+    controller(states=10**6, runtime_state=2, **{NUMBER: 5})
+    assert ended(FakeProcess(program=Program.UNKNOWN, reached={State.CONNECTING})).shown == []
+    assert ended(FakeProcess(program=Program.OURS)).shown == ["program_replaced"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -20,6 +20,7 @@ from simbridge.running import repeating, runner
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import EndNotVerified, execute
+from simbridge.running.signals import SignalReceived
 
 
 def interrupt(*_arguments, **_values):
@@ -236,3 +237,16 @@ def test_ctrl_c_in_the_common_evaluation_of_repeats_that_failed_leaves_their_err
         repeat(prepared, 2, out=tmp_path / "out")
     assert caught.value.run_directory == tmp_path / "out"
     assert caught.value.aftermath.endswith(f"`simbridge report {tmp_path / 'out'}` finishes it.")
+
+
+def test_a_signal_while_the_arm_is_stopped_leaves_what_had_stopped_it(cli, line, tmp_path, monkeypatch, refused):
+    def interrupted_stop(self, *_exception):
+        raise SignalReceived(signal.SIGINT)
+
+    monkeypatch.setattr(PyBulletBackend, "__exit__", interrupted_stop)
+    out = tmp_path / "out"
+    answer = cli("run", line, "--out", out)
+    assert answer.status == 130 and "A setpoint was refused" in answer.message
+    assert "Then it was interrupted." in answer.message
+    ended_by = summary_of(out)["ended_by"]
+    assert ended_by["cause"] == "guard" and ended_by["evidence"][0].startswith("GuardViolation")
