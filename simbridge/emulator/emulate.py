@@ -19,7 +19,8 @@ import struct
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -43,7 +44,7 @@ from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
-_PIECE = 1000  # rows that become an array at once
+_PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -296,22 +297,30 @@ class Control:
             ticks = list(self._controller.record.ticks)
             inputs = list(self._controller.record.inputs)
         none = np.full(self._controller.robot.n, np.nan)
+        texts = [json.dumps([pair for _, *pair in piece])[1:-1].encode() for piece in _pieces(inputs)]
         arrays: dict[str, Any] = {
             "tick": _array([t for t, *_ in ticks]),
             "setpoint": _array([none if s is None else s for _, s, _, _ in ticks]),
             "target_q": _array([q for _, _, q, _ in ticks]),
             "actual_q": _array([q for *_, q in ticks]),
             "input_tick": _array([t for t, _, _ in inputs]),
-            "inputs": np.frombuffer(",".join(json.dumps(pair) for _, *pair in inputs).encode(), dtype=np.uint8),
+            "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
         }
         with file.open("xb") as output:
             np.savez(output, **arrays)
 
 
+def _pieces(rows: list[Any]) -> Iterator[list[Any]]:
+    """A list in pieces with pauses. A piece holds Python's lock for a millisecond; and a thread with real-time priority
+    that never pauses is stopped by the system, together with all others of that priority."""
+    for at in range(0, len(rows), _PIECE):
+        yield rows[at : at + _PIECE]
+        time.sleep(_PAUSE)
+
+
 def _array(rows: list[Any]) -> Array:
-    """As np.array, which would keep the other threads from their ticks: in one piece it holds Python's lock."""
-    pieces = [np.array(rows[at : at + _PIECE]) for at in range(0, len(rows), _PIECE)]
-    return np.concatenate(pieces) if pieces else np.empty(0)
+    """As np.array, in pieces."""
+    return np.concatenate([np.array(piece) for piece in _pieces(rows)] or [np.empty(0)])
 
 
 def _port(port: int) -> int:
