@@ -53,11 +53,9 @@ class RunningController:
         self.servers.start()
         # A busy thread must yield quickly to a due tick, and again after each of its sends.
         sys.setswitchinterval(0.00005)
-        # Objects that exist by now stay, and so does the record: the collector need not traverse them during a tick. To
-        # traverse a record of five minutes takes 100 ms.
+        # Objects that exist by now stay: the collector need not traverse them during a tick.
         gc.collect()
         gc.freeze()
-        gc.set_threshold(700, 10, 10**9)
         self._thread.start()
         return self
 
