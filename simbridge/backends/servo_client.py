@@ -224,7 +224,11 @@ class ServoProcess:
     def _take_the_rest(self) -> None:
         """The events that the process sent before it ended."""
         assert self._process.stdout is not None
-        while data := os.read(self._process.stdout.fileno(), 65536):
+        # Not until the end of the pipe: somebody else may hold it open.
+        while select.select([self._process.stdout], [], [], 0.0)[0]:
+            data = os.read(self._process.stdout.fileno(), 65536)
+            if not data:
+                return
             # The error that ended the motion is known.
             with contextlib.suppress(Exception):
                 self._received(data)
