@@ -41,7 +41,7 @@ def scenario(robot: Robot) -> Scenario:
     return Scenario(Trajectory(times, poses))
 """
 # The longest wait for something that must happen; how fast it happens is not tested.
-PATIENCE = 60.0  # s
+PATIENCE = 180.0  # s
 # A joint slower than this is at rest.
 REST = 1e-3  # rad/s
 WELL_UNDER_WAY = 0.08  # rad

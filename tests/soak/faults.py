@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.__main__ import main
-from tests.backends.trial import ProcessTrial
+from tests.backends.trial import PATIENCE, ProcessTrial
 from tests.soak.station import OTHER_CALIBRATION, OTHER_VERSION, Station
 
 # Without a compiler no clock jumps.
@@ -50,7 +50,7 @@ class Trial(ProcessTrial):
             "streaming": lambda: self._moved() > 0.05,
             "ending": lambda: self._moved() > 0.15,
         }[phase]
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + PATIENCE
         while not self.has_ended and time.monotonic() < deadline:
             with contextlib.suppress(Exception):
                 if begin():
