@@ -1,13 +1,13 @@
-"""Runs the integration tests and examples of Universal Robots' own client library with the emulator, and prints a table.
+"""Runs the tests and examples of Universal Robots' own client library with the emulator, and prints a table.
 
     python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test PATTERN] [--log DIR]
 
 CHECKOUT is a built checkout of Universal_Robots_Client_Library (docs/emulator.md names the version): its integration
 tests and examples are below its folder build. Nothing is fetched or built here.
 
-Some tests listen on the controller's own ports, so the emulator and the tests have a network each: two namespaces, joined
-by a cable, 192.168.56.101 and 192.168.56.1, UR's own addresses. Each program gets a new emulator, each test a process
-of its own, as UR's own continuous integration does.
+Some tests listen on the controller's own ports, so the emulator and the tests have a network each: two namespaces,
+joined by a cable, with UR's own addresses. Each program gets a new emulator, each test a process of its own, as UR's
+continuous integration does.
 """
 
 from __future__ import annotations

@@ -183,6 +183,10 @@ class Emulate:
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
     """From power on to idle, s."""
+    programs: Annotated[str | None, given("DIR", "none")] = None
+    """The controller's folder of programs (*.urp), which the dashboard loads."""
+    start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
+    """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0

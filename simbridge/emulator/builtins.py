@@ -15,6 +15,7 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
 from simbridge.emulator.urscript.values import Pose, to_text, wrap
 from simbridge.errors import InvalidParameter
@@ -111,7 +112,7 @@ class ControllerFunctions(FunctionGroup):
 
     # What the arm does and is commanded to do
 
-    do_get_actual_joint_positions = _reads("actual_q")
+    do_get_actual_joint_positions = do_get_joint_positions = _reads("actual_q")
     do_get_actual_joint_speeds = _reads("actual_qd")
     do_get_target_joint_positions = _reads("target_q")
     do_get_target_joint_speeds = _reads("target_qd")
@@ -220,7 +221,7 @@ class ControllerFunctions(FunctionGroup):
         self._controller.set_watchdog(str(variable_name), float(min_frequency), str(action))
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
-        self._controller.on_message("text", to_text(s1) + to_text(s2), 0)
+        self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))
 
     def do_popup(
         self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
@@ -230,9 +231,8 @@ class ControllerFunctions(FunctionGroup):
         while blocking and self._controller.popup_text:
             yield
 
-    def do_protective_stop(self, _thread: Any) -> Wait:
+    def do_protective_stop(self, _thread: Any) -> None:
         self._controller.protective_stop("the program asked for it")
-        yield
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 

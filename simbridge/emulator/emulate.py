@@ -44,6 +44,7 @@ from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
+URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim's arm stands at the start, rad
 _PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
@@ -54,6 +55,8 @@ def emulate(
     host: str,
     calibration: str | None,
     boot_time: float,
+    programs: str | None,
+    start_pose: str,
     control_port: int,
     realtime_priority: int,
 ) -> int:
@@ -75,7 +78,8 @@ def emulate(
     _check_pair(arm, software)
     dh, checksum = (None, None) if calibration is None else _read_calibration(arm, Path(calibration))
     warm_up()
-    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum)
+    q = _start_pose(arm, start_pose)
+    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -123,6 +127,24 @@ def _check_pair(arm: Robot, software: Profile) -> None:
     if fitting and software.series != arm.series:
         needed = f"{' or '.join(fitting)} for the {arm.title}, whose controller is of the {arm.series} (--polyscope)"
         raise InvalidParameter("PolyScope version", software.polyscope, needed)
+
+
+def _start_pose(arm: Robot, name: str) -> Array:
+    """Joint positions (6,), rad, of "home", "ursim" or six numbers.
+
+    Raises:
+        InvalidParameter: It is none of them, or outside of the joints' range.
+    """
+    if name in ("home", "ursim"):
+        return arm.home if name == "home" else np.array(URSIM_START)
+    needed = f"home, ursim, or {arm.n} numbers within the joints' range, rad, separated by commas"
+    try:
+        q = np.array([float(number) for number in name.split(",")])
+    except ValueError:
+        raise InvalidParameter("start pose", name, needed) from None
+    if q.shape != (arm.n,) or not ((q >= arm.position_min) & (q <= arm.position_max)).all():
+        raise InvalidParameter("start pose", name, needed)
+    return q
 
 
 def _read_calibration(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:

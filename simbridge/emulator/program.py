@@ -35,7 +35,7 @@ class ScriptProgram:
         compilation: Finished when the program can run, or was refused.
     """
 
-    def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> None:
+    def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]) -> None:
         self.running = True
         self._sockets = SocketFunctions(controller.period)
         functions = {**builtin_functions(controller), **self._sockets.table()}
@@ -54,7 +54,7 @@ class ScriptProgram:
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
-        self._on_fault(fault.reason, fault.line)
+        self._on_fault(fault.reason, fault.line, 0)
 
     @property
     def ready(self) -> bool:
@@ -71,7 +71,7 @@ class ScriptProgram:
         if self.compilation.fault is not None:
             raise self.compilation.fault
         if self._syntax_error is not None:
-            self._on_fault(str(self._syntax_error), self._syntax_error.line)
+            self._on_fault(str(self._syntax_error), self._syntax_error.line, self._syntax_error.column)
             self._syntax_error, self.running = None, False
         elif self._interpreter is not None and self.running:
             self._interpreter.tick()

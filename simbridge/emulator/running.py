@@ -14,6 +14,7 @@ from simbridge.emulator import primary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
+from simbridge.emulator.state import Event
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
@@ -47,7 +48,7 @@ class RunningController:
         self._started_at = np.zeros(_TIMINGS)
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
-        controller.on_message = self._broadcast
+        controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
         self.servers.start()
@@ -88,16 +89,21 @@ class RunningController:
             order = np.arange(self._ticks - count, self._ticks) % _TIMINGS
             return np.diff(self._started_at[order]), self._durations[order]
 
-    def _broadcast(self, kind: str, text: str, line: int) -> None:
+    def _broadcast(self, event: Event) -> None:
         controller = self.controller
-        if kind == "error":
-            message = primary.runtime_exception(controller, line, 0, text)
-        elif kind == "popup":
-            message = primary.popup_message(controller, text)
-        elif kind == "text":
-            message = primary.text_message(controller, text)
+        if event.kind == "error":
+            message = primary.runtime_exception(controller, event.line, event.column, event.text)
+        elif event.kind == "popup":
+            message = primary.popup_message(controller, event.text)
+        elif event.kind == "text":
+            message = primary.text_message(controller, event.text)
+        elif event.kind == "safety":
+            message = primary.error_code_message(controller, event.code, event.argument, event.text)
+        elif event.kind == "safety mode":
+            # A client that reads the message may look at the state that came last.
+            message = primary.robot_state(controller) + primary.safety_mode_message(controller)
         else:
-            message = primary.key_message(controller, kind.upper(), text)
+            message = primary.key_message(controller, f"PROGRAM_XXX_{event.kind.upper()}", event.text)
         self.servers.broadcast_message(message)
 
     def _run(self) -> None:

@@ -43,6 +43,26 @@ class Profile:
         return self.version[:2] >= (three if self.version[0] == 3 else five)
 
 
+@dataclass(frozen=True)
+class Event:
+    """What the primary interface's clients are to be sent.
+
+    Attributes:
+        kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
+            "safety" (a protective stop, with UR's code), "safety mode" (it has changed).
+        text: As its clients read it.
+        line, column: Place of an error in the script, counted from 1; 0 while unknown.
+        code, argument: UR's error code: C209A0 is 209 and 0.
+    """
+
+    kind: str
+    text: str = ""
+    line: int = 0
+    column: int = 0
+    code: int = 0
+    argument: int = 0
+
+
 PROFILES = {
     "3.15": Profile("3.15", (3, 15, 8, 106339), "May 14 2021"),
     "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),

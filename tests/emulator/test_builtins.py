@@ -160,7 +160,7 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
     controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     messages: list[tuple[str, str, int]] = []
-    controller.on_message = lambda kind, text, line: messages.append((kind, text, line))
+    controller.on_event = lambda event: event.kind == "error" and messages.append((event.kind, event.text, event.line))
     controller.load_script(source)
     controller.program.compilation.join()
     for _ in range(50):
