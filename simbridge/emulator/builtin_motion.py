@@ -61,6 +61,25 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
     @_moving
+    def do_optimovej(self, _thread: Any, q: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        # a and v are shares, 0 to 1, of what the arm can do.
+        limits = self._controller.robot.max_velocity
+        yield from self.do_movej(
+            _thread, q, positive("a", a) * self._controller.robot.max_acceleration, positive("v", v) * limits.min()
+        )
+
+    @_moving
+    def do_optimovel(self, _thread: Any, pose: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        yield from self.do_movel(_thread, pose, positive("a", a) * 5.0, positive("v", v))
+
+    @_moving
+    def do_direct_torque(
+        self, _thread: Any, torque: Any, friction_comp: bool = True, viscous_scale: Any = None, coulomb_scale: Any = None
+    ) -> Wait:  # fmt: skip
+        numbers("torque", torque, 6)
+        yield
+
+    @_moving
     def do_movel(
         self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
     ) -> Wait:

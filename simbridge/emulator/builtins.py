@@ -158,7 +158,7 @@ class ControllerFunctions(FunctionGroup):
             self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
     def do_set_target_payload(
-        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition: float = 0.0
+        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition_time: float = 0.0
     ) -> None:
         self.do_set_payload(_thread, m, cog)
         if inertia is not None:
@@ -184,6 +184,7 @@ class ControllerFunctions(FunctionGroup):
 
     do_force_mode = do_end_force_mode = do_force_mode_set_damping = do_force_mode_set_gain_scaling = _no_effect
     do_freedrive_mode = do_end_freedrive_mode = do_teach_mode = do_end_teach_mode = _no_effect
+    do_set_tool_voltage = _no_effect
     do_zero_ftsensor = do_ft_rtde_input_enable = do_enable_external_ft_sensor = _no_effect
 
     def do_get_freedrive_status(self, _thread: Any) -> int:

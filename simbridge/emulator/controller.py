@@ -174,6 +174,8 @@ class Controller:
 
     def _next_target(self, halted: bool) -> Array:
         s, dt = self.state, self.period
+        if halted and self._rate == 0.0 and not s.target_qd.any():
+            return s.target_q  # a motion that cannot go on is not tried until it is resumed
         if not self.motion.has_path and (halted or self._rate < 1.0):
             rest = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
             self.motion.moved(rest, (rest - s.target_q) / dt)

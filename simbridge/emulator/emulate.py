@@ -103,7 +103,8 @@ def emulate(
             flush=True,
         )
         while not stop.wait(0.2) and running.alive:
-            pass
+            while running.log:
+                print(running.log.popleft(), file=sys.stderr, flush=True)
     return 0
 
 

@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -21,6 +22,7 @@ from simbridge.scheduling import ask_for_short_slices
 # A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
 _MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
+_LOGGED = 1000  # lines that wait to be printed
 
 
 class RunningController:
@@ -30,6 +32,9 @@ class RunningController:
         controller: While it runs, accessed with `lock` held only.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number.
+
+    Attributes:
+        log: Lines about the errors of programs, for whoever prints them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
@@ -48,6 +53,7 @@ class RunningController:
         self._started_at = np.zeros(_TIMINGS)
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
+        self.log: deque[str] = deque(maxlen=_LOGGED)
         controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
@@ -92,6 +98,8 @@ class RunningController:
     def _broadcast(self, event: Event) -> None:
         controller = self.controller
         if event.kind == "error":
+            place = f" (line {event.line}, column {event.column})" if event.line else ""
+            self.log.append(f"error in {controller.program_name or 'a program'}{place}: {event.text}")
             message = primary.runtime_exception(controller, event.line, event.column, event.text)
         elif event.kind == "popup":
             message = primary.popup_message(controller, event.text)
