@@ -11,6 +11,7 @@ import numpy as np
 from simbridge.emulator import motion
 from simbridge.emulator.builtins import ControllerFunctions, Wait, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.errors import InvalidParameter
 
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
@@ -58,6 +59,9 @@ class MotionFunctions(ControllerFunctions):
         limits = self._controller.robot.max_velocity
         yield from self._brake()
         goal = self._joints(q)
+        outside = (goal < self._controller.robot.position_min) | (goal > self._controller.robot.position_max)
+        if outside.any():
+            raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
         yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
     @_moving
@@ -74,7 +78,8 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_direct_torque(
-        self, _thread: Any, torque: Any, friction_comp: bool = True, viscous_scale: Any = None, coulomb_scale: Any = None
+        self, _thread: Any, torque: Any, friction_comp: bool = True, viscous_scale: Any = None,
+        coulomb_scale: Any = None,
     ) -> Wait:  # fmt: skip
         numbers("torque", torque, 6)
         yield
@@ -85,8 +90,11 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         goal, arm = self._frame("pose", pose), self._controller.arm
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
+        limits = self._controller.robot.max_velocity
         yield from self._brake()
-        yield from self._until_done(motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
+        yield from self._until_done(
+            motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration, limits)
+        )
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:

@@ -216,6 +216,9 @@ class Controller:
             self._secondary.add(source)
             return
         self._end_program()
+        if self.state.robot_mode != RobotMode.RUNNING and source.strip() == "protective_stop()":
+            self.protective_stop("a client asked for it")
+            return
         if self.state.robot_mode != RobotMode.RUNNING or self._halted():
             self._fault("A program was received, but the robot is not running: it was not started.")
             return

@@ -56,6 +56,7 @@ class Dashboard:
         self.loaded_program = ""
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
+        self._mode_was_cleared = False
         self.log: list[str] = []
         self._commands = self._table()
         # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
@@ -110,7 +111,7 @@ class Dashboard:
             "unlock protective stop": Command(lambda _: c.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
             "close safety popup": Command(lambda _: "closing safety popup", ((5, 0), (3, 1))),
             "restart safety": Command(lambda _: c.restart_safety(), ((5, 1), (3, 7)), acts=True),
-            "is in remote control": Command(lambda _: _lower(c.remote_control), ((5, 6), _NOT_ON_CB3)),
+            "is in remote control": Command(self._in_remote_control, ((5, 6), _NOT_ON_CB3)),
             "get serial number": Command(lambda _: c.serial_number, ((5, 6), (3, 12))),
             "get robot model": Command(lambda _: c.model_name, ((5, 6), (3, 12))),
             "generate flight report": Command(
@@ -162,10 +163,17 @@ class Dashboard:
         if mode.lower() not in ("manual", "automatic"):
             return f"Failed setting operational mode: {mode}"
         self.operational_mode = mode.upper()
+        self._mode_was_cleared = False
         return f"Operational mode {self.operational_mode} is set"
+
+    def _in_remote_control(self, _: str) -> str:
+        # Not in UR's documents: its own tests expect false once a client has let go of the operational mode, and go on
+        # sending commands.
+        return _lower(self._controller.remote_control and not self._mode_was_cleared)
 
     def _clear_operational_mode(self, _: str) -> str:
         was, self.operational_mode = self.operational_mode, "NONE"
+        self._mode_was_cleared = True
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
 
 
