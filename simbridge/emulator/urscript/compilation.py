@@ -24,7 +24,7 @@ from simbridge.emulator.urscript.library import Builtin
 MAX_SECONDS = 10  # of processor time, for one script
 MAX_MEMORY = 1 << 29  # bytes
 MAX_KNOWN = 8  # scripts whose compilation is kept
-# s until a cancelled script's compilation is ended. Most have finished by then, and another process takes seconds to start.
+# s until a cancelled compilation is ended. Most have finished by then, and another process takes seconds to start.
 _CANCEL_INTERVAL = 2.0
 
 Refusal = tuple[str, int, int]  # why there is no program; line and column of the script
