@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.values import MAX_STRING, kind_of, to_text, wrap
+from simbridge.emulator.urscript.values import MAX_STRING, Struct, kind_of, to_text, wrap
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,11 @@ class Library(FunctionGroup):
         if type(v) is tuple and v and type(v[0]) is tuple:
             return len(v), len(v[0])
         return self.do_length(thread, v)
+
+    def do_struct(self, thread: Any, /, **members: Any) -> Struct:
+        made = Struct(members)
+        thread.charge(made.size)
+        return made
 
     def do_to_str(self, thread: Any, val: Any) -> str:
         return _bounded(_text(thread, val))
