@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
