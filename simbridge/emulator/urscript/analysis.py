@@ -56,8 +56,8 @@ class Analysis:
     """The result of the analysis.
 
     Attributes:
-        main: The main program: the statements outside of definitions if there are any, else the last definition; nothing
-            if that has parameters.
+        main: The main program: the statements outside of definitions if there are any, else the last definition;
+            nothing if that has parameters.
         functions: Every definition by name, including nested ones; of several with the same name, the last.
         global_names: Variables that all functions share: those declared `global` anywhere, and those that the main
             program assigns without declaring them `local`.

@@ -1,7 +1,7 @@
 """URScript's values and their arithmetic.
 
-The values are Python's: int, float, bool, str, None, tuple for a list, Pose, Struct, and handles of threads. URScript copies a list
-when it is assigned or passed on, so an immutable tuple behaves the same.
+The values are Python's: int, float, bool, str, None, tuple for a list, Pose, Struct, and handles of threads. URScript
+copies a list when it is assigned or passed on, so an immutable tuple behaves the same.
 
 Integers have 32 bits, division gives real numbers. The rules for lists are those of UR's script manual, "Matrix and
 array expressions": two lists of the same length element by element, a list and a number likewise, a matrix (a list of
