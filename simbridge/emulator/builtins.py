@@ -49,6 +49,13 @@ def not_negative(name: str, value: Any) -> float:
     return float(value)
 
 
+def fraction(name: str, value: Any) -> float:
+    """A number above 0, up to 1."""
+    if positive(name, value) > 1.0:
+        raise InvalidParameter(name, value, "a fraction, above 0 and up to 1")
+    return float(value)
+
+
 def register(value: Any, count: int) -> int:
     """A register's number, 0 to count - 1."""
     if not isinstance(value, int) or not 0 <= value < count:
@@ -256,6 +263,16 @@ class ControllerFunctions(FunctionGroup):
         if tcp not in _ACTIVE:
             arm.set_tcp(pose_of(self._frame("tcp", tcp)))
         return [as_list(row) for row in arm.jacobian(self._q_or_actual(q))]
+
+    def do_get_jacobian_time_derivative(
+        self, thread: Any, q: Any = None, qd: Any = None, tcp: Any = None
+    ) -> list[list[float]]:
+        joints = self._q_or_actual(q)
+        step = 1e-5 * (self._state.actual_qd if qd is None else numbers("qd", qd, 6))
+        after, before = (
+            np.array(self.do_get_jacobian(thread, as_list(p), tcp)) for p in (joints + step, joints - step)
+        )
+        return [as_list(row) for row in (after - before) / 2e-5]
 
     def do_get_mass_matrix(
         self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False

@@ -11,6 +11,7 @@ from simbridge.emulator.builtin_motion import MotionFunctions
 from simbridge.emulator.builtin_without_effect import functions_without_effect
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.urscript.compilation import Compiler
@@ -26,7 +27,7 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    groups = (GeometryFunctions(), IoFunctions(controller), MotionFunctions(controller))
+    groups = (GeometryFunctions(), RpcFunctions(), IoFunctions(controller), MotionFunctions(controller))
     return {
         **functions_without_effect(controller),
         **{name: function for group in groups for name, function in group.table().items()},

@@ -124,7 +124,9 @@ def _find_names(function: Function, global_names: set[str]) -> None:
 
 def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:
     """Whether a thread may have to wait in this function itself, not in the functions that it calls."""
-    if function.definition.kind == "thread" or function.nodes(syntax.While) or function.nodes(syntax.Method):
+    if function.definition.kind == "thread" or function.nodes(syntax.While):
+        return True
+    if function.nodes(syntax.Method):
         return True
     if any(node.word in ("join", "enter_critical") for node in function.nodes(syntax.Keyed)):
         return True
