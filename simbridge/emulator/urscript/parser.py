@@ -40,7 +40,7 @@ MAX_BRANCHES = 500
 _TERMINALS = {
     "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
     "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
-    "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
+    "DOT": "'.'", "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
     "TRUE": "'True'", "FALSE": "'False'",
 }  # fmt: skip
 
@@ -114,9 +114,23 @@ def _parser() -> Lark:
     )
 
 
+# What a group of terminals is called where all of it may stand; the largest first.
+_GROUPS = {
+    "a statement": {"NAME", "IF", "WHILE", "DEF", "THREAD", "RETURN", "LOCAL", "GLOBAL"},
+    "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
+    "an operator": {"PLUS", "MINUS", "TIMES", "OVER", "MOD", "COMPARE", "AND", "OR", "XOR"},
+}
+_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "SEC"}
+
+
 def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
-    wanted = sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in error.accepts or error.expected})
-    # Where any statement may begin, a list of everything allowed is no help.
+    allowed = set(error.accepts or error.expected)
+    names: set[str] = set()
+    for name, group in _GROUPS.items():
+        if group <= allowed:
+            names.add(name)
+            allowed -= _STATEMENTS if name == "a statement" else group
+    wanted = sorted(names | {_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
