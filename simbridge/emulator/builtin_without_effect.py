@@ -1,4 +1,4 @@
-"""URScript's functions that the emulator accepts without effect, and what they return. The log says so once for each."""
+"""URScript's functions that are accepted without effect, and what they return. The log says so once for each."""
 
 from __future__ import annotations
 

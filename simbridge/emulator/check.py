@@ -42,8 +42,8 @@ def check_files(files: tuple[str, ...], as_json: bool) -> int:
 
 
 def check_source(source: str, known: Mapping[str, Builtin]) -> dict[str, Any]:
-    """Whether a script compiles: {"compiles", "error": None or {"line", "column", "message"}, "unknown": names, "calls"},
-    with the first call of each unknown function as {name: {"line", "column"}}.
+    """Whether a script compiles: {"compiles", "error": None or {"line", "column", "message"}, "unknown": names,
+    "calls": {name: {"line", "column"}}}, the last with the first call of each unknown function.
 
     Args:
         source: The script.

@@ -63,8 +63,8 @@ def emulate(
     """Run an emulated controller until SIGINT or SIGTERM, or check URScript files without one.
 
     Returns:
-        The exit status: 1 if a check has failed, else 0: a server has no other end than being stopped, so that is not a failure (as with nginx or
-        PostgreSQL), and a service manager or a CI script need not make an exception for it.
+        The exit status: 1 if a check has failed, else 0. A server has no other end than being stopped, so that is not a
+        failure (as with nginx or PostgreSQL), and a service manager or a CI script need not make an exception for it.
 
     Raises:
         CannotListen: A port is in use.

@@ -40,7 +40,8 @@ MAX_BRANCHES = 500
 _TERMINALS = {
     "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
     "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
-    "DOT": "'.'", "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
+    "DOT": "'.'",
+    "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
     "TRUE": "'True'", "FALSE": "'False'",
 }  # fmt: skip
 
