@@ -191,6 +191,9 @@ class Emulate:
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
     """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    check: Annotated[tuple[str, ...], arg(metavar="FILE...")] = ()
+    """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
+    as_json: AsJson = False
 
 
 @dataclass

@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion
-from simbridge.emulator.builtins import ControllerFunctions, Wait, not_negative, numbers, positive
+from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.torque import JointTorque
 from simbridge.errors import InvalidParameter
 
+OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
+OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
 
@@ -65,26 +68,6 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
     @_moving
-    def do_optimovej(self, _thread: Any, q: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
-        # a and v are shares, 0 to 1, of what the arm can do.
-        limits = self._controller.robot.max_velocity
-        yield from self.do_movej(
-            _thread, q, positive("a", a) * self._controller.robot.max_acceleration, positive("v", v) * limits.min()
-        )
-
-    @_moving
-    def do_optimovel(self, _thread: Any, pose: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
-        yield from self.do_movel(_thread, pose, positive("a", a) * 5.0, positive("v", v))
-
-    @_moving
-    def do_direct_torque(
-        self, _thread: Any, torque: Any, friction_comp: bool = True, viscous_scale: Any = None,
-        coulomb_scale: Any = None,
-    ) -> Wait:  # fmt: skip
-        numbers("torque", torque, 6)
-        yield
-
-    @_moving
     def do_movel(
         self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
     ) -> Wait:
@@ -95,6 +78,17 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(
             motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration, limits)
         )
+
+    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
+
+    @_moving
+    def do_optimovej(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
+        yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed)
+
+    @_moving
+    def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        yield from self.do_movel(thread, goal, fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1])
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
@@ -141,6 +135,18 @@ class MotionFunctions(ControllerFunctions):
             arm, period = self._controller.arm, self._controller.period
             self._controller.motion = motion.ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
         yield from self._wait(t)
+
+    @_moving
+    def do_direct_torque(
+        self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
+    ) -> Wait:
+        # There is no friction here that could be compensated.
+        if type(self._controller.motion) is not JointTorque:
+            self._controller.motion = JointTorque(self._controller.robot.model)
+        self._controller.motion.aim(numbers("torque", torque, 6))
+        yield
+
+    do_torque_command = do_direct_torque
 
     def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""

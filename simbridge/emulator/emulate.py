@@ -27,6 +27,7 @@ from typing import Any, get_type_hints
 import msgspec
 import numpy as np
 
+from simbridge.emulator.check import check_files
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, warm_up
@@ -59,12 +60,14 @@ def emulate(
     start_pose: str,
     control_port: int,
     realtime_priority: int,
+    check: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    """Run an emulated controller until SIGINT or SIGTERM.
+    """Run an emulated controller until SIGINT or SIGTERM, or check URScript files without one.
 
     Returns:
-        The exit status, 0: a server has no other end than being stopped, so that is not a failure (as with nginx or
-        PostgreSQL), and a service manager or a CI script need not make an exception for it.
+        The exit status: 1 if a check has failed, else 0. A server has no other end than being stopped, so that is not a
+        failure (as with nginx or PostgreSQL), and a service manager or a CI script need not make an exception for it.
 
     Raises:
         CannotListen: A port is in use.
@@ -72,6 +75,8 @@ def emulate(
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
+    if check:
+        return check_files(check, as_json)
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     arm, software = load_robot(robot), profile(polyscope)

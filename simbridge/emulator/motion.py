@@ -59,10 +59,10 @@ class Hold(Motion):
         self._acceleration = acceleration
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return q + dt * _ramped(qd, np.zeros_like(qd), self._acceleration * dt)
+        return q + dt * ramped(qd, np.zeros_like(qd), self._acceleration * dt)
 
 
-def _ramped(qd: Array, target: Array, max_change: float) -> Array:
+def ramped(qd: Array, target: Array, max_change: float) -> Array:
     """Velocities (n,) one tick closer to the target, all joints in proportion."""
     change = target - qd
     largest = float(np.abs(change).max(initial=0.0))
@@ -239,7 +239,7 @@ class JointSpeed(Motion):
         self._speeds, self._acceleration = speeds.copy(), acceleration
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return q + dt * _ramped(qd, self._speeds * scaling, self._acceleration * dt)
+        return q + dt * ramped(qd, self._speeds * scaling, self._acceleration * dt)
 
 
 class ToolSpeed(Motion):

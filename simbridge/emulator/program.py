@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simbridge.emulator.builtin_geometry import GeometryFunctions
+from simbridge.emulator.builtin_io import IoFunctions
 from simbridge.emulator.builtin_motion import MotionFunctions
-from simbridge.emulator.builtins import PoseFunctions
+from simbridge.emulator.builtin_without_effect import functions_without_effect
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.urscript.compilation import Compiler
@@ -24,7 +27,11 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    return {**PoseFunctions().table(), **MotionFunctions(controller).table()}
+    groups = (GeometryFunctions(), RpcFunctions(), IoFunctions(controller), MotionFunctions(controller))
+    return {
+        **functions_without_effect(controller),
+        **{name: function for group in groups for name, function in group.table().items()},
+    }
 
 
 class ScriptProgram:

@@ -208,6 +208,7 @@ _READ = [
         "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
     ),
     OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
+    OutputVariable("tool_output_voltage", "INT32", _attribute("tool_voltage")),
     OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
     OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
 ]
@@ -228,7 +229,6 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("DOUBLE", 0.0, ALWAYS, "tool_output_current euromap67_24V_voltage euromap67_24V_current"),
     ("DOUBLE", 0.0, _RECENT, "joint_position_deviation_ratio collision_detection_ratio"),
     ("DOUBLE", 0.0, _RECENT, "actual_robot_energy_consumed actual_robot_braking_energy_dissipated"),
-    ("INT32", 0, ALWAYS, "tool_output_voltage"),
     ("INT32", 0, _RECENT, "time_scale_source encoder0_raw encoder1_raw"),
     ("UINT32", 0, ALWAYS, "euromap67_input_bits euromap67_output_bits tool_analog_input_types"),
     ("UINT8", 0, ALWAYS, "tool_output_mode tool_digital_output0_mode tool_digital_output1_mode"),

@@ -105,6 +105,8 @@ class ControllerState:
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
         input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
+        flags: URScript's, which outlive a program.
+        tool_voltage: Of the tool connector, V.
     """
 
     timestamp: float = 0.0
@@ -144,6 +146,8 @@ class ControllerState:
     output_int: list[int] = field(default_factory=lambda: [0] * 48)
     output_double: list[float] = field(default_factory=lambda: [0.0] * 48)
     output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
+    flags: list[bool] = field(default_factory=lambda: [False] * 33)
+    tool_voltage: int = 0
 
     @property
     def powered(self) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.library import LIBRARY
+from simbridge.emulator.urscript.members import invoke, member
 from simbridge.emulator.urscript.values import Operators, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
@@ -154,7 +155,7 @@ class Interpreter:
             **{f"b_{name}": function for name, function in functions.items()},
             **{f"_{name}": getattr(operators, name) for name in names},
             "_b": self.budget_left, "_SPENT": SPENT, "_WAITING": WAITING, "_UNSET": object(), "_fail": _fail,
-            "_value_of": value_of, "inf": math.inf,
+            "_value_of": value_of, "_member": member, "_invoke": invoke, "inf": math.inf,
         }  # fmt: skip
 
     # Called by the controller
