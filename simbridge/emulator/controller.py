@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class Controller:
         state: As of the last tick; the servers read it, and RTDE inputs write it.
         model_name: As the dashboard's `get robot model` answers: "UR10".
         robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
+        programs: The folder of its programs (*.urp); None has none.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
         on_event: Called with what the primary interface's clients are to be sent.
@@ -86,6 +88,7 @@ class Controller:
     ) -> None:
         self.robot, self.profile, self.boot_time = robot, profile, boot_time
         self.serial_number, self.remote_control = serial_number, True
+        self.programs: Path | None = None
         self.model_name, self.robot_type = _ROBOT_TYPES.get(robot.name.removesuffix("e"), ("UR10", 2))
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.errors import ProtocolViolation, UnknownNode
+from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
@@ -83,7 +85,7 @@ class Dashboard:
         return {
             "load": Command(self._load, acts=True),
             "load installation": Command(_load_installation, acts=True),
-            "play": Command(lambda _: _answer_if(c.play_program(), "Starting program", "play"), acts=True),
+            "play": Command(lambda _: self._play(), acts=True),
             "stop": Command(lambda _: _answer_if(c.stop_program(), "Stopped", "stop"), acts=True),
             "pause": Command(lambda _: _answer_if(c.pause_program(), "Pausing program", "pause"), acts=True),
             "quit": Command(lambda _: "Disconnected"),
@@ -132,11 +134,33 @@ class Dashboard:
     def _program(self) -> str:
         return self.loaded_program.rpartition("/")[2] or "<unnamed>"
 
+    def _file(self, name: str) -> Path | None:
+        """The file of a program; its folder is known by three names."""
+        folder = self._controller.programs
+        inside = name.removeprefix("/ursim").removeprefix("/programs/")
+        if folder is None or not name.endswith(".urp") or inside.startswith("/"):
+            return None
+        path = (folder / inside).resolve()
+        return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+
     def _load(self, name: str) -> str:
-        if not name.endswith(".urp"):
+        if self._file(name) is None:
             return f"File not found: {name}"
+        self._controller.stop_program()
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
+
+    def _play(self) -> str:
+        c, path = self._controller, self._file(self.loaded_program)
+        if c.play_program():
+            return "Starting program"
+        if c.state.runtime_state != RuntimeState.STOPPED or path is None:
+            return "Failed to execute: play"
+        try:
+            c.load_script(translate(path))
+        except (UnknownNode, OSError) as error:
+            return f"Failed to execute: play. {error}"
+        return _answer_if(c.state.runtime_state == RuntimeState.PLAYING, "Starting program", "play")
 
     def _add_to_log(self, text: str) -> str:
         if not text:

@@ -85,6 +85,10 @@ def emulate(
     warm_up()
     q = _start_pose(arm, start_pose)
     controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
+    if programs is not None:
+        controller.programs = Path(programs)
+        if not controller.programs.is_dir():
+            raise InputFileError(controller.programs, "it is not a folder of programs")
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

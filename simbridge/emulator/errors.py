@@ -89,3 +89,16 @@ class RuntimeFault(SimbridgeError, RuntimeError):
 
     def __str__(self) -> str:
         return f"Runtime exception in line {self.line}: {self.reason}" if self.line else self.reason
+
+
+class UnknownNode(SimbridgeError, ValueError):
+    """A program of the pendant that the emulated controller cannot run.
+
+    Attributes:
+        file: Its name.
+        node: The node that is not known.
+    """
+
+    def __init__(self, file: str, node: str) -> None:
+        self.file, self.node = file, node
+        super().__init__(f"{file} cannot be run: the emulator does not know the node {node}.")
