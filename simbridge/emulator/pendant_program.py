@@ -1,7 +1,7 @@
 """Programs of the pendant (*.urp): a tree of nodes in compressed XML, translated into URScript.
 
-UR does not document the format: it is known from files of PolyScope and of programs that write some. The nodes known are
-those of `_NODES`; a program with another one, a URCap's for instance, is refused by that node's name.
+UR does not document the format: it is known from files of PolyScope and of programs that write some. The nodes known
+are those of `_NODES`; a program with another one, a URCap's for instance, is refused by that node's name.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ class ScriptProgram:
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
-        self._on_fault(fault.reason, fault.line, 0)
+        text = f"compile_error_name_not_found:{fault.unknown}:" if fault.unknown else fault.reason
+        self._on_fault(text, fault.line, fault.column)
 
     @property
     def ready(self) -> bool:

@@ -298,7 +298,8 @@ class _Writer:
         function = self._functions.get(call.name)
         reason = self._call_error(call)
         if reason:
-            return f"_fail({reason!r}, {call.line})"
+            unknown = call.name if self._signature(call.name) is None else ""
+            return f"_fail({reason!r}, {call.line}, {call.column}, {unknown!r})"
         if function is not None:
             python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
             return f"(yield from {python})" if function.may_block else python

@@ -268,7 +268,9 @@ class Interpreter:
     def _fail(self, error: Exception) -> None:
         if self.fault is not None:
             return
-        self.fault = RuntimeFault(_reason(error), line=getattr(error, "line", 0) or self._line_of(error.__traceback__))
+        line = getattr(error, "line", 0) or self._line_of(error.__traceback__)
+        column, unknown = (error.column, error.unknown) if isinstance(error, RuntimeFault) else (0, "")
+        self.fault = RuntimeFault(_reason(error), line=line, column=column, unknown=unknown)
         self.stop()
         self._on_fault(self.fault)
 
@@ -281,8 +283,8 @@ class Interpreter:
         return line
 
 
-def _fail(reason: str, line: int) -> None:
-    raise RuntimeFault(reason, line=line)
+def _fail(reason: str, line: int, column: int = 0, unknown: str = "") -> None:
+    raise RuntimeFault(reason, line=line, column=column, unknown=unknown)
 
 
 def _innermost(generator: Any) -> FrameType | None:
