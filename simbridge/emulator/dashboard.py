@@ -146,14 +146,14 @@ class Dashboard:
     def _load(self, name: str) -> str:
         if self._file(name) is None:
             return f"File not found: {name}"
-        self._controller.stop_program()
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
 
     def _play(self) -> str:
-        c, path = self._controller, self._file(self.loaded_program)
+        c = self._controller
         if c.play_program():
             return "Starting program"
+        path = self._file(self.loaded_program)
         if c.state.runtime_state != RuntimeState.STOPPED or path is None:
             return "Failed to execute: play"
         try:
