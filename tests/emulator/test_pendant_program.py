@@ -26,7 +26,8 @@ CAP = '<Contributed strategyProgramNodeType="Grip" strategyURCapName="Gripper"/>
 
 def expression(text: str) -> str:
     """As PolyScope writes it: a node a character."""
-    return f"<expression>{''.join(f'<ExpressionChar character="{letter}"/>' for letter in text)}</expression>"
+    letters = [f'<ExpressionChar character="{letter}"/>' for letter in text]
+    return f"<expression>{''.join(letters)}</expression>"
 
 
 def body(folder: Path, *nodes: str) -> list[str]:
@@ -49,12 +50,15 @@ def body(folder: Path, *nodes: str) -> list[str]:
         (f'<Loop type="Always"><children>{SLEEP}</children></Loop>', ["while True:", "sleep(0.01)", "sync()", "end"]),
         ("<Halt/>", ["halt"]),
         (
-            f'<Move motionType="MoveJ" speed="1.0" acceleration="1.4"><children>{WAYPOINT.format("")}</children></Move>',
+            '<Move motionType="MoveJ" speed="1.0" acceleration="1.4"><children>'
+            + WAYPOINT.format("")
+            + "</children></Move>",
             ["movej([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=1.4, v=1.0)"],
         ),
         (
             '<Move motionType="MoveL" speed="0.2" acceleration="1.1"><children>'
-            f"""{WAYPOINT.format('cartesianSpeed="0.1"')}</children></Move>""",
+            + WAYPOINT.format('cartesianSpeed="0.1"')
+            + "</children></Move>",
             ["movel([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=1.1, v=0.1)"],
         ),
     ],
