@@ -37,8 +37,9 @@ class Bench:
 
     def tick(self, seconds: float = 0.002) -> None:
         for _ in range(round(seconds / 0.002)):
-            if self.controller.program is not None:
-                self.controller.program.compilation.join()
+            for program in (self.controller.program, self.controller._secondary._program):
+                if program is not None:
+                    program.compilation.join()
             self.controller.tick()
 
     def packages(self) -> list[tuple[int, bytes]]:
