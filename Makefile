@@ -13,7 +13,7 @@ unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test soak coverage test-lowest lint clean reinstall
+.PHONY: help run test soak urcl coverage test-lowest lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,9 @@ test: $(VENV)/.installed-test ## run the tests
 
 soak: $(VENV)/.installed-test ## run what needs long real time, random faults above all, for SOAK_MINUTES (60)
 	$(VENV)/bin/python -m tests.soak --minutes $(or $(SOAK_MINUTES),60)
+
+urcl: $(VENV)/.installed ## run UR's own client library (URCL=a built checkout) with the emulator; needs root
+	$(VENV)/bin/python tools/urcl.py $(or $(URCL),$(error URCL=directory names a built checkout; docs/emulator.md)) $(URCL_OPTIONS)
 
 coverage: export COVERAGE_FILE := $(CURDIR)/.coverage
 coverage: $(VENV)/.installed-dev ## measure which lines the tests run, those of the processes that they start included

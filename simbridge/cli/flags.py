@@ -183,10 +183,17 @@ class Emulate:
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
     """From power on to idle, s."""
+    programs: Annotated[str | None, given("DIR", "none")] = None
+    """The controller's folder of programs (*.urp), which the dashboard loads."""
+    start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
+    """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
     """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    check: Annotated[tuple[str, ...], arg(metavar="FILE...")] = ()
+    """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
+    as_json: AsJson = False
 
 
 @dataclass

@@ -9,9 +9,13 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion
-from simbridge.emulator.builtins import ControllerFunctions, Wait, not_negative, numbers, positive
+from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.torque import JointTorque
+from simbridge.errors import InvalidParameter
 
+OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
+OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
 
@@ -58,6 +62,9 @@ class MotionFunctions(ControllerFunctions):
         limits = self._controller.robot.max_velocity
         yield from self._brake()
         goal = self._joints(q)
+        outside = (goal < self._controller.robot.position_min) | (goal > self._controller.robot.position_max)
+        if outside.any():
+            raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
         yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
 
     @_moving
@@ -66,8 +73,22 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         goal, arm = self._frame("pose", pose), self._controller.arm
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
+        limits = self._controller.robot.max_velocity
         yield from self._brake()
-        yield from self._until_done(motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration))
+        yield from self._until_done(
+            motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration, limits)
+        )
+
+    # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
+
+    @_moving
+    def do_optimovej(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
+        yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed)
+
+    @_moving
+    def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
+        yield from self.do_movel(thread, goal, fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1])
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
@@ -114,6 +135,18 @@ class MotionFunctions(ControllerFunctions):
             arm, period = self._controller.arm, self._controller.period
             self._controller.motion = motion.ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
         yield from self._wait(t)
+
+    @_moving
+    def do_direct_torque(
+        self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
+    ) -> Wait:
+        # There is no friction here that could be compensated.
+        if type(self._controller.motion) is not JointTorque:
+            self._controller.motion = JointTorque(self._controller.robot.model)
+        self._controller.motion.aim(numbers("torque", torque, 6))
+        yield
+
+    do_torque_command = do_direct_torque
 
     def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""

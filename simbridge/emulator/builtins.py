@@ -7,6 +7,7 @@ done. Angles in rad, lengths in m. Defaults are URScript's own.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
@@ -15,12 +16,14 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, to_text, wrap
+from simbridge.emulator.urscript.values import Pose, Struct, to_text
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
 Wait = Generator[None, None, Any]  # what a blocking function returns
+_ACTIVE = (None, "active_tcp")
 
 # Arguments are checked by these; each raises InvalidParameter.
 
@@ -44,6 +47,13 @@ def not_negative(name: str, value: Any) -> float:
     """A finite number from zero up."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0.0):
         raise InvalidParameter(name, value, "a number, not negative")
+    return float(value)
+
+
+def fraction(name: str, value: Any) -> float:
+    """A number above 0, up to 1."""
+    if positive(name, value) > 1.0:
+        raise InvalidParameter(name, value, "a fraction, above 0 and up to 1")
     return float(value)
 
 
@@ -71,22 +81,6 @@ def _reads(attribute: str, convert: Callable[[Array], Any] = as_list) -> Callabl
     return read
 
 
-def _reads_register(attribute: str) -> Callable[..., Any]:
-    def read(self: ControllerFunctions, _thread: Any, address: int) -> Any:
-        registers = getattr(self._state, attribute)
-        return registers[register(address, len(registers))]
-
-    return read
-
-
-def _writes_register(attribute: str, convert: Callable[[Any], Any]) -> Callable[..., Any]:
-    def write(self: ControllerFunctions, _thread: Any, address: int, value: Any) -> None:
-        registers = getattr(self._state, attribute)
-        registers[register(address, len(registers))] = convert(value)
-
-    return write
-
-
 class ControllerFunctions(FunctionGroup):
     """Functions that read or set the state of a controller; those that move its arm are a subclass.
 
@@ -111,15 +105,15 @@ class ControllerFunctions(FunctionGroup):
 
     # What the arm does and is commanded to do
 
-    do_get_actual_joint_positions = _reads("actual_q")
+    do_get_actual_joint_positions = do_get_joint_positions = _reads("actual_q")
     do_get_actual_joint_speeds = _reads("actual_qd")
     do_get_target_joint_positions = _reads("target_q")
     do_get_target_joint_speeds = _reads("target_qd")
-    do_get_target_joint_accelerations = _reads("target_qdd")
+    do_get_target_joint_accelerations = do_get_actual_joint_accelerations = _reads("target_qdd")
     do_get_actual_tcp_pose = _reads("actual_tcp_pose", as_pose)
-    do_get_target_tcp_pose = _reads("target_tcp_pose", as_pose)
+    do_get_target_tcp_pose = do_get_target_tcp_pose_along_path = _reads("target_tcp_pose", as_pose)
     do_get_actual_tcp_speed = _reads("actual_tcp_speed")
-    do_get_target_tcp_speed = _reads("target_tcp_speed")
+    do_get_target_tcp_speed = do_get_target_tcp_speed_along_path = _reads("target_tcp_speed")
     do_get_joint_torques = _reads("target_moment")
     do_get_tcp_offset = _reads("tcp_offset", as_pose)
 
@@ -136,8 +130,10 @@ class ControllerFunctions(FunctionGroup):
         goal = self._controller.motion.goal()
         return as_pose(self._state.target_tcp_pose) if goal is None else as_pose(goal)
 
-    def do_get_tcp_force(self, _thread: Any) -> list[float]:
-        return [0.0] * 6
+    do_get_tcp_force = _reads("tcp_force")
+
+    def do_force(self, _thread: Any) -> float:
+        return float(np.linalg.norm(self._state.tcp_force[:3]))
 
     def do_is_steady(self, _thread: Any) -> bool:
         return not self._state.target_qd.any()
@@ -146,7 +142,7 @@ class ControllerFunctions(FunctionGroup):
         # There is nothing to touch.
         return 0
 
-    # Tool centre point, payload, gravity. Force and free-drive functions are accepted and have no effect
+    # Tool centre point, payload, gravity
 
     def do_set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:
         self._controller.set_tcp(numbers("TCP", pose, 6))
@@ -157,7 +153,7 @@ class ControllerFunctions(FunctionGroup):
             self._state.payload_cog = numbers("centre of gravity", cog, 3)
 
     def do_set_target_payload(
-        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition: float = 0.0
+        self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition_time: float = 0.0
     ) -> None:
         self.do_set_payload(_thread, m, cog)
         if inertia is not None:
@@ -175,42 +171,10 @@ class ControllerFunctions(FunctionGroup):
     do_get_target_payload_cog = _reads("payload_cog")
     do_get_target_payload_inertia = _reads("payload_inertia")
 
+    do_get_gravity = _reads("gravity")
+
     def do_set_gravity(self, _thread: Any, d: Any) -> None:
         self._state.gravity = numbers("gravity", d, 3)
-
-    def _no_effect(self, _thread: Any, *_arguments: Any, **_named: Any) -> None:
-        return None
-
-    do_force_mode = do_end_force_mode = do_force_mode_set_damping = do_force_mode_set_gain_scaling = _no_effect
-    do_freedrive_mode = do_end_freedrive_mode = do_teach_mode = do_end_teach_mode = _no_effect
-    do_zero_ftsensor = do_ft_rtde_input_enable = do_enable_external_ft_sensor = _no_effect
-
-    def do_get_freedrive_status(self, _thread: Any) -> int:
-        return 0
-
-    # General-purpose registers, 48 integers and floats and 128 bits in each direction; digital inputs and outputs
-
-    do_read_input_integer_register = _reads_register("input_int")
-    do_read_input_float_register = _reads_register("input_double")
-    do_read_input_boolean_register = _reads_register("input_bit")
-    do_read_output_integer_register = _reads_register("output_int")
-    do_read_output_float_register = _reads_register("output_double")
-    do_read_output_boolean_register = _reads_register("output_bit")
-    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(value)))
-    do_write_output_float_register = _writes_register("output_double", float)
-    do_write_output_boolean_register = _writes_register("output_bit", bool)
-
-    def do_set_digital_out(self, _thread: Any, n: int, b: bool) -> None:
-        bit = 1 << register(n, 18)
-        s = self._state
-        s.digital_outputs = s.digital_outputs | bit if b else s.digital_outputs & ~bit
-
-    do_set_standard_digital_out = do_set_digital_out
-
-    def do_get_digital_in(self, _thread: Any, n: int) -> bool:
-        return bool(self._state.digital_inputs >> register(n, 18) & 1)
-
-    do_get_standard_digital_in = do_get_digital_in
 
     # Messages, popups, the watchdog, a protective stop
 
@@ -220,19 +184,42 @@ class ControllerFunctions(FunctionGroup):
         self._controller.set_watchdog(str(variable_name), float(min_frequency), str(action))
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
-        self._controller.on_message("text", to_text(s1) + to_text(s2), 0)
+        self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))
 
     def do_popup(
         self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
         blocking: bool = False,
     ) -> Wait:  # fmt: skip
-        self._controller.popup(str(s))
+        self._controller.popup(to_text(s))
         while blocking and self._controller.popup_text:
             yield
 
+    def _request(self, message: Any, answer: Any) -> Wait:
+        """Show a question and wait: nobody can type an answer here, so closing it returns the type's zero."""
+        yield from self.do_popup(None, message, blocking=True)
+        return answer
+
+    def do_request_boolean_from_primary_client(self, _thread: Any, message: Any) -> Wait:
+        return (yield from self._request(message, False))
+
+    def do_request_integer_from_primary_client(self, _thread: Any, message: Any) -> Wait:
+        return (yield from self._request(message, 0))
+
+    def do_request_float_from_primary_client(self, _thread: Any, message: Any) -> Wait:
+        return (yield from self._request(message, 0.0))
+
+    def do_request_string_from_primary_client(self, _thread: Any, message: Any) -> Wait:
+        return (yield from self._request(message, ""))
+
+    def do_time(self, _thread: Any, mode: int = 0) -> Struct:
+        nanoseconds = time.time_ns() if mode else round(1e9 * self._state.timestamp)
+        return Struct({"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9})
+
+    def do_powerdown(self, _thread: Any) -> None:
+        self._controller.power_off()
+
     def do_protective_stop(self, _thread: Any) -> Wait:
         self._controller.protective_stop("the program asked for it")
-        yield
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 
@@ -241,7 +228,7 @@ class ControllerFunctions(FunctionGroup):
 
     def do_get_forward_kin(self, _thread: Any, q: Any = None, tcp: Any = None) -> Pose:
         arm, joints = self._controller.arm, self._q_or_actual(q)
-        if tcp is None:
+        if tcp in _ACTIVE:
             return as_pose(arm.pose(joints))
         flange = arm.tool(joints) * frame_of(arm.tcp).inverse()
         return as_pose(pose_of(flange * self._frame("tcp", tcp)))
@@ -252,7 +239,7 @@ class ControllerFunctions(FunctionGroup):
     ) -> list[float]:  # fmt: skip
         target = self._frame("x", x)
         arm = self._controller.arm
-        if tcp is not None:
+        if tcp not in _ACTIVE:
             target = target * self._frame("tcp", tcp).inverse() * frame_of(arm.tcp)
         return as_list(arm.any_joints(target, self._q_or_actual(qnear, "qnear")))
 
@@ -273,9 +260,19 @@ class ControllerFunctions(FunctionGroup):
 
     def do_get_jacobian(self, _thread: Any, q: Any = None, tcp: Any = None) -> list[list[float]]:
         arm = self._controller.arm.snapshot()
-        if tcp is not None:
+        if tcp not in _ACTIVE:
             arm.set_tcp(pose_of(self._frame("tcp", tcp)))
         return [as_list(row) for row in arm.jacobian(self._q_or_actual(q))]
+
+    def do_get_jacobian_time_derivative(
+        self, thread: Any, q: Any = None, qd: Any = None, tcp: Any = None
+    ) -> list[list[float]]:
+        joints = self._q_or_actual(q)
+        step = 1e-5 * (self._state.actual_qd if qd is None else numbers("qd", qd, 6))
+        after, before = (
+            np.array(self.do_get_jacobian(thread, as_list(p), tcp)) for p in (joints + step, joints - step)
+        )
+        return [as_list(row) for row in (after - before) / 2e-5]
 
     def do_get_mass_matrix(
         self, _thread: Any, q: Any = None, include_rotors_inertia: bool = False
@@ -292,41 +289,3 @@ class ControllerFunctions(FunctionGroup):
         return as_list(
             pin.nonLinearEffects(model, data, joints, speeds) - pin.computeGeneralizedGravity(model, data, joints)
         )
-
-
-def _frame(name: str, pose: Any) -> pin.SE3:
-    return frame_of(numbers(name, pose, 6))
-
-
-class PoseFunctions(FunctionGroup):
-    """Arithmetic of poses, independent of the controller."""
-
-    def do_pose_trans(self, _thread: Any, p_from: Any, p_from_to: Any) -> Pose:
-        return as_pose(pose_of(_frame("p_from", p_from) * _frame("p_from_to", p_from_to)))
-
-    def do_pose_inv(self, _thread: Any, p_from: Any) -> Pose:
-        return as_pose(pose_of(_frame("p_from", p_from).inverse()))
-
-    def do_pose_add(self, _thread: Any, p_1: Any, p_2: Any) -> Pose:
-        a, b = _frame("p_1", p_1), _frame("p_2", p_2)
-        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation, a.translation + b.translation)))
-
-    def do_pose_sub(self, _thread: Any, p_to: Any, p_from: Any) -> Pose:
-        a, b = _frame("p_to", p_to), _frame("p_from", p_from)
-        return as_pose(pose_of(pin.SE3(a.rotation @ b.rotation.T, a.translation - b.translation)))
-
-    def do_pose_dist(self, _thread: Any, pose_from: Any, pose_to: Any) -> float:
-        return float(np.linalg.norm(numbers("pose_to", pose_to, 6)[:3] - numbers("pose_from", pose_from, 6)[:3]))
-
-    def do_point_dist(self, _thread: Any, p_from: Any, p_to: Any) -> float:
-        return self.do_pose_dist(_thread, p_from, p_to)
-
-    def do_interpolate_pose(self, _thread: Any, p_from: Any, p_to: Any, alpha: float) -> Pose:
-        a, b = _frame("p_from", p_from), _frame("p_to", p_to)
-        rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
-        return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
-
-    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
-        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
-        force = frame.rotation @ w[:3]
-        return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))

@@ -46,6 +46,14 @@ class ScriptSession:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
+        # Words instead of a program. UR does not document them; its own client library sends them.
+        self._commands: dict[str, Callable[[], object]] = {
+            "power on": controller.power_on,
+            "power off": controller.power_off,
+            "set robotmode run": controller.brake_release,
+            "set unlock protective stop": controller.release_protective_stop,
+            "stop program": controller.stop_program,
+        }
 
     def receive(self, data: bytes) -> bytes:
         programs = self._buffer.receive(data)
@@ -54,7 +62,9 @@ class ScriptSession:
             for i, program in enumerate(programs):
                 # A program replaces the one before it. One that is replaced at once would never run a tick, and
                 # compiling it would cost time with the lock held.
-                if i not in replacing[:-1]:
+                if command := self._commands.get(program.strip()):
+                    command()
+                elif i not in replacing[:-1]:
                     self._controller.load_script(program)
         return b""
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
-from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary
-from simbridge.emulator.state import ControllerState, Power, Profile
+from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
+from simbridge.emulator.state import ControllerState, Event, Power, Profile
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
@@ -20,12 +21,15 @@ from simbridge.robot.robot import Robot
 from simbridge.servo.plant import JOINT_LAG
 from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
-UNLOCK_DELAY = 5.0  # s after a protective stop until it can be unlocked
+UNLOCK_DELAY = 5.0  # s after a protective stop until the dashboard unlocks it
+RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
 STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 RECORD_LENGTH = 200_000
+# UR's error codes (C209A0 and so on)
+PROTECTIVE_STOP_CODE = 209
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
 
@@ -53,34 +57,38 @@ class Controller:
     Args:
         robot: Which arm.
         profile: Which software.
-        make_program: Makes a program from a script's source and a callback for its fault (message, line).
+        make_program: Makes a program from a script's source and a callback for its fault (message, line, column).
         boot_time: From power on to idle, s.
         serial_number: Digits.
         dh: Of this individual arm; the robot's nominal table by default.
         checksum: Of its calibration; all ones by default, as on URSim.
+        q: Joint positions at the start (n,), rad; the robot's home by default.
 
     Attributes:
         state: As of the last tick; the servers read it, and RTDE inputs write it.
         model_name: As the dashboard's `get robot model` answers: "UR10".
         robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
+        programs: The folder of its programs (*.urp); None has none.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
-        on_message: Called with what the primary interface's clients are to be sent: kind, text, line.
+        on_event: Called with what the primary interface's clients are to be sent.
     """
 
     def __init__(
         self,
         robot: Robot,
         profile: Profile,
-        make_program: Callable[[Controller, str, Callable[[str, int], None]], Program],
+        make_program: Callable[[Controller, str, Callable[[str, int, int], None]], Program],
         *,
         boot_time: float = 0.5,
         serial_number: str = "20261234567",
         dh: DhTable | None = None,
         checksum: tuple[int, ...] | None = None,
+        q: Array | None = None,
     ) -> None:
         self.robot, self.profile, self.boot_time = robot, profile, boot_time
         self.serial_number, self.remote_control = serial_number, True
+        self.programs: Path | None = None
         self.model_name, self.robot_type = _ROBOT_TYPES.get(robot.name.removesuffix("e"), ("UR10", 2))
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)
@@ -89,24 +97,26 @@ class Controller:
         self.state = ControllerState()
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.record = Record()
-        self.on_message: Callable[[str, str, int], None] = lambda kind, text, line: None
+        self.on_event: Callable[[Event], None] = lambda event: None
         self.popup_text = ""
         self.motion: Motion = Hold()
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
         self._make_program = make_program
         self._secondary = SecondaryPrograms(
-            lambda source: self._make_program(self, source, self._fault),
-            lambda reason: self._fault(reason, 0),
-            self.period,
+            lambda source: self._make_program(self, source, self._fault), self._fault, self.period
         )
+        self.program_name = ""
+        self._announced = False
         self._rate = 1.0
         self._stopped_at = -np.inf
+        self._released_at = np.inf
         self._watchdog: Watchdog | None = None
         self._updated: dict[str, float] = {}
         s = self.state
-        s.target_q, s.actual_q = robot.home.copy(), robot.home.copy()
-        s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(robot.home)
+        start = robot.home if q is None else q
+        s.target_q, s.actual_q = start.copy(), start.copy()
+        s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
 
     def warm_up(self) -> None:
         """Call what is compiled on its first call, so that no tick waits for the compiler."""
@@ -122,10 +132,15 @@ class Controller:
         s.tick += 1
         s.timestamp = s.tick * self.period
         self.power.tick(self.period)
+        if s.timestamp >= self._released_at:
+            self._unlock()
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
         if s.runtime_state == RuntimeState.PLAYING and self.program is not None:
+            if self.program.ready and not self._announced:
+                self._announced = True
+                self.on_event(Event("started", self.program_name))
             self.program.tick()
             s.script_control_line = self.program.line
             if not self.program.running:
@@ -162,6 +177,8 @@ class Controller:
 
     def _next_target(self, halted: bool) -> Array:
         s, dt = self.state, self.period
+        if halted and self._rate == 0.0 and not s.target_qd.any():
+            return s.target_q  # a motion that cannot go on is not tried until it is resumed
         if not self.motion.has_path and (halted or self._rate < 1.0):
             rest = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
             self.motion.moved(rest, (rest - s.target_q) / dt)
@@ -202,24 +219,31 @@ class Controller:
             self._secondary.add(source)
             return
         self._end_program()
+        if self.state.robot_mode != RobotMode.RUNNING and source.strip() == "protective_stop()":
+            self.protective_stop("a client asked for it")
+            return
         if self.state.robot_mode != RobotMode.RUNNING or self._halted():
-            self.on_message("error", "A program was received, but the robot is not running: it was not started.", 0)
+            self._fault("A program was received, but the robot is not running: it was not started.")
             return
         try:
             self.program = self._make_program(self, source, self._fault)
         except SimbridgeError as error:
-            self.on_message("error", str(error), getattr(error, "line", 0) or 0)
+            self._fault(str(error), getattr(error, "line", 0) or 0)
             return
+        self.program_name = program_name(source)
         self.state.runtime_state = RuntimeState.PLAYING
 
-    def _fault(self, message: str, line: int) -> None:
-        self.on_message("error", message, line)
+    def _fault(self, message: str, line: int = 0, column: int = 0) -> None:
+        self.on_event(Event("error", message, line, column))
 
     def _end_program(self) -> None:
         if self.program is not None:
             self.program.stop()
             self.program = None
             self.motion = Hold()
+            if self._announced:
+                self._announced = False
+                self.on_event(Event("stopped", self.program_name))
         self._watchdog = None
         self.state.runtime_state = RuntimeState.STOPPED
         self.state.script_control_line = 0
@@ -246,12 +270,13 @@ class Controller:
 
     # Safety
 
-    def protective_stop(self, reason: str = "") -> None:
-        """The safety system stops the arm; the program pauses."""
+    def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
+        """The safety system stops the arm; the program pauses. The code is UR's own: C209A0 is 209 and 0."""
         if self.state.safety_mode != SafetyMode.NORMAL:
             return
         self._safety_stop(SafetyMode.PROTECTIVE_STOP)
-        self.on_message("safety", f"Protective stop{': ' + reason if reason else ''}", 0)
+        text = f"Protective stop{': ' + reason if reason else ''}"
+        self.on_event(Event("safety", text, code=code, argument=argument))
 
     def emergency_stop(self) -> None:
         """The emergency button is pressed: the program pauses, the arm stops and loses power."""
@@ -263,9 +288,14 @@ class Controller:
         if not self.state.safety_stop:
             self._safety_stop(SafetyMode.SAFEGUARD_STOP)
 
+    def _set_safety_mode(self, mode: SafetyMode) -> None:
+        self.state.safety_mode = mode
+        self._released_at = np.inf
+        self.on_event(Event("safety mode", mode.name))
+
     def _safety_stop(self, mode: SafetyMode) -> None:
         s = self.state
-        s.safety_mode = mode
+        self._set_safety_mode(mode)
         self._stopped_at = s.timestamp
         if s.runtime_state == RuntimeState.PLAYING:
             s.runtime_state = RuntimeState.PAUSED
@@ -273,7 +303,7 @@ class Controller:
     def release_safety(self) -> None:
         """The emergency button is released, or the safeguard is closed."""
         if self.state.emergency_stop or self.state.safety_mode == SafetyMode.SAFEGUARD_STOP:
-            self.state.safety_mode = SafetyMode.NORMAL
+            self._set_safety_mode(SafetyMode.NORMAL)
 
     def unlock_protective_stop(self) -> str:
         """Return the dashboard's answer; refused for the first 5 s."""
@@ -285,12 +315,21 @@ class Controller:
                 "Cannot unlock protective stop until 5s after occurrence. "
                 "Always inspect cause of protective stop before unlocking"
             )
-        s.safety_mode = SafetyMode.NORMAL
+        self._unlock()
         return "Protective stop releasing"
+
+    def release_protective_stop(self) -> None:
+        """Unlock it by command of the primary interface: at any time, and it takes a moment."""
+        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP and self._released_at == np.inf:
+            self._released_at = self.state.timestamp + RELEASE_TIME
+
+    def _unlock(self) -> None:
+        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP:
+            self._set_safety_mode(SafetyMode.NORMAL)
 
     def restart_safety(self) -> str:
         """Reset the safety system after a fault or violation; the arm is powered off."""
-        self.state.safety_mode = SafetyMode.NORMAL
+        self._set_safety_mode(SafetyMode.NORMAL)
         self.power.off()
         return "Restarting safety"
 
@@ -357,7 +396,7 @@ class Controller:
         if w is None or s.runtime_state != RuntimeState.PLAYING:
             return
         if s.timestamp - self._updated.get(w.variable, s.timestamp) > w.timeout:
-            self.on_message("error", f"RTDE watchdog: {w.variable} was not updated in time", 0)
+            self._fault(f"RTDE watchdog: {w.variable} was not updated in time")
             if w.action == "pause":
                 self.pause_program()
             else:

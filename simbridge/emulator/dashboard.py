@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.errors import ProtocolViolation, UnknownNode
+from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
@@ -56,6 +58,7 @@ class Dashboard:
         self.loaded_program = ""
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
+        self._mode_was_cleared = False
         self.log: list[str] = []
         self._commands = self._table()
         # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
@@ -82,7 +85,7 @@ class Dashboard:
         return {
             "load": Command(self._load, acts=True),
             "load installation": Command(_load_installation, acts=True),
-            "play": Command(lambda _: _answer_if(c.play_program(), "Starting program", "play"), acts=True),
+            "play": Command(lambda _: self._play(), acts=True),
             "stop": Command(lambda _: _answer_if(c.stop_program(), "Stopped", "stop"), acts=True),
             "pause": Command(lambda _: _answer_if(c.pause_program(), "Pausing program", "pause"), acts=True),
             "quit": Command(lambda _: "Disconnected"),
@@ -110,7 +113,7 @@ class Dashboard:
             "unlock protective stop": Command(lambda _: c.unlock_protective_stop(), ((5, 0), (3, 1)), acts=True),
             "close safety popup": Command(lambda _: "closing safety popup", ((5, 0), (3, 1))),
             "restart safety": Command(lambda _: c.restart_safety(), ((5, 1), (3, 7)), acts=True),
-            "is in remote control": Command(lambda _: _lower(c.remote_control), ((5, 6), _NOT_ON_CB3)),
+            "is in remote control": Command(self._in_remote_control, ((5, 6), _NOT_ON_CB3)),
             "get serial number": Command(lambda _: c.serial_number, ((5, 6), (3, 12))),
             "get robot model": Command(lambda _: c.model_name, ((5, 6), (3, 12))),
             "generate flight report": Command(
@@ -131,11 +134,33 @@ class Dashboard:
     def _program(self) -> str:
         return self.loaded_program.rpartition("/")[2] or "<unnamed>"
 
+    def _file(self, name: str) -> Path | None:
+        """The file of a program; its folder is known by three names."""
+        folder = self._controller.programs
+        inside = name.removeprefix("/ursim").removeprefix("/programs/")
+        if folder is None or not name.endswith(".urp") or inside.startswith("/"):
+            return None
+        path = (folder / inside).resolve()
+        return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+
     def _load(self, name: str) -> str:
-        if not name.endswith(".urp"):
+        if self._file(name) is None:
             return f"File not found: {name}"
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
+
+    def _play(self) -> str:
+        c = self._controller
+        if c.play_program():
+            return "Starting program"
+        path = self._file(self.loaded_program)
+        if c.state.runtime_state != RuntimeState.STOPPED or path is None:
+            return "Failed to execute: play"
+        try:
+            c.load_script(translate(path))
+        except (UnknownNode, OSError) as error:
+            return f"Failed to execute: play. {error}"
+        return _answer_if(c.state.runtime_state == RuntimeState.PLAYING, "Starting program", "play")
 
     def _add_to_log(self, text: str) -> str:
         if not text:
@@ -162,10 +187,17 @@ class Dashboard:
         if mode.lower() not in ("manual", "automatic"):
             return f"Failed setting operational mode: {mode}"
         self.operational_mode = mode.upper()
+        self._mode_was_cleared = False
         return f"Operational mode {self.operational_mode} is set"
+
+    def _in_remote_control(self, _: str) -> str:
+        # Not in UR's documents: its own tests expect false once a client has let go of the operational mode, and go on
+        # sending commands.
+        return _lower(self._controller.remote_control and not self._mode_was_cleared)
 
     def _clear_operational_mode(self, _: str) -> str:
         was, self.operational_mode = self.operational_mode, "NONE"
+        self._mode_was_cleared = True
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
 
 

@@ -27,6 +27,7 @@ from typing import Any, get_type_hints
 import msgspec
 import numpy as np
 
+from simbridge.emulator.check import check_files
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, warm_up
@@ -44,6 +45,7 @@ from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
+URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim's arm stands at the start, rad
 _PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
@@ -54,14 +56,18 @@ def emulate(
     host: str,
     calibration: str | None,
     boot_time: float,
+    programs: str | None,
+    start_pose: str,
     control_port: int,
     realtime_priority: int,
+    check: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    """Run an emulated controller until SIGINT or SIGTERM.
+    """Run an emulated controller until SIGINT or SIGTERM, or check URScript files without one.
 
     Returns:
-        The exit status, 0: a server has no other end than being stopped, so that is not a failure (as with nginx or
-        PostgreSQL), and a service manager or a CI script need not make an exception for it.
+        The exit status: 1 if a check has failed, else 0. A server has no other end than being stopped, so that is not a
+        failure (as with nginx or PostgreSQL), and a service manager or a CI script need not make an exception for it.
 
     Raises:
         CannotListen: A port is in use.
@@ -69,13 +75,20 @@ def emulate(
         UnknownName, InputFileError: A name or file that cannot be used.
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
+    if check:
+        return check_files(check, as_json)
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     arm, software = load_robot(robot), profile(polyscope)
     _check_pair(arm, software)
     dh, checksum = (None, None) if calibration is None else _read_calibration(arm, Path(calibration))
     warm_up()
-    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum)
+    q = _start_pose(arm, start_pose)
+    controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
+    if programs is not None:
+        controller.programs = Path(programs)
+        if not controller.programs.is_dir():
+            raise InputFileError(controller.programs, "it is not a folder of programs")
     controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -99,7 +112,8 @@ def emulate(
             flush=True,
         )
         while not stop.wait(0.2) and running.alive:
-            pass
+            while running.log:
+                print(running.log.popleft(), file=sys.stderr, flush=True)
     return 0
 
 
@@ -123,6 +137,24 @@ def _check_pair(arm: Robot, software: Profile) -> None:
     if fitting and software.series != arm.series:
         needed = f"{' or '.join(fitting)} for the {arm.title}, whose controller is of the {arm.series} (--polyscope)"
         raise InvalidParameter("PolyScope version", software.polyscope, needed)
+
+
+def _start_pose(arm: Robot, name: str) -> Array:
+    """Joint positions (6,), rad, of "home", "ursim" or six numbers.
+
+    Raises:
+        InvalidParameter: It is none of them, or outside of the joints' range.
+    """
+    if name in ("home", "ursim"):
+        return arm.home if name == "home" else np.array(URSIM_START)
+    needed = f"home, ursim, or {arm.n} numbers within the joints' range, rad, separated by commas"
+    try:
+        q = np.array([float(number) for number in name.split(",")])
+    except ValueError:
+        raise InvalidParameter("start pose", name, needed) from None
+    if q.shape != (arm.n,) or not ((q >= arm.position_min) & (q <= arm.position_max)).all():
+        raise InvalidParameter("start pose", name, needed)
+    return q
 
 
 def _read_calibration(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:

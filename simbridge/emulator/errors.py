@@ -80,12 +80,26 @@ class RuntimeFault(SimbridgeError, RuntimeError):
 
     Attributes:
         reason: What it attempted, as a sentence.
-        line: Line of the script, counted from 1; 0 while unknown.
+        line, column: Place in the script, counted from 1; 0 while unknown.
+        unknown: The function that it called and that does not exist, or "".
     """
 
-    def __init__(self, reason: str, *, line: int = 0) -> None:
-        self.reason, self.line = reason, line
+    def __init__(self, reason: str, *, line: int = 0, column: int = 0, unknown: str = "") -> None:
+        self.reason, self.line, self.column, self.unknown = reason, line, column, unknown
         super().__init__(reason)
 
     def __str__(self) -> str:
         return f"Runtime exception in line {self.line}: {self.reason}" if self.line else self.reason
+
+
+class UnknownNode(SimbridgeError, ValueError):
+    """A program of the pendant that the emulated controller cannot run.
+
+    Attributes:
+        file: Its name.
+        node: The node that is not known.
+    """
+
+    def __init__(self, file: str, node: str) -> None:
+        self.file, self.node = file, node
+        super().__init__(f"{file} cannot be run: the emulator does not know the node {node}.")

@@ -59,10 +59,10 @@ class Hold(Motion):
         self._acceleration = acceleration
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return q + dt * _ramped(qd, np.zeros_like(qd), self._acceleration * dt)
+        return q + dt * ramped(qd, np.zeros_like(qd), self._acceleration * dt)
 
 
-def _ramped(qd: Array, target: Array, max_change: float) -> Array:
+def ramped(qd: Array, target: Array, max_change: float) -> Array:
     """Velocities (n,) one tick closer to the target, all joints in proportion."""
     change = target - qd
     largest = float(np.abs(change).max(initial=0.0))
@@ -157,16 +157,42 @@ class ToolMove(PathMove):
         q: Joints at the start (n,), rad.
         goal: TCP in the pendant's base.
         acceleration, speed: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
+        duration: s; above zero it takes precedence over the speed, and too short a one is exceeded.
+        limits: Maximum joint speeds (n,), rad/s, that a given duration does not exceed.
     """
 
     def __init__(
-        self, arm: Arm, q: Array, goal: pin.SE3, acceleration: float, speed: float, duration: float = 0.0
+        self,
+        arm: Arm,
+        q: Array,
+        goal: pin.SE3,
+        acceleration: float,
+        speed: float,
+        duration: float = 0.0,
+        limits: Array | None = None,
     ) -> None:
         self._arm, self._start, self._goal = arm.snapshot(), arm.tool(q), goal
         self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
         self._travel = goal.translation - self._start.translation
         length = max(float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._rotation)))
+        self._limits = limits if duration > 0.0 else None
+        if self._limits is not None and length > 0.0:
+            # A first estimate of how long it takes, from the joint speeds at the start; a triangle's peak is 2 / t.
+            twist = np.concatenate([self._travel, self._rotation])
+            joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=1e-3)[0]
+            duration = max(duration, 2.0 * float((np.abs(joints) / self._limits).max()))
         self._profile = Trapezoid(length, acceleration, speed, duration)
+
+    def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        target = super().step(q, qd, dt, scaling)
+        if self._limits is None:
+            return target
+        excess = float((np.abs(target - q) / (dt * self._limits)).max())
+        if excess <= 1.0:
+            return target
+        # As far along the path as the joints can get in this tick.
+        self._time -= dt * scaling * (1.0 - 0.99 / excess)
+        return super().step(q, qd, 0.0, scaling)
 
     def _at(self, share: float, q: Array) -> Array:
         if share == 1.0:
@@ -213,7 +239,7 @@ class JointSpeed(Motion):
         self._speeds, self._acceleration = speeds.copy(), acceleration
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return q + dt * _ramped(qd, self._speeds * scaling, self._acceleration * dt)
+        return q + dt * ramped(qd, self._speeds * scaling, self._acceleration * dt)
 
 
 class ToolSpeed(Motion):

@@ -24,6 +24,7 @@ _DEFAULTS = (1.05, 1.4, 0.25, 1.2, 0.1)
 # Reported limit of a joint without one (wrist 3 of the small arms), rad. What a real controller reports is not known.
 _ENDLESS = 1e6
 _CONTROLLER, _PROGRAM = -2, -1  # sources of messages
+_WARNING = 2  # report level of an error code
 
 
 def package(kind: int, payload: bytes) -> bytes:
@@ -173,6 +174,19 @@ def key_message(controller: Controller, title: str, text: str, code: int = 0, ar
     """An event by its key, such as PROGRAM_XXX_STARTED and PROGRAM_XXX_STOPPED with the program's name as text."""
     payload = struct.pack(">2i", code, argument) + _title(title) + _text(text)
     return _message(controller, _CONTROLLER, Message.KEY, payload)
+
+
+def error_code_message(controller: Controller, code: int, argument: int, text: str) -> bytes:
+    """The safety system's reason for a protective stop; C209A0 has code 209 and argument 0."""
+    payload = struct.pack(">3i2I", code, argument, _WARNING, 0, 0) + _text(text)
+    return _message(controller, _CONTROLLER, Message.ERROR_CODE, payload)
+
+
+def safety_mode_message(controller: Controller) -> bytes:
+    """The safety mode, sent when it has changed."""
+    return _message(
+        controller, _CONTROLLER, Message.SAFETY_MODE, struct.pack(">2iB2I", 0, 0, controller.state.safety_mode, 0, 0)
+    )
 
 
 def runtime_exception(controller: Controller, line: int, column: int, text: str) -> bytes:

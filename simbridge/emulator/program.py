@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simbridge.emulator.builtin_geometry import GeometryFunctions
+from simbridge.emulator.builtin_io import IoFunctions
 from simbridge.emulator.builtin_motion import MotionFunctions
-from simbridge.emulator.builtins import PoseFunctions
+from simbridge.emulator.builtin_without_effect import functions_without_effect
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.urscript.compilation import Compiler
@@ -24,7 +27,11 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    return {**PoseFunctions().table(), **MotionFunctions(controller).table()}
+    groups = (GeometryFunctions(), RpcFunctions(), IoFunctions(controller), MotionFunctions(controller))
+    return {
+        **functions_without_effect(controller),
+        **{name: function for group in groups for name, function in group.table().items()},
+    }
 
 
 class ScriptProgram:
@@ -35,7 +42,7 @@ class ScriptProgram:
         compilation: Finished when the program can run, or was refused.
     """
 
-    def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int], None]) -> None:
+    def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]) -> None:
         self.running = True
         self._sockets = SocketFunctions(controller.period)
         functions = {**builtin_functions(controller), **self._sockets.table()}
@@ -54,7 +61,8 @@ class ScriptProgram:
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
-        self._on_fault(fault.reason, fault.line)
+        text = f"compile_error_name_not_found:{fault.unknown}:" if fault.unknown else fault.reason
+        self._on_fault(text, fault.line, fault.column)
 
     @property
     def ready(self) -> bool:
@@ -71,7 +79,7 @@ class ScriptProgram:
         if self.compilation.fault is not None:
             raise self.compilation.fault
         if self._syntax_error is not None:
-            self._on_fault(str(self._syntax_error), self._syntax_error.line)
+            self._on_fault(str(self._syntax_error), self._syntax_error.line, self._syntax_error.column)
             self._syntax_error, self.running = None, False
         elif self._interpreter is not None and self.running:
             self._interpreter.tick()

@@ -173,17 +173,19 @@ _READ = [
             (ALWAYS, ("actual_q", "actual_qd", "actual_current")),
             (ALWAYS, ("actual_TCP_pose", "actual_TCP_speed", "target_TCP_pose", "target_TCP_speed")),
             (((5, 11), (3, 15)), ("payload_inertia",)),
-            (_RECENT, ("tcp_offset",)),
+            (ALWAYS, ("tcp_offset",)),
         )
         for name in names
     ),
     OutputVariable("actual_current_as_torque", "VECTOR6D", _vector("target_moment"), _RECENT),
+    OutputVariable("target_gravity", "VECTOR3D", _vector("gravity"), _RECENT),
     OutputVariable("joint_control_output", "VECTOR6D", _vector("target_current")),
     OutputVariable("actual_TCP_force", "VECTOR6D", _vector("tcp_force")),
     OutputVariable("ft_raw_wrench", "VECTOR6D", _vector("tcp_force"), ((5, 9), _NO_CB3)),
     OutputVariable("tcp_force_scalar", "DOUBLE", lambda state: float(np.linalg.norm(state.tcp_force[:3]))),
     OutputVariable("payload", "DOUBLE", _attribute("payload"), ((5, 5), (3, 11))),
     OutputVariable("payload_cog", "VECTOR3D", _vector("payload_cog"), ((5, 5), (3, 11))),
+    OutputVariable("control_step", "UINT64", _attribute("tick"), _RECENT),
     OutputVariable("robot_mode", "INT32", _attribute("robot_mode")),
     OutputVariable("joint_mode", "VECTOR6INT32", lambda state: [state.joint_mode] * 6),
     OutputVariable("tool_mode", "UINT32", _attribute("joint_mode")),
@@ -206,6 +208,7 @@ _READ = [
         "actual_configurable_digital_output_bits", "UINT64", lambda state: state.digital_outputs >> 8 & 0xFF, _RECENT
     ),
     OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
+    OutputVariable("tool_output_voltage", "INT32", _attribute("tool_voltage")),
     OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
     OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
 ]
@@ -215,6 +218,7 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("VECTOR6D", [30.0] * 6, ALWAYS, "joint_temperatures"),
     ("VECTOR6D", [0.0] * 6, _RECENT, "actual_current_window actual_TCP_acceleration target_TCP_acceleration"),
     ("VECTOR6D", [0.0] * 6, _RECENT, "wrench_calc_from_currents"),
+    ("VECTOR6D", [0.0] * 6, _RECENT, "target_base_acceleration target_base_wrench"),
     ("VECTOR3D", [0.0] * 3, ((5, 0), (3, 5)), "elbow_position elbow_velocity"),
     ("VECTOR3D", [0.0] * 3, ALWAYS, "actual_tool_accelerometer"),
     ("DOUBLE", 1.0, ALWAYS, "speed_scaling"),  # of the trajectory limiter, which is not emulated
@@ -225,7 +229,6 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("DOUBLE", 0.0, ALWAYS, "tool_output_current euromap67_24V_voltage euromap67_24V_current"),
     ("DOUBLE", 0.0, _RECENT, "joint_position_deviation_ratio collision_detection_ratio"),
     ("DOUBLE", 0.0, _RECENT, "actual_robot_energy_consumed actual_robot_braking_energy_dissipated"),
-    ("INT32", 0, ALWAYS, "tool_output_voltage"),
     ("INT32", 0, _RECENT, "time_scale_source encoder0_raw encoder1_raw"),
     ("UINT32", 0, ALWAYS, "euromap67_input_bits euromap67_output_bits tool_analog_input_types"),
     ("UINT8", 0, ALWAYS, "tool_output_mode tool_digital_output0_mode tool_digital_output1_mode"),

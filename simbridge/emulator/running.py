@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,12 +15,14 @@ from simbridge.emulator import primary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
+from simbridge.emulator.state import Event
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
 # A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
 _MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
+_LOGGED = 1000  # lines that wait to be printed
 
 
 class RunningController:
@@ -29,6 +32,9 @@ class RunningController:
         controller: While it runs, accessed with `lock` held only.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number.
+
+    Attributes:
+        log: Lines about the errors of programs, for whoever prints them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
@@ -47,7 +53,8 @@ class RunningController:
         self._started_at = np.zeros(_TIMINGS)
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
-        controller.on_message = self._broadcast
+        self.log: deque[str] = deque(maxlen=_LOGGED)
+        controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
         self.servers.start()
@@ -88,16 +95,23 @@ class RunningController:
             order = np.arange(self._ticks - count, self._ticks) % _TIMINGS
             return np.diff(self._started_at[order]), self._durations[order]
 
-    def _broadcast(self, kind: str, text: str, line: int) -> None:
+    def _broadcast(self, event: Event) -> None:
         controller = self.controller
-        if kind == "error":
-            message = primary.runtime_exception(controller, line, 0, text)
-        elif kind == "popup":
-            message = primary.popup_message(controller, text)
-        elif kind == "text":
-            message = primary.text_message(controller, text)
+        if event.kind == "error":
+            place = f" (line {event.line}, column {event.column})" if event.line else ""
+            self.log.append(f"error in {controller.program_name or 'a program'}{place}: {event.text}")
+            message = primary.runtime_exception(controller, event.line, event.column, event.text)
+        elif event.kind == "popup":
+            message = primary.popup_message(controller, event.text)
+        elif event.kind == "text":
+            message = primary.text_message(controller, event.text)
+        elif event.kind == "safety":
+            message = primary.error_code_message(controller, event.code, event.argument, event.text)
+        elif event.kind == "safety mode":
+            # A client that reads the message may look at the state that came last.
+            message = primary.robot_state(controller) + primary.safety_mode_message(controller)
         else:
-            message = primary.key_message(controller, kind.upper(), text)
+            message = primary.key_message(controller, f"PROGRAM_XXX_{event.kind.upper()}", event.text)
         self.servers.broadcast_message(message)
 
     def _run(self) -> None:

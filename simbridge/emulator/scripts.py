@@ -23,11 +23,18 @@ MAX_DURATION = 1.0  # s of controller time
 # What may hide a keyword, then what opens a block and what closes one.
 _TOKENS = re.compile(r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b')
 _SECONDARY = re.compile(r"(?:\s|;|[#$].*\n)*sec\s+\w")
+_NAME = re.compile(r"(?:\s|;|[#$].*\n)*(?:def|sec)\s+(\w+)")
 
 
 def is_secondary(program: str) -> bool:
     """Whether a program is a secondary one: its first word is `sec`."""
     return _SECONDARY.match(program) is not None
+
+
+def program_name(program: str) -> str:
+    """The name of a program's first function: "move" for `def move(): ... end`; "" for loose statements."""
+    first = _NAME.match(program)
+    return first[1] if first else ""
 
 
 class ScriptBuffer:

@@ -43,6 +43,26 @@ class Profile:
         return self.version[:2] >= (three if self.version[0] == 3 else five)
 
 
+@dataclass(frozen=True)
+class Event:
+    """What the primary interface's clients are to be sent.
+
+    Attributes:
+        kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
+            "safety" (a protective stop, with UR's code), "safety mode" (it has changed).
+        text: As its clients read it.
+        line, column: Place of an error in the script, counted from 1; 0 while unknown.
+        code, argument: UR's error code: C209A0 is 209 and 0.
+    """
+
+    kind: str
+    text: str = ""
+    line: int = 0
+    column: int = 0
+    code: int = 0
+    argument: int = 0
+
+
 PROFILES = {
     "3.15": Profile("3.15", (3, 15, 8, 106339), "May 14 2021"),
     "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),
@@ -85,6 +105,8 @@ class ControllerState:
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
         input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
+        flags: URScript's, which outlive a program.
+        tool_voltage: Of the tool connector, V.
     """
 
     timestamp: float = 0.0
@@ -124,6 +146,8 @@ class ControllerState:
     output_int: list[int] = field(default_factory=lambda: [0] * 48)
     output_double: list[float] = field(default_factory=lambda: [0.0] * 48)
     output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
+    flags: list[bool] = field(default_factory=lambda: [False] * 33)
+    tool_voltage: int = 0
 
     @property
     def powered(self) -> bool:

@@ -135,5 +135,7 @@ class Message(IntEnum):
     TEXT = 0
     POPUP = 2
     VERSION = 3
+    SAFETY_MODE = 5
+    ERROR_CODE = 6
     KEY = 7
     RUNTIME_EXCEPTION = 10

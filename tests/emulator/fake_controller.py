@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,15 @@ UR10_A = (0.0, -0.612, -0.5723, 0.0, 0.0, 0.0)
 UR10_ALPHA = (np.pi / 2, 0.0, 0.0, np.pi / 2, -np.pi / 2, 0.0)
 
 
+def write_program(path: Path, *nodes: str, once: bool = True) -> Path:
+    """Write a program of the pendant, with these nodes in its main program."""
+    main = f'<MainProgram runOnlyOnce="{str(once).lower()}"><children>{"".join(nodes)}</children></MainProgram>'
+    text = f'<URProgram name="{path.stem}"><children><InitVariablesNode/>{main}</children></URProgram>'
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
 class FakeController:
     """What the servers use of a `Controller`; `calls` records the calls in order."""
 
@@ -33,6 +44,7 @@ class FakeController:
         self.profile = profile(polyscope)
         self.model_name, self.robot_type, self.serial_number = "UR10", 2, "20261234567"
         self.remote_control = True
+        self.programs: Path | None = None
         self.kinematics_checksum: tuple[int, ...] = (0xFFFFFFFF,) * 6
         self.dh = ((0.0,) * 6, UR10_A, UR10_D, UR10_ALPHA)
         self.calls: list[tuple[object, ...]] = []

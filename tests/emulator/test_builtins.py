@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator.arm import frame_of, pose_of
+from simbridge.emulator.builtin_without_effect import WITHOUT_EFFECT
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
@@ -160,7 +161,7 @@ def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:
     controller = Controller(ROBOT, profile("5.12"), ScriptProgram)
     controller.state.robot_mode = RobotMode.RUNNING
     messages: list[tuple[str, str, int]] = []
-    controller.on_message = lambda kind, text, line: messages.append((kind, text, line))
+    controller.on_event = lambda event: event.kind == "error" and messages.append((event.kind, event.text, event.line))
     controller.load_script(source)
     controller.program.compilation.join()
     for _ in range(50):
@@ -191,9 +192,22 @@ def test_an_invalid_call_ends_the_program_and_is_reported_with_its_line(call_tex
     assert (controller.state.target_q == ROBOT.home).all()
 
 
-def test_the_manual_lists_every_function_and_no_other(controller):
+def test_the_manual_lists_every_function_as_what_it_is(controller):
     manual = (Path(__file__).parents[2] / "docs" / "emulator.md").read_text()
-    table = manual.split("## The URScript it runs")[1].split("| for | functions |")[1].split("\n\n")[0]
-    listed = re.findall(r"`(\w+)`", table)
+    rows = manual.split("## The URScript it runs")[1].split("| for | functions |")[1].split("\n\n")[0].splitlines()
+    listed = {"executed": [], "accepted without effect": [], "unknown": []}
+    for row in rows[2:]:
+        kind = row.strip("| ").split(" | ")[0].split(":")[0]
+        listed[kind] += re.findall(r"`(\w+)`", row)
     known = {**LIBRARY, **builtin_functions(controller), **SocketFunctions(0.002).table()}
-    assert sorted(listed) == sorted(known)
+    without_effect = [name for _, names in WITHOUT_EFFECT for name in names.split()]
+    assert sorted(listed["executed"]) == sorted(known.keys() - set(without_effect))
+    assert sorted(listed["accepted without effect"]) == sorted(without_effect)
+    assert not known.keys() & set(listed["unknown"])
+
+
+def test_a_function_without_effect_says_so_once_in_the_log(caplog):
+    fault_of("def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n")
+    assert [record.getMessage() for record in caplog.records] == [
+        "URScript: set_tool_output_mode is accepted without effect: the emulator does not model it."
+    ]

@@ -36,7 +36,7 @@ class Bench:
         self.controller = Controller(ROBOT, profile("5.12"), ScriptProgram, boot_time=boot_time, dh=dh)
         self.state = self.controller.state
         self.messages: list[tuple[str, str, int]] = []
-        self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))
+        self.controller.on_event = lambda event: self.messages.append((event.kind, event.text, event.line))
         self.q: list[np.ndarray] = []
 
     def tick(self, seconds: float = DT) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboa
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.fake_controller import FakeController
+from tests.emulator.fake_controller import FakeController, write_program
 
 
 def ask(line: str, controller: FakeController | None = None) -> str:
@@ -39,8 +41,7 @@ def ask(line: str, controller: FakeController | None = None) -> str:
         ("brake release", "Brake releasing"),
         ("unlock protective stop", "Protective stop releasing"),
         ("restart safety", "Restarting safety"),
-        ("load a.urp", "Loading program: /programs/a.urp"),
-        ("load /programs/sub/a.urp", "Loading program: /programs/sub/a.urp"),
+        ("load a.urp", "File not found: a.urp"),
         ("load a.txt", "File not found: a.txt"),
         ("load installation cell.installation", "Loading installation: cell.installation"),
         ("load installation cell.txt", "File not found: cell.txt"),
@@ -86,8 +87,28 @@ def test_the_version_is_the_profiles(polyscope: str) -> None:
     assert ask("PolyscopeVersion", controller) == f"URSoftware {version} ({controller.profile.date})"
 
 
-def test_a_program_is_loaded_played_paused_and_stopped() -> None:
+@pytest.mark.parametrize("name", ["a.urp", "sub/b.urp", "/programs/a.urp", "/ursim/programs/sub/b.urp"])
+def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(name: str, tmp_path: Path) -> None:
+    controller = FakeController()
+    controller.programs = tmp_path
+    write_program(tmp_path / "a.urp")
+    write_program(tmp_path / "sub" / "b.urp")
+    assert ask(f"load {name}", controller) == f"Loading program: {name if name[0] == '/' else f'/programs/{name}'}"
+
+
+@pytest.mark.parametrize("name", ["none.urp", "../outside.urp", "a.script", "/etc/a.urp", "sub", ""])
+def test_a_program_outside_of_the_folder_is_not_found(name: str, tmp_path: Path) -> None:
+    controller = FakeController()
+    controller.programs = tmp_path / "programs"
+    write_program(tmp_path / "outside.urp")
+    (write_program(tmp_path / "programs" / "sub" / "b.urp").parent / "a.script").touch()
+    assert ask(f"load {name}", controller).startswith("File not found: ")
+
+
+def test_a_program_is_loaded_played_paused_and_stopped(tmp_path: Path) -> None:
     controller = FakeController("5.12")
+    controller.programs = tmp_path
+    write_program(tmp_path / "weld.urp")
     dashboard = Dashboard(controller)
     lines = ["load weld.urp", "get loaded program", "isProgramSaved", "play", "running", "programState", "pause"]
     lines += ["programState", "running", "play", "stop", "programState"]

@@ -8,7 +8,7 @@ import pytest
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.scripts import MAX_CHARACTERS, MAX_QUEUED, is_secondary
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import Event, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
@@ -25,8 +25,13 @@ class Bench:
         self.state = self.controller.state
         self.state.robot_mode = RobotMode.RUNNING
         self.messages: list[tuple[str, str, int]] = []
-        self.controller.on_message = lambda kind, text, line: self.messages.append((kind, text, line))
+        self.controller.on_event = self.hear
         self.q: list[np.ndarray] = []
+
+    def hear(self, event: Event) -> None:
+        """Keep what is not about the begin and end of the main program, nor about the safety mode."""
+        if event.kind not in ("started", "stopped", "safety mode"):
+            self.messages.append((event.kind, event.text, event.line))
 
     def tick(self, times: int = 1) -> None:
         """Ticks between which everything that is being compiled gets ready."""

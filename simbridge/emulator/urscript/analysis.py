@@ -56,7 +56,8 @@ class Analysis:
     """The result of the analysis.
 
     Attributes:
-        main: The main program: the statements outside of definitions if there are any, else the last definition.
+        main: The main program: the statements outside of definitions if there are any, else the last definition;
+            nothing if that has parameters.
         functions: Every definition by name, including nested ones; of several with the same name, the last.
         global_names: Variables that all functions share: those declared `global` anywhere, and those that the main
             program assigns without declaring them `local`.
@@ -78,7 +79,8 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Analysi
     statements = tuple(statement for statement in program.body if not isinstance(statement, syntax.Definition))
     top = [statement for statement in program.body if isinstance(statement, syntax.Definition)]
     functions = {definition.name: Function(definition) for definition in definitions}
-    if statements or not top:
+    # A last function that needs arguments is not a program: the file is a library, which does nothing by itself.
+    if statements or not top or top[-1].parameters:
         main = Function(syntax.Definition(1, 1, "def", "", (), statements), counted=False)
     else:
         last = functions[top[-1].name]
@@ -123,6 +125,8 @@ def _find_names(function: Function, global_names: set[str]) -> None:
 def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:
     """Whether a thread may have to wait in this function itself, not in the functions that it calls."""
     if function.definition.kind == "thread" or function.nodes(syntax.While):
+        return True
+    if function.nodes(syntax.Method):
         return True
     if any(node.word in ("join", "enter_critical") for node in function.nodes(syntax.Keyed)):
         return True

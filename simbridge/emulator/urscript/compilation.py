@@ -23,7 +23,9 @@ from simbridge.emulator.urscript.library import Builtin
 
 MAX_SECONDS = 10  # of processor time, for one script
 MAX_MEMORY = 1 << 29  # bytes
-_CANCEL_INTERVAL = 0.2  # s between checks whether the script being compiled was cancelled
+MAX_KNOWN = 8  # scripts whose compilation is kept
+# s until a cancelled compilation is ended. Most have finished by then, and another process takes seconds to start.
+_CANCEL_INTERVAL = 2.0
 
 Refusal = tuple[str, int, int]  # why there is no program; line and column of the script
 OnCompiled = Callable[[Code | None, ScriptSyntaxError | None], None]
@@ -162,6 +164,8 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     builtins: Mapping[str, Builtin] = {}
+    # Clients send the same script again and again; the latest are kept.
+    known: dict[str, Code | Refusal] = {}
     while True:
         try:
             source, changed = connection.recv()
@@ -170,11 +174,16 @@ def main(connection: Connection, seconds: int, memory: int) -> None:
                 # slowly, where the system refuses the priority.
                 with contextlib.suppress(OSError):
                     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
-            builtins = builtins if changed is None else changed
+            if changed is not None:
+                builtins, known = changed, {}
             spent = resource.getrusage(resource.RUSAGE_SELF)
             end = int(spent.ru_utime + spent.ru_stime) + seconds
             resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
-            connection.send(answer(source, builtins))
+            if source not in known:
+                if len(known) >= MAX_KNOWN:
+                    known.pop(next(iter(known)))
+                known[source] = answer(source, builtins)
+            connection.send(known[source])
         except (EOFError, OSError):
             return
 

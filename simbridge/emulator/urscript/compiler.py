@@ -12,12 +12,14 @@ import marshal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from keyword import iskeyword
 from types import CodeType
 
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.analysis import Analysis, Function, analyse, block_cost
 from simbridge.emulator.urscript.library import Builtin
+from simbridge.emulator.urscript.members import LIST_CHANGES
 from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_INTEGER
 
@@ -80,12 +82,9 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) ->
         builtins: The built-in functions, each called as `function(thread, ...)`.
 
     Raises:
-        ScriptSyntaxError: The main program has parameters, or the program is too complicated.
+        ScriptSyntaxError: The program is too complicated.
     """
     analysis = analyse(program, builtins)
-    if analysis.main.definition.parameters:
-        first = analysis.main.definition.parameters[0]
-        raise ScriptSyntaxError("the main program has parameters", line=first.line, column=first.column)
     writer = _Writer(analysis, builtins)
     functions = [function for function in analysis.functions.values() if function is not analysis.main]
     for function in (*functions, analysis.main):
@@ -205,7 +204,7 @@ class _Writer:
                     self._statements(statement.body, 1 + block_cost((statement.condition,), self._functions))
             case syntax.Call():
                 self._put(self._call(statement))
-            case syntax.Start():
+            case syntax.Start() | syntax.Method():
                 self._put(self._expression(statement))
             case syntax.Keyed():
                 self._keyed(statement.word, "" if statement.value is None else self._expression(statement.value))
@@ -213,8 +212,8 @@ class _Writer:
     def _assignment(self, statement: syntax.Assignment) -> None:
         variable = self._variable(statement.name)
         value = self._expression(statement.value)
-        if statement.subscripts:
-            path = "".join(f"{self._expression(subscript)}, " for subscript in statement.subscripts)
+        if statement.path:
+            path = "".join(f"{self._expression(step)}, " for step in statement.path)
             value = f"_with_item({variable}, ({path}), {value})"
         self._put(f"{variable} = {value}")
 
@@ -267,6 +266,10 @@ class _Writer:
                 for subscript in subscripts:
                     python = f"_item({python}, {self._expression(subscript)})"
                 return python
+            case syntax.Member(value=value, name=name):
+                return f"_member({self._expression(value)}, {name!r})"
+            case syntax.Method():
+                return self._method(expression)
             case syntax.Start(call=call):
                 return self._start(call)
             case syntax.Call():
@@ -295,12 +298,23 @@ class _Writer:
         function = self._functions.get(call.name)
         reason = self._call_error(call)
         if reason:
-            return f"_fail({reason!r}, {call.line})"
+            unknown = call.name if self._signature(call.name) is None else ""
+            return f"_fail({reason!r}, {call.line}, {call.column}, {unknown!r})"
         if function is not None:
             python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
             return f"(yield from {python})" if function.may_block else python
         python = f"b_{call.name}({self._arguments(call, '_t', '')})"
         return f"(yield from {python})" if self._builtins[call.name].blocks else python
+
+    def _method(self, method: syntax.Method) -> str:
+        if method.keywords:
+            return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
+        arguments = ", ".join(["_t", self._expression(method.value), repr(method.name)])
+        python = f"(yield from _invoke({', '.join([arguments, *map(self._expression, method.arguments)])}))"
+        if method.name in LIST_CHANGES and isinstance(method.value, syntax.Name):
+            # A list is a value: its variable is assigned the changed one.
+            return f"((_m := {python}), ({self._variable(method.value.name)} := _m[0]))[0][1]"
+        return f"{python}[1]"
 
     def _start(self, call: syntax.Call) -> str:
         if call.name not in self._functions:
@@ -315,7 +329,11 @@ class _Writer:
     def _arguments(self, call: syntax.Call, first: str, prefix: str) -> str:
         arguments = [first] if first else []
         arguments += [self._expression(argument) for argument in call.arguments]
-        arguments += [f"{prefix}{keyword.name}={self._expression(keyword.value)}" for keyword in call.keywords]
+        named = [(f"{prefix}{keyword.name}", self._expression(keyword.value)) for keyword in call.keywords]
+        if any(iskeyword(name) for name, _ in named):
+            arguments.append(f"**{{{', '.join(f'{name!r}: {value}' for name, value in named)}}}")
+        else:
+            arguments += [f"{name}={value}" for name, value in named]
         return ", ".join(arguments)
 
     def _call_error(self, call: syntax.Call) -> str:

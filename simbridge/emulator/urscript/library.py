@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.values import MAX_STRING, kind_of, to_text, wrap
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_STRING, Struct, check_size, kind_of, to_text, wrap
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,10 @@ class Library(FunctionGroup):
     def do_abs(self, _thread: Any, a: Any) -> Any:
         return abs(a) if type(a) is int else abs(_number(a))
 
+    def do_sign(self, _thread: Any, a: Any) -> int:
+        number = _number(a)
+        return (number > 0) - (number < 0)
+
     def do_norm(self, thread: Any, a: Any) -> float:
         if isinstance(a, tuple):
             thread.charge(len(a))
@@ -117,10 +121,24 @@ class Library(FunctionGroup):
 
     do_get_list_length = do_str_len = do_length
 
+    def do_make_list(self, thread: Any, length: int, initial_value: Any, capacity: int = -1) -> tuple[Any, ...]:
+        count = _integer(length)
+        if not 0 <= count <= MAX_ELEMENTS:
+            raise RuntimeFault(f"A list has from 0 to {MAX_ELEMENTS} elements, not {count}.")
+        thread.charge(check_size((initial_value,)) * count)
+        made = (initial_value,) * count
+        check_size(made)
+        return made
+
     def do_size(self, thread: Any, v: Any) -> Any:
         if type(v) is tuple and v and type(v[0]) is tuple:
             return len(v), len(v[0])
         return self.do_length(thread, v)
+
+    def do_struct(self, thread: Any, /, **members: Any) -> Struct:
+        made = Struct(members)
+        thread.charge(made.size)
+        return made
 
     def do_to_str(self, thread: Any, val: Any) -> str:
         return _bounded(_text(thread, val))

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from lark import Lark, Transformer, v_args
+from lark import Lark, Token, Transformer, v_args
 from lark.exceptions import UnexpectedCharacters, UnexpectedToken, VisitError
 
 from simbridge.emulator.errors import ScriptSyntaxError
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.values import MAX_INTEGER, POSE_LENGTH
 
+# Keywords that are names too where they cannot be meant as keywords.
+_SOFT = frozenset(
+    {"BREAK", "CONTINUE", "ENTER_CRITICAL", "EXIT_CRITICAL", "HALT", "JOIN", "KILL", "PASS", "RUN", "SEC", "THREAD"}
+)
+# Only a value or a name follows these, never a statement.
+_BEFORE_VALUE = frozenset(
+    {"AND", "COMMA", "COMPARE", "DOT", "ELIF", "EQUAL", "GLOBAL", "IF", "LOCAL", "LPAR", "MINUS", "MOD", "NOT", "OPEN",
+     "OR", "OVER", "PLUS", "TIMES", "WHILE", "XOR"}
+)  # fmt: skip
+
 MAX_CHARACTERS = 1_000_000
+# What the script ports take besides programs, one a line. In a file they may come before the first statement.
+TEXT_COMMAND = re.compile(
+    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|set (?:real|sim)"
+    r"|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
+)
 # Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
 MAX_LOOPS = 16
 MAX_BLOCKS = 40
@@ -23,6 +40,7 @@ MAX_BRANCHES = 500
 _TERMINALS = {
     "NAME": "a name", "FLOAT": "a number", "INTEGER": "a number", "STRING": "a string", "COMPARE": "a comparison",
     "LPAR": "'('", "RPAR": "')'", "RSQB": "']'", "OPEN": "'['", "COLON": "':'", "EQUAL": "'='", "COMMA": "','",
+    "DOT": "'.'",
     "PLUS": "'+'", "MINUS": "'-'", "TIMES": "'*'", "OVER": "'/'", "MOD": "'%'", "$END": "the end of the script",
     "TRUE": "'True'", "FALSE": "'False'",
 }  # fmt: skip
@@ -38,7 +56,7 @@ def parse(source: str) -> syntax.Program:
         reason = f"the script has {len(source)} characters, at most {MAX_CHARACTERS} are accepted; split it"
         raise ScriptSyntaxError(reason, line=1, column=1)
     try:
-        program: Any = _parser().parse(source)
+        program: Any = _parser().parse(_without_text_commands(source))
     except UnexpectedCharacters as error:
         reason = f"{source[error.pos_in_stream or 0]!r} has no meaning in URScript here"
         raise ScriptSyntaxError(reason, line=error.line, column=error.column) from None
@@ -51,15 +69,69 @@ def parse(source: str) -> syntax.Program:
     return program
 
 
+class _SoftKeywords:
+    """Makes names of the keywords that stand where only a name can: `local sec = 2`, `x = sec + 1`, `t.sec`."""
+
+    always_accept = ()
+
+    def process(self, stream: Iterator[Token]) -> Iterator[Token]:
+        before = ""
+        token = next(stream, None)
+        while token is not None:
+            following = next(stream, None)
+            after = "" if following is None else following.type
+            starts_thread = token.type == "RUN" and after == "NAME"
+            is_value = before in _BEFORE_VALUE and not starts_thread
+            if token.type in _SOFT and (is_value or after == "EQUAL"):
+                token = Token.new_borrow_pos("NAME", str(token), token)
+            before = token.type
+            yield token
+            token = following
+
+
+def _without_text_commands(source: str) -> str:
+    """The source with spaces in the place of the text commands before its first statement."""
+    lines = source.split("\n")
+    for i, line in enumerate(lines):
+        text = line.strip()
+        if TEXT_COMMAND.fullmatch(text):
+            lines[i] = " " * len(line)
+        elif text and text[0] not in "#$":
+            break
+    return "\n".join(lines)
+
+
 @lru_cache(maxsize=1)
 def _parser() -> Lark:
     grammar = Path(__file__).with_name("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="program", parser="lalr", lexer="basic", transformer=_Build(), maybe_placeholders=True)
+    return Lark(
+        grammar,
+        start="program",
+        parser="lalr",
+        lexer="basic",
+        postlex=_SoftKeywords(),
+        transformer=_Build(),
+        maybe_placeholders=True,
+    )
+
+
+# What a group of terminals is called where all of it may stand; the largest first.
+_GROUPS = {
+    "a statement": {"NAME", "IF", "WHILE", "DEF", "THREAD", "RETURN", "LOCAL", "GLOBAL"},
+    "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
+    "an operator": {"PLUS", "MINUS", "TIMES", "OVER", "MOD", "COMPARE", "AND", "OR", "XOR"},
+}
+_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "SEC"}
 
 
 def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
-    wanted = sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in error.accepts or error.expected})
-    # Where any statement may begin, a list of everything allowed is no help.
+    allowed = set(error.accepts or error.expected)
+    names: set[str] = set()
+    for name, group in _GROUPS.items():
+        if group <= allowed:
+            names.add(name)
+            allowed -= _STATEMENTS if name == "a statement" else group
+    wanted = sorted(names | {_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
@@ -110,11 +182,18 @@ class _Build(Transformer):  # type: ignore[type-arg]
     def while_loop(self, word: Any, condition: Any, body: Any) -> syntax.While:
         return syntax.While(word.line, word.column, condition, body)
 
-    def assignment(self, scope: Any, name: Any, *rest: Any) -> syntax.Assignment:
-        *subscripts, value = rest
-        first = scope or name
-        flat = tuple(index for subscript in subscripts for index in subscript)
-        return syntax.Assignment(first.line, first.column, str(name), flat, value, str(scope or ""))
+    def assignment(self, scope: Any, place: Any, value: Any) -> syntax.Assignment:
+        first = scope or place
+        path: tuple[Any, ...] = ()
+        while not isinstance(place, syntax.Name):
+            if isinstance(place, syntax.Index):
+                path = place.subscripts + path
+            elif isinstance(place, syntax.Member):
+                path = (syntax.Literal(place.line, place.column, place.name), *path)
+            else:
+                raise _error(place, "a value can be assigned to a variable, an element or a member only")
+            place = place.value
+        return syntax.Assignment(first.line, first.column, place.name, path, value, str(scope or ""))
 
     def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
         return indices
@@ -159,7 +238,16 @@ class _Build(Transformer):  # type: ignore[type-arg]
     def list_of(self, bracket: Any, *items: Any) -> syntax.ListOf:
         return syntax.ListOf(bracket.line, bracket.column, tuple(item for item in items if item is not None))
 
-    def call(self, name: Any, *arguments: Any) -> syntax.Call:
+    def member(self, value: Any, name: Any) -> syntax.Member:
+        return syntax.Member(value.line, value.column, value, str(name))
+
+    def call(self, name: Any, arguments: Any) -> syntax.Call:
+        return syntax.Call(name.line, name.column, str(name), *arguments)
+
+    def method(self, value: Any, name: Any, arguments: Any) -> syntax.Method:
+        return syntax.Method(value.line, value.column, value, str(name), *arguments)
+
+    def arguments(self, *arguments: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         positional: list[Any] = []
         keywords: list[Any] = []
         for argument in arguments:
@@ -171,7 +259,7 @@ class _Build(Transformer):  # type: ignore[type-arg]
                 if keywords:
                     raise _error(argument, "an argument without a name follows one with a name")
                 positional.append(argument)
-        return syntax.Call(name.line, name.column, str(name), tuple(positional), tuple(keywords))
+        return tuple(positional), tuple(keywords)
 
     def start(self, word: Any, call: Any) -> syntax.Start:
         return syntax.Start(word.line, word.column, call)

@@ -1,10 +1,10 @@
 """Runs a compiled program tick by tick: cooperative threads, critical sections, a budget, and faults.
 
-In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`,
-`enter_critical`), ends, or has used up its share of the tick's budget; then it continues in the next tick. Threads
-never run at the same time. One that does not block is interrupted by the budget only, and while such a thread is in a
-critical section, no other thread runs. When a thread blocks inside a critical section the others run, but none can
-enter a critical section until the first has left its own.
+In every tick each thread runs until it blocks (`sync`, motion, `sleep`), waits for another thread (`join`),
+ends, or has used up its share of the tick's budget; then it continues in the next tick. Threads never run at the same
+time. One that does not block is interrupted by the budget only, and while such a thread is in a critical section, no
+other thread runs. A thread that blocks inside one lets the others run, and enter theirs: Universal Robots' own External
+Control moves the arm, and waits for its client, inside critical sections of two threads.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import FILE_NAME, Code
 from simbridge.emulator.urscript.library import LIBRARY
+from simbridge.emulator.urscript.members import invoke, member
 from simbridge.emulator.urscript.values import Operators, kind_of, value_of
 from simbridge.errors import SimbridgeError
 
@@ -48,14 +49,15 @@ class Thread:
         ended: Whether it has ended, or was killed.
         depth: Depth of its nested calls, as far as they are counted.
         left: What is left of its budget in this tick.
+        critical: How many critical sections it has entered and not left.
     """
 
-    __slots__ = ("_generator", "_interpreter", "depth", "ended", "left", "name")
+    __slots__ = ("_generator", "_interpreter", "critical", "depth", "ended", "left", "name")
 
     def __init__(self, interpreter: Interpreter, name: str) -> None:
         self._interpreter = interpreter
         self._generator: Generator[str | None, None, Any] | None = None
-        self.name, self.ended, self.depth, self.left = name, False, 0, 0
+        self.name, self.ended, self.depth, self.left, self.critical = name, False, 0, 0, 0
 
     def charge(self, cost: int) -> None:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
@@ -90,13 +92,13 @@ class Thread:
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
     def enter_critical(self) -> bool:
-        """Return whether the critical section could be entered."""
-        return self._interpreter._critical.enter(self)
+        """Return that the critical section could be entered: no other thread is inside unless it waits."""
+        self.critical += 1
+        return True
 
     def exit_critical(self) -> None:
         """No effect outside of a critical section."""
-        if self._interpreter._critical.leave(self):
-            self._interpreter._changes += 1
+        self.critical = max(0, self.critical - 1)
 
     def halt(self) -> None:
         """End the program."""
@@ -108,45 +110,6 @@ class Thread:
         if self.depth > MAX_DEPTH:
             self.depth -= 1
             raise RuntimeFault(f"Function calls are nested more than {MAX_DEPTH} deep.")
-
-
-class CriticalSection:
-    """Which thread is inside, how often it has entered, and which threads wait, in the order of arrival."""
-
-    def __init__(self) -> None:
-        self.holder: Thread | None = None
-        self._entered = 0
-        self._queue: deque[Thread] = deque()
-
-    def enter(self, thread: Thread) -> bool:
-        """Return whether the thread is inside now; otherwise it is queued and must try again."""
-        if self.holder is thread:
-            self._entered += 1
-            return True
-        if self.holder is None and (not self._queue or self._queue[0] is thread):
-            if self._queue:
-                self._queue.popleft()
-            self.holder, self._entered = thread, 1
-            return True
-        if thread not in self._queue:
-            self._queue.append(thread)
-        return False
-
-    def leave(self, thread: Thread) -> bool:
-        """Return whether the section is free now: it must be left as often as it was entered."""
-        if self.holder is not thread:
-            return False
-        self._entered -= 1
-        if self._entered == 0:
-            self.holder = None
-        return self.holder is None
-
-    def forget(self, thread: Thread) -> None:
-        """Remove a thread that has ended."""
-        if self.holder is thread:
-            self.holder = None
-        if thread in self._queue:
-            self._queue.remove(thread)
 
 
 class Interpreter:
@@ -177,7 +140,7 @@ class Interpreter:
         self._threads: list[Thread] = []
         self._started: list[Thread] = []
         self._current: Thread | None = None
-        self._critical: CriticalSection = CriticalSection()
+        self._interrupted: Thread | None = None  # in a critical section, when its share was used up
         self._changes = 0
         self._namespace = self._make_namespace({**LIBRARY, **builtins})
         exec(self.code.code, self._namespace)
@@ -192,7 +155,7 @@ class Interpreter:
             **{f"b_{name}": function for name, function in functions.items()},
             **{f"_{name}": getattr(operators, name) for name in names},
             "_b": self.budget_left, "_SPENT": SPENT, "_WAITING": WAITING, "_UNSET": object(), "_fail": _fail,
-            "_value_of": value_of, "inf": math.inf,
+            "_value_of": value_of, "_member": member, "_invoke": invoke, "inf": math.inf,
         }  # fmt: skip
 
     # Called by the controller
@@ -213,11 +176,11 @@ class Interpreter:
         if not self.running:
             return
         share = max(self.budget // len(self._threads), MIN_SHARE)
-        holder = self._critical.holder
         queue = deque(self._threads)
-        if holder is not None:
-            queue.remove(holder)
-            queue.appendleft(holder)
+        if self._interrupted in queue:
+            queue.remove(self._interrupted)
+            queue.appendleft(self._interrupted)
+        self._interrupted = None
         for thread in queue:
             thread.left = share
         self._started.clear()
@@ -233,7 +196,8 @@ class Interpreter:
             signal = self._advance(thread)
             if signal is WAITING:
                 waiting.append(thread)
-            elif signal is SPENT and self._critical.holder is thread:
+            elif signal is SPENT and thread.critical:
+                self._interrupted = thread
                 return
             queue.extend(self._started)
             self._started.clear()
@@ -287,7 +251,6 @@ class Interpreter:
     def _end(self, thread: Thread) -> None:
         thread.ended = True
         self._changes += 1
-        self._critical.forget(thread)
         if thread in self._threads:
             self._threads.remove(thread)
         if thread is self._main:
@@ -305,7 +268,9 @@ class Interpreter:
     def _fail(self, error: Exception) -> None:
         if self.fault is not None:
             return
-        self.fault = RuntimeFault(_reason(error), line=getattr(error, "line", 0) or self._line_of(error.__traceback__))
+        line = getattr(error, "line", 0) or self._line_of(error.__traceback__)
+        column, unknown = (error.column, error.unknown) if isinstance(error, RuntimeFault) else (0, "")
+        self.fault = RuntimeFault(_reason(error), line=line, column=column, unknown=unknown)
         self.stop()
         self._on_fault(self.fault)
 
@@ -318,8 +283,8 @@ class Interpreter:
         return line
 
 
-def _fail(reason: str, line: int) -> None:
-    raise RuntimeFault(reason, line=line)
+def _fail(reason: str, line: int, column: int = 0, unknown: str = "") -> None:
+    raise RuntimeFault(reason, line=line, column=column, unknown=unknown)
 
 
 def _innermost(generator: Any) -> FrameType | None:

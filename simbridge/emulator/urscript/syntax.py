@@ -70,6 +70,14 @@ class Index(Node):
 
 
 @dataclass(frozen=True)
+class Member(Node):
+    """struct.name"""
+
+    value: Expression
+    name: str
+
+
+@dataclass(frozen=True)
 class Keyword(Node):
     """name=value, in a call."""
 
@@ -87,13 +95,23 @@ class Call(Node):
 
 
 @dataclass(frozen=True)
+class Method(Node):
+    """value.name(...): of a list, or of the handle of a remote procedure server."""
+
+    value: Expression
+    name: str
+    arguments: tuple[Expression, ...]
+    keywords: tuple[Keyword, ...]
+
+
+@dataclass(frozen=True)
 class Start(Node):
     """run name(...): starts a thread; the value is its handle."""
 
     call: Call
 
 
-Expression: TypeAlias = Literal | Name | ListOf | Operation | Index | Call | Start
+Expression: TypeAlias = Literal | Name | ListOf | Operation | Index | Member | Call | Method | Start
 
 
 # Statements
@@ -101,14 +119,15 @@ Expression: TypeAlias = Literal | Name | ListOf | Operation | Index | Call | Sta
 
 @dataclass(frozen=True)
 class Assignment(Node):
-    """name = value, name[i] = value, and the same after `global` or `local`.
+    """name = value, name[i] = value, name.member = value, and the same after `global` or `local`.
 
     Attributes:
+        path: The subscripts after the name; a member's name as a string.
         scope: "global", "local", or "" if neither is given.
     """
 
     name: str
-    subscripts: tuple[Expression, ...]
+    path: tuple[Expression, ...]
     value: Expression
     scope: str
 
@@ -163,7 +182,7 @@ class Definition(Node):
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Definition | If | While | Assignment | Call | Start | Keyed
+Statement: TypeAlias = Definition | If | While | Assignment | Call | Method | Start | Keyed
 
 
 @dataclass(frozen=True)

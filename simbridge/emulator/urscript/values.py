@@ -1,7 +1,7 @@
 """URScript's values and their arithmetic.
 
-The values are Python's: int, float, bool, str, None, tuple for a list, Pose, and thread handles. URScript copies a list
-when it is assigned or passed on, so an immutable tuple behaves the same.
+The values are Python's: int, float, bool, str, None, tuple for a list, Pose, Struct, and handles of threads. URScript
+copies a list when it is assigned or passed on, so an immutable tuple behaves the same.
 
 Integers have 32 bits, division gives real numbers. The rules for lists are those of UR's script manual, "Matrix and
 array expressions": two lists of the same length element by element, a list and a number likewise, a matrix (a list of
@@ -24,6 +24,7 @@ MAX_INTEGER = 2**31 - 1
 MAX_ELEMENTS = 10_000
 MAX_STRING = 100_000
 MAX_NESTING = 3
+MAX_STRUCTS = 10
 
 
 class Pose(tuple[float, ...]):
@@ -45,7 +46,35 @@ class Pose(tuple[float, ...]):
         return pose
 
 
-_PLAIN = frozenset({int, float, bool, str, type(None), Pose, tuple})
+class Struct:
+    """struct(name=value, ...); like a list it is a value: assigning a member makes another struct.
+
+    Attributes:
+        members: By name, in the order given.
+        size: The number of values in it, those of inner lists and structs included.
+
+    Raises:
+        RuntimeFault: It is too large, or nested too deep.
+    """
+
+    __slots__ = ("members", "nesting", "size")
+
+    def __init__(self, members: dict[str, Any]) -> None:
+        inside = [value for value in members.values() if type(value) is Struct]
+        self.members = members
+        self.nesting: int = 1 + max((value.nesting for value in inside), default=0)
+        self.size: int = check_size(tuple(members.values()))
+        if self.nesting > MAX_STRUCTS:
+            raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Struct) and self.members == other.members
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.members))
+
+
+_PLAIN = frozenset({int, float, bool, str, type(None), Pose, tuple, Struct})
 
 
 def value_of(result: Any) -> Any:
@@ -71,6 +100,7 @@ def check_size(items: tuple[Any, ...]) -> int:
         if nesting > MAX_NESTING:
             raise RuntimeFault(f"Lists are nested more than {MAX_NESTING} deep.")
         count += sum(map(len, level))
+        count += sum([item.size for part in level for item in part if type(item) is Struct])
         if count > MAX_ELEMENTS:
             raise RuntimeFault(f"A list has more than {MAX_ELEMENTS} elements.")
         level = [item for part in level for item in part if type(item) is tuple]
@@ -79,7 +109,8 @@ def check_size(items: tuple[Any, ...]) -> int:
 
 def kind_of(value: Any) -> str:
     """The kind of a value, for messages: "a list"."""
-    kinds = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", tuple: "a list", Pose: "a pose"}
+    kinds = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", tuple: "a list", Pose: "a pose",
+             Struct: "a struct"}  # fmt: skip
     return kinds.get(type(value), "nothing" if value is None else "a thread")
 
 
@@ -92,6 +123,8 @@ def to_text(value: Any) -> str:
             check_size(value)
         inside = ", ".join([to_text(item) for item in value])
         return f"p[{inside}]" if isinstance(value, Pose) else f"[{inside}]"
+    if isinstance(value, Struct):
+        return f"struct({', '.join([f'{name}={to_text(item)}' for name, item in value.members.items()])})"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
@@ -104,6 +137,7 @@ MAX_PRODUCTS = 10_000
 _PER_ELEMENT = 2
 _PER_LIST = 6
 _LISTS = (tuple, Pose)
+_NESTED = (tuple, Struct)
 _NUMBERS = (int, float)
 
 
@@ -227,6 +261,8 @@ class Operators:
 
     def with_item(self, values: Any, path: tuple[Any, ...], item: Any) -> Any:
         """A copy of the list with another value at values[path[0], path[1], ...]."""
+        if type(values) is Struct and type(path[0]) is str:
+            return self._with_member(values, path, item)
         index = _checked_index(values, path[0])
         if len(path) > 1:
             item = self.with_item(values[index], path[1:], item)
@@ -234,8 +270,18 @@ class Operators:
         changed = (*values[:index], item, *values[index + 1 :])
         if type(values) is Pose:
             return Pose(changed)
-        if type(item) is tuple:
+        if type(item) in _NESTED:
             self._budget[0] -= check_size(changed)
+        return changed
+
+    def _with_member(self, struct: Struct, path: tuple[Any, ...], item: Any) -> Struct:
+        name = path[0]
+        if name not in struct.members:
+            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(struct.members) or 'none'}.")
+        if len(path) > 1:
+            item = self.with_item(struct.members[name], path[1:], item)
+        changed = Struct({**struct.members, name: item})
+        self._budget[0] -= changed.size
         return changed
 
     def list_of(self, *items: Any) -> tuple[Any, ...]:
@@ -243,7 +289,7 @@ class Operators:
         if len(items) > MAX_ELEMENTS:
             check_size(items)
         for item in items:
-            if type(item) is tuple:
+            if type(item) in _NESTED:
                 self._budget[0] -= check_size(items)
                 break
         return items

@@ -46,6 +46,10 @@ EXAMPLES: dict[str, tuple[str, list[Any]]] = {
     "indexing": ("q = [[1, 2], [3, 4]]\nsay(q[1])\nsay(q[1][0])\nsay(q[0, 1])\np = p[1, 2, 3, 4, 5, 6]\nsay(p[2])",
                  [(3, 4), 3, 2, 3.0]),
     "assignment to an element": ("q = [1, 2]\nq[0] = 5\nsay(q)", [(5, 2)]),
+    "members of a struct": (
+        "s = struct(a=1, b=struct(c=[2, 3]))\nsay(s.a)\ns.b.c[1] = 4\nsay(s.b.c)\nsay(s.b.c[0])", [1, (2, 4), 2],
+    ),
+    "methods": ("q = [1]\nq.append(2)\nsay(q)\nsay(q.pop())\nsay(q.length())", [(1, 2), 2, 1]),
     "sums and products": ("say(1 + 2 * 3 - 4)\nsay(7 / 2)\nsay(7 % 4)", [3, 3.5, 3]),
     "signs": ("x = 2\nsay(-x)\nsay(+x)\nsay(-(1 + x))", [-2, 2, -3]),
     "parentheses": ("say((1 + 2) * 3)", [9]),
@@ -126,6 +130,11 @@ def test_every_construct_of_the_grammar_has_an_example() -> None:
         ("x = not", 1, 5),
         ("x == 1", 1, 3),
         ("x = 1\ny = 2 @ 3", 2, 7),
+        ("s.1 = 2", 1, 2),
+        ("x = s.\nend", 2, 1),
+        ("s.a", 1, 3),
+        ("h.f(1) = 2", 1, 8),
+        ("x = h.f(1", 1, 9),
     ],
 )
 def test_a_broken_construct_is_refused_with_its_line_and_column(source: str, line: int, column: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
@@ -185,6 +185,18 @@ def test_pythons_keywords_are_ordinary_names_of_parameters_and_functions(script:
     assert not program.faults
 
 
+@pytest.mark.parametrize(
+    "word",
+    ["break", "continue", "enter_critical", "exit_critical", "halt", "join", "kill", "pass", "run", "sec", "thread"],
+)
+def test_keywords_of_statements_are_names_where_no_statement_can_begin(script: Any, word: str) -> None:
+    source = (
+        f"local {word} = 2\n{word} = {word} + 1\nif {word} > 2:\n say({word})\nend\n"
+        f"s = struct({word}=4)\nsay(s.{word})\ndef f({word}):\n say([{word}])\nend\nf({word}=5)"
+    )
+    assert script(source).run() == [3, 4, (5,)]
+
+
 def test_a_global_is_assigned_in_functions_without_being_declared_there(script: Any) -> None:
     program = script("def prog():\n global n = 0\n def up():\n n = n + 1\n end\n up()\n up()\n say(n)\nend")
     assert program.run() == [2]
@@ -324,10 +336,11 @@ def test_a_secondary_program_runs_like_one_of_a_def(script: Any) -> None:
     assert script("sec s():\n say(1)\nend").run() == [1]
 
 
-def test_a_main_program_with_parameters_is_refused() -> None:
-    with pytest.raises(ScriptSyntaxError) as caught:
-        compile_script("\ndef prog(a):\nend", {})
-    assert (caught.value.line, caught.value.column) == (2, 10)
+def test_a_file_of_functions_with_parameters_is_a_library_that_does_nothing(script: Any) -> None:
+    program = script("def f(a):\n say(a)\nend\ndef g(b):\n f(b)\nend")
+    assert program.run() == []
+    assert not program.interpreter.running
+    assert not program.faults
 
 
 # Library

@@ -218,3 +218,15 @@ def test_any_words_of_the_language_are_a_program_or_a_syntax_error(words: list[s
     except ScriptSyntaxError as error:
         assert error.line == 1
         assert error.column >= 1
+
+
+def test_text_commands_before_the_first_statement_are_skipped_and_keep_the_lines() -> None:
+    source = '# prepare\npower on\nset robotmode run\n\nstop program\ndef prog():\n  x = "power on"\n  y = = 2\nend'
+    error = refusal(source)
+    assert (error.line, error.column) == (8, 7)
+    assert isinstance(only(source.replace("= =", "=")), syntax.Definition)
+
+
+@pytest.mark.parametrize("text", ["power", "stop everything", "def f():\nend\npower on", "set"])
+def test_no_other_words_are_skipped(text: str) -> None:
+    refusal(text)

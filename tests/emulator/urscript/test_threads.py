@@ -203,7 +203,7 @@ def test_the_cost_of_built_in_functions_counts(script: Any) -> None:
 # Critical sections
 
 
-def test_a_thread_that_blocks_in_a_critical_section_keeps_the_others_out_of_theirs(script: Any) -> None:
+def test_a_thread_that_blocks_in_a_critical_section_lets_the_others_into_theirs(script: Any) -> None:
     program = script("""
         thread t():
           enter_critical
@@ -217,8 +217,8 @@ def test_a_thread_that_blocks_in_a_critical_section_keeps_the_others_out_of_thei
         say("main out")
         exit_critical
         wait(2)""")
-    assert program.run(2) == ["main in"]
-    assert program.run() == ["main in", "main out", "t in"]
+    assert program.run(1) == ["main in", "t in"]
+    assert program.run(2) == ["main in", "t in", "main out"]
 
 
 def test_a_thread_outside_of_critical_sections_continues_while_another_blocks_in_one(script: Any) -> None:
@@ -268,20 +268,20 @@ def test_a_thread_that_leaves_and_enters_again_does_not_keep_the_others_out(scri
 
 def test_critical_sections_nest(script: Any) -> None:
     program = script("""
+        global n = 0
         thread t():
-          enter_critical
-          say("t")
-          exit_critical
+          say(n)
         end
         enter_critical
         enter_critical
         exit_critical
         run t()
-        wait(1)
-        say("m")
+        while n < 3000:
+          n = n + 1
+        end
         exit_critical
-        wait(1)""")
-    assert program.run(2) == ["m", "t"]
+        wait(1)""", budget=1000)  # fmt: skip
+    assert program.run(40) == [3000]
 
 
 def test_leaving_a_critical_section_that_was_not_entered_is_harmless(script: Any) -> None:
@@ -301,21 +301,3 @@ def test_a_killed_thread_leaves_its_critical_section(script: Any) -> None:
         say(1)
         exit_critical""")
     assert program.run(2) == [1]
-
-
-def test_a_thread_killed_while_waiting_never_enters(script: Any) -> None:
-    program = script("""
-        thread t():
-          enter_critical
-          say("never")
-          exit_critical
-        end
-        enter_critical
-        h = run t()
-        sync()
-        kill h
-        exit_critical
-        enter_critical
-        say("main")
-        exit_critical""")
-    assert program.run(3) == ["main"]

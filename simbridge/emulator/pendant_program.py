@@ -1,0 +1,173 @@
+"""Programs of the pendant (*.urp): a tree of nodes in compressed XML, translated into URScript.
+
+UR does not document the format: it is known from files of PolyScope and of programs that write some. The nodes known
+are those of `_NODES`; a program with another one, a URCap's for instance, is refused by that node's name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from simbridge.emulator.errors import UnknownNode
+
+_MAX_BYTES = 1 << 24  # of a file, unpacked
+_PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
+# motionParameters' speed and acceleration by motion type, and the function
+_MOVES = {"MoveJ": ("movej", "joint"), "MoveL": ("movel", "cartesian"), "MoveP": ("movep", "cartesian")}
+
+Lines = Iterator[str]
+
+
+def translate(path: Path) -> str:
+    """The URScript of a program file.
+
+    Raises:
+        UnknownNode: It has a node that is not known, or is no program.
+        OSError: It cannot be read.
+    """
+    try:
+        with gzip.open(path) as file:
+            root = ElementTree.fromstring(file.read(_MAX_BYTES))
+    except (gzip.BadGzipFile, EOFError, zlib.error, ElementTree.ParseError) as error:
+        raise UnknownNode(path.name, f"the file itself ({error})") from None
+    main = root.find("children/MainProgram")
+    if main is None:
+        raise UnknownNode(path.name, "the file itself (it has no main program)")
+    name = re.sub(r"\W", "_", path.stem)
+    lines = [f"def p_{name}():" if name[:1].isdigit() else f"def {name}():"]
+    try:
+        for node in root.findall("children/*"):
+            lines += [f"  {line}" for line in _translated(node)]
+    except UnknownNode as error:
+        raise UnknownNode(path.name, error.node) from None
+    return "\n".join([*lines, "end", ""])
+
+
+def _translated(node: Element) -> Lines:
+    known = _NODES.get(node.tag)
+    if known is None:
+        label = node.get("strategyProgramNodeType")
+        cap = node.get("strategyURCapName")
+        raise UnknownNode("", f"{label or node.tag}, of the URCap {cap}" if cap else node.tag)
+    yield from known(node)
+
+
+def _children(node: Element) -> Lines:
+    for child in node.findall("children/*"):
+        yield from _translated(child)
+
+
+def _block(head: str, body: Lines) -> Lines:
+    yield head
+    yield from (f"  {line}" for line in body)
+    yield "  sync()" if head.startswith("while") else "  pass"
+    yield "end"
+
+
+def _nothing(node: Element) -> Lines:
+    yield from ()
+
+
+def _main(node: Element) -> Lines:
+    once = node.get("runOnlyOnce") == "true"
+    return _children(node) if once else _block("while True:", _children(node))
+
+
+def _expression(node: Element) -> str:
+    return "".join(part.get("character", "") or part.get("token", "") for part in node.findall("expression/*"))
+
+
+def _pin(node: Element) -> int:
+    pin = node.find("pin")
+    match = _PIN.fullmatch(pin.get("referencedName", "") if pin is not None else "")
+    if match is None:
+        raise UnknownNode("", f"{node.tag} of another pin than a digital one")
+    return int(match[1])
+
+
+def _wait(node: Element) -> Lines:
+    kind = node.get("type")
+    if kind == "Sleep":
+        yield f"sleep({float(node.findtext('waitTime') or 0.0)})"
+    elif kind == "DigitalInput":
+        yield f"while get_standard_digital_in({_pin(node)}) != {node.findtext('digitalValue') == '1'}:"
+        yield "  sync()"
+        yield "end"
+    elif kind == "Condition":
+        yield f"while not ({_expression(node)}):"
+        yield "  sync()"
+        yield "end"
+    elif kind != "NoWait":
+        raise UnknownNode("", f"Wait of the type {kind}")
+
+
+def _script(node: Element) -> Lines:
+    text = _expression(node) if node.get("type") == "Line" else node.findtext("cachedContents") or ""
+    yield from text.splitlines()
+
+
+def _set(node: Element) -> Lines:
+    kind = node.get("type")
+    if kind == "DigitalOutput":
+        yield f"set_standard_digital_out({_pin(node)}, {node.findtext('digitalValue') == '1'})"
+    elif kind != "NoAction":
+        raise UnknownNode("", f"Set of the type {kind}")
+
+
+def _assignment(node: Element) -> Lines:
+    variable = node.find("variable")
+    yield f"global {variable.get('name') if variable is not None else ''} = {_expression(node)}"
+
+
+def _loop(node: Element) -> Lines:
+    kind = node.get("type")
+    if kind == "Always":
+        return _block("while True:", _children(node))
+    if kind == "Expression":
+        return _block(f"while {_expression(node)}:", _children(node))
+    count = node.get("count") or node.findtext("count")
+    variable = node.find("variable")
+    if count is None or variable is None:
+        raise UnknownNode("", f"Loop of the type {kind}")
+    name = variable.get("name")
+    body = [*_children(node), f"{name} = {name} + 1"]
+    return iter([f"global {name} = 0", *_block(f"while {name} < {int(count)}:", iter(body))])
+
+
+def _move(node: Element) -> Lines:
+    kind = node.get("motionType", "")
+    if kind not in _MOVES:
+        raise UnknownNode("", f"Move of the type {kind}")
+    function, space = _MOVES[kind]
+    for waypoint in node.findall("children/*"):
+        angles = waypoint.find("position/JointAngles")
+        position = waypoint.find("position")
+        joints = angles.get("angles") if angles is not None else None if position is None else position.get("joints")
+        if waypoint.tag != "Waypoint" or waypoint.get("type") != "Fixed" or joints is None:
+            yield from _translated(waypoint)
+            continue
+        q = ", ".join(str(float(angle)) for angle in joints.split(","))
+        parameters = waypoint.find("motionParameters")
+        own = {} if parameters is None else parameters.attrib
+        a = float(own.get(f"{space}Acceleration") or node.get("acceleration") or 1.2)
+        v = float(own.get(f"{space}Speed") or node.get("speed") or 0.25)
+        yield f"{function}([{q}], a={a}, v={v})"
+
+
+def _popup(node: Element) -> Lines:
+    yield f'popup("{node.get("message", "")}", blocking=True)'
+    if node.get("haltProgram") == "true":
+        yield "halt"
+
+
+_NODES: dict[str, Callable[[Element], Lines]] = {
+    "InitVariablesNode": _nothing, "Comment": _nothing, "SpecialSequence": _children, "MainProgram": _main,
+    "Folder": _children, "Wait": _wait, "Script": _script, "Set": _set, "Assignment": _assignment, "Loop": _loop,
+    "Move": _move, "Popup": _popup, "Halt": lambda node: iter(["halt"]),
+}  # fmt: skip

@@ -1,0 +1,250 @@
+"""What clients of the primary interface command in words, and the messages that tell them of programs and stops."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.connections import ScriptSession
+from simbridge.emulator.controller import UNLOCK_DELAY, Controller
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.running import RunningController
+from simbridge.emulator.state import profile
+from simbridge.robot import load_robot
+from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+
+ROBOT = load_robot("ur10e")
+STATE, MESSAGE = 16, 20
+SAFETY_MODE, ERROR_CODE, KEY, RUNTIME_EXCEPTION = 5, 6, 7, 10
+RUNS = "def moves():\n  while True:\n    sync()\n  end\nend\n"
+
+
+class Bench:
+    """A controller with a client of its primary interface; ticks are called by hand."""
+
+    def __init__(self) -> None:
+        self.controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+        running = RunningController(self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0))
+        self._sent: list[bytes] = []
+        running.servers.broadcast_message = self._sent.append  # type: ignore[method-assign]
+        self._session = ScriptSession(self.controller)
+        self.state = self.controller.state
+
+    def send(self, text: str) -> None:
+        self._session.receive(text.encode() + b"\n")
+
+    def tick(self, seconds: float = 0.002) -> None:
+        for _ in range(round(seconds / 0.002)):
+            for program in (self.controller.program, self.controller._secondary._program):
+                if program is not None:
+                    program.compilation.join()
+            self.controller.tick()
+
+    def packages(self) -> list[tuple[int, bytes]]:
+        """Type and content of every package so far: a message's content begins with its own type."""
+        stream, found = b"".join(self._sent), []
+        while stream:
+            size, kind = struct.unpack_from(">iB", stream)
+            found.append((kind, stream[14:size] if kind == MESSAGE else stream[5:size]))
+            stream = stream[size:]
+        return found
+
+    def messages(self, kind: int) -> list[bytes]:
+        return [content[1:] for package, content in self.packages() if package == MESSAGE and content[0] == kind]
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Title and text of the key messages."""
+        return [
+            (content[9 : 9 + content[8]].decode(), content[9 + content[8] :].decode()) for content in self.messages(KEY)
+        ]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    bench = Bench()
+    bench.state.robot_mode = RobotMode.RUNNING
+    return bench
+
+
+# Commands in words
+
+
+def test_the_arm_is_powered_and_its_brakes_released_by_words() -> None:
+    bench = Bench()
+    bench.send("power on")
+    bench.tick(1.0)
+    assert bench.state.robot_mode == RobotMode.IDLE
+    bench.send("set robotmode run")
+    bench.tick(1.0)
+    assert bench.state.robot_mode == RobotMode.RUNNING
+    bench.send("power off")
+    assert bench.state.robot_mode == RobotMode.POWER_OFF
+
+
+def test_a_program_is_stopped_by_words(bench: Bench) -> None:
+    bench.send(RUNS)
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+    bench.send("stop program")
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+
+
+def test_a_protective_stop_is_unlocked_by_words_at_once_but_takes_a_moment(bench: Bench) -> None:
+    bench.controller.protective_stop()
+    bench.send("set unlock protective stop")
+    bench.tick(0.01)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    bench.tick(UNLOCK_DELAY - 0.1)
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+
+
+def test_words_do_not_unlock_an_emergency_stop(bench: Bench) -> None:
+    bench.controller.emergency_stop()
+    bench.send("set unlock protective stop")
+    bench.tick(UNLOCK_DELAY)
+    assert bench.state.safety_mode == SafetyMode.ROBOT_EMERGENCY_STOP
+
+
+def test_a_stop_after_the_command_is_not_unlocked_by_it(bench: Bench) -> None:
+    bench.controller.protective_stop()
+    bench.send("set unlock protective stop")
+    bench.controller.emergency_stop()
+    bench.controller.release_safety()
+    bench.controller.protective_stop()
+    bench.tick(UNLOCK_DELAY)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
+
+def test_words_have_no_effect_out_of_remote_control(bench: Bench) -> None:
+    bench.controller.remote_control = False
+    bench.send("power off")
+    assert bench.state.robot_mode == RobotMode.RUNNING
+
+
+# Messages about programs
+
+
+def test_the_begin_and_the_end_of_a_program_are_reported_with_its_name(bench: Bench) -> None:
+    bench.send("def greet():\n  sync()\nend")
+    bench.tick()
+    assert bench.keys() == [("PROGRAM_XXX_STARTED", "greet")]
+    bench.tick(0.01)
+    assert bench.keys()[1:] == [("PROGRAM_XXX_STOPPED", "greet")]
+
+
+def test_the_end_of_a_program_that_another_one_replaces_is_reported(bench: Bench) -> None:
+    bench.send(RUNS)
+    bench.tick()
+    bench.send("def next():\n  sync()\nend")
+    bench.tick()
+    titles = ["STARTED", "STOPPED", "STARTED"]
+    assert bench.keys() == [(f"PROGRAM_XXX_{t}", n) for t, n in zip(titles, ["moves", "moves", "next"], strict=True)]
+
+
+def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Bench) -> None:
+    bench.send("def illegal():\n  reticulate()\nend")
+    bench.tick()
+    (content,) = bench.messages(RUNTIME_EXCEPTION)
+    assert struct.unpack_from(">2i", content) == (2, 3)
+    assert content[8:] == b"compile_error_name_not_found:reticulate:"
+
+
+def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_start(bench: Bench) -> None:
+    bench.send("def broken():\n  x = = 1\nend")
+    bench.tick()
+    (content,) = bench.messages(RUNTIME_EXCEPTION)
+    assert struct.unpack_from(">2i", content) == (2, 7)
+    assert bench.keys() == []
+
+
+# Messages about stops
+
+
+def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench) -> None:
+    bench.controller.protective_stop()
+    kinds = [content[0] if kind == MESSAGE else "state" for kind, content in bench.packages()]
+    assert kinds == ["state", SAFETY_MODE, ERROR_CODE]
+    assert struct.unpack_from(">2iB", bench.messages(SAFETY_MODE)[0])[2] == SafetyMode.PROTECTIVE_STOP
+    code, argument, level = struct.unpack_from(">3i", bench.messages(ERROR_CODE)[0])
+    assert (code, argument, level) == (209, 0, 2)  # "A protective stop was triggered", a warning
+    robot_mode = bench.packages()[0][1]
+    assert robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1  # isProtectiveStopped, the fifth flag behind the time
+
+
+def test_every_change_of_the_safety_mode_is_reported(bench: Bench) -> None:
+    bench.controller.safeguard_stop()
+    bench.controller.release_safety()
+    bench.controller.emergency_stop()
+    bench.controller.restart_safety()
+    modes = [struct.unpack_from(">2iB", content)[2] for content in bench.messages(SAFETY_MODE)]
+    assert modes == [
+        SafetyMode.SAFEGUARD_STOP, SafetyMode.NORMAL, SafetyMode.ROBOT_EMERGENCY_STOP, SafetyMode.NORMAL,
+    ]  # fmt: skip
+
+
+# protective_stop() in programs
+
+
+def test_a_secondary_program_can_stop_the_arm(bench: Bench) -> None:
+    bench.send(RUNS)
+    bench.tick()
+    bench.send("sec stops():\n  protective_stop()\nend")
+    bench.tick(0.5)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert bench.state.runtime_state == RuntimeState.PAUSED
+
+
+@pytest.mark.parametrize("mode", [RobotMode.BOOTING, RobotMode.IDLE])
+def test_protective_stop_works_while_the_arm_is_not_running(bench: Bench, mode: RobotMode) -> None:
+    bench.state.robot_mode = mode
+    bench.send("protective_stop()")
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+
+
+def test_a_program_that_only_stops_the_arm_ends(bench: Bench) -> None:
+    bench.send("protective_stop()")
+    bench.tick(0.01)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+
+
+# Moves that cannot be made
+
+
+@pytest.mark.parametrize("goal", ["[-123, 0, 0, 0, 0, 0]", "p[10, 0, 0, 0, 0, 0]"])
+def test_an_unreachable_movej_fails_at_once_and_ends_the_program(bench: Bench, goal: str) -> None:
+    bench.send(f"def far():\n  movej({goal})\nend")
+    bench.tick(0.1)
+    assert len(bench.messages(RUNTIME_EXCEPTION)) == 1
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert np.array_equal(bench.state.target_q, ROBOT.home)
+
+
+def test_an_unreachable_movel_stops_protectively_with_an_error_code(bench: Bench) -> None:
+    bench.send("def far():\n  movel(p[10, 0, 0, 0, 0, 0], a=5, v=5)\nend")
+    bench.tick(3.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
+    assert len(bench.messages(ERROR_CODE)) == 1
+    assert bench.messages(RUNTIME_EXCEPTION) == []
+
+
+def test_a_stop_is_not_repeated_after_its_unlocking_while_the_program_is_paused(bench: Bench) -> None:
+    bench.send("def far():\n  movel(p[10, 0, 0, 0, 0, 0], a=5, v=5)\nend")
+    bench.tick(3.0)
+    bench.send("set unlock protective stop")
+    bench.tick(2.0)
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+
+
+def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
+    bench.send("def fast():\n  movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.2, 0, 0, 0]), t=0.02)\nend")
+    begin, speeds = bench.state.target_tcp_pose.copy(), []
+    for _ in range(1500):
+        bench.tick()
+        speeds.append(np.abs(bench.state.target_qd))
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert np.allclose(bench.state.target_tcp_pose[:3] - begin[:3], [0.0, 0.0, 0.2], atol=1e-6)
+    assert (np.max(speeds, axis=0) <= ROBOT.max_velocity * (1.0 + 1e-6)).all()
