@@ -28,8 +28,8 @@ _BEFORE_VALUE = frozenset(
 MAX_CHARACTERS = 1_000_000
 # What the script ports take besides programs, one a line. In a file they may come before the first statement.
 TEXT_COMMAND = re.compile(
-    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|confirm user safety parameters|set (?:real|sim)"
-    r"|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
+    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|confirm user safety parameters"
+    r"|set (?:real|sim)|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
 )
 # Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
 MAX_LOOPS = 16
