@@ -184,16 +184,8 @@ class _Build(Transformer):  # type: ignore[type-arg]
 
     def assignment(self, scope: Any, place: Any, value: Any) -> syntax.Assignment:
         first = scope or place
-        path: tuple[Any, ...] = ()
-        while not isinstance(place, syntax.Name):
-            if isinstance(place, syntax.Index):
-                path = place.subscripts + path
-            elif isinstance(place, syntax.Member):
-                path = (syntax.Literal(place.line, place.column, place.name), *path)
-            else:
-                raise _error(place, "a value can be assigned to a variable, an element or a member only")
-            place = place.value
-        return syntax.Assignment(first.line, first.column, place.name, path, value, str(scope or ""))
+        name, path = syntax.place_of(place)
+        return syntax.Assignment(first.line, first.column, name, path, value, str(scope or ""))
 
     def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
         return indices
