@@ -131,7 +131,9 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
         if group <= allowed:
             names.add(name)
             allowed -= _STATEMENTS if name == "a statement" else group
-    wanted = sorted(names | {_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})
+    if "a value" in names:
+        allowed -= {"PLUS", "MINUS", "NOT"}
+    wanted = [*sorted(names), *sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})]
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"

@@ -195,8 +195,8 @@ def place_of(target: Expression) -> tuple[str, tuple[Expression, ...]]:
     assignment has it; "" for other expressions."""
     path: tuple[Expression, ...] = ()
     while isinstance(target, Index | Member):
-        member = isinstance(target, Member)
-        path = ((Literal(target.line, target.column, target.name),) if member else target.subscripts) + path
+        own = (Literal(target.line, target.column, target.name),) if isinstance(target, Member) else target.subscripts
+        path = own + path
         target = target.value
     return (target.name, path) if isinstance(target, Name) else ("", path)
 

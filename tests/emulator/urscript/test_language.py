@@ -427,6 +427,11 @@ def test_a_lists_methods_change_its_variable_only(script: Any, method: str, left
     assert script(source).run() == [result, left, (1, 2, 3)]
 
 
+def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
+    source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
+    assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]
+
+
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
