@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 
-PROGRAM = "def prog():\n  movej([0, 0, 0, 0, 0, 0])\n  h = run watch()\n  elsewhere(1)\n  other()\n  elsewhere(2)\nend\n"
+PROGRAM = (
+    "def prog():\n  movej([0, 0, 0, 0, 0, 0])\n  h = run watch()\n  elsewhere(1)\n  other()\n  elsewhere(2)\nend\n"
+)
 BROKEN = "def prog():\n  x = (1 + 2\nend\n"
 
 
@@ -32,11 +34,7 @@ def test_each_file_is_checked_by_itself(cli, tmp_path):
         },
         broken: {
             "compiles": False,
-            "error": {
-                "line": 3,
-                "column": 1,
-                "message": "'end' cannot stand here; expected an operator, ')', '.', '['",
-            },
+            "error": {"line": 3, "column": 1, "message": "'end' cannot stand here; expected ')'"},
             "unknown": [],
             "calls": {},
         },
