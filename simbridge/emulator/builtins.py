@@ -110,7 +110,7 @@ class ControllerFunctions(FunctionGroup):
     do_get_target_joint_positions = _reads("target_q")
     do_get_target_joint_speeds = _reads("target_qd")
     do_get_target_joint_accelerations = do_get_actual_joint_accelerations = _reads("target_qdd")
-    do_get_actual_tcp_pose = _reads("actual_tcp_pose", as_pose)
+    do_get_actual_tcp_pose = do_tool_pose = _reads("actual_tcp_pose", as_pose)
     do_get_target_tcp_pose = do_get_target_tcp_pose_along_path = _reads("target_tcp_pose", as_pose)
     do_get_actual_tcp_speed = _reads("actual_tcp_speed")
     do_get_target_tcp_speed = do_get_target_tcp_speed_along_path = _reads("target_tcp_speed")

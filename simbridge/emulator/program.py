@@ -11,6 +11,7 @@ from simbridge.emulator.builtin_motion import MotionFunctions
 from simbridge.emulator.builtin_without_effect import functions_without_effect
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault, ScriptSyntaxError
+from simbridge.emulator.ethernet_ip import EthernetIpFunctions
 from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
@@ -27,7 +28,9 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
-    groups = (GeometryFunctions(), RpcFunctions(), IoFunctions(controller), MotionFunctions(controller))
+    groups = (
+        GeometryFunctions(), RpcFunctions(), EthernetIpFunctions(), IoFunctions(controller), MotionFunctions(controller)
+    )  # fmt: skip
     return {
         **functions_without_effect(controller),
         **{name: function for group in groups for name, function in group.table().items()},

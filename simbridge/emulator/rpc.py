@@ -36,6 +36,8 @@ class RemoteServer:
         url: Such as "http://127.0.0.1:8000/RPC2"; "127.0.0.1:8000" is short for http.
     """
 
+    kind = "a remote procedure handle"
+
     def __init__(self, url: str) -> None:
         try:
             ServerProxy(url)

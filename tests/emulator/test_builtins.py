@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+import threading
+import time
 from pathlib import Path
+from xmlrpc.server import SimpleXMLRPCServer
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtin_without_effect import WITHOUT_EFFECT
@@ -39,7 +43,14 @@ def controller() -> Controller:
 @pytest.fixture(scope="module")
 def call(controller):
     table = builtin_functions(controller)
-    return lambda name, *arguments: table[name](None, *arguments)
+    return lambda name, *arguments, thread=None: table[name](thread, *arguments)
+
+
+class Thread:
+    """What a function needs of the thread that calls it."""
+
+    def charge(self, cost: int) -> None:
+        """Without a budget."""
 
 
 def flange(q: np.ndarray) -> pin.SE3:
@@ -155,6 +166,134 @@ def test_payload_and_outputs_can_be_read_back(controller, call):
     assert controller.state.digital_outputs == 1 << 2
     call("set_digital_out", 2, False)
     assert controller.state.digital_outputs == 0
+
+
+@given(rpy=st.lists(st.floats(-1.4, 1.4), min_size=3, max_size=3))
+def test_roll_pitch_yaw_turns_about_fixed_axes_and_comes_back(call, rpy):
+    rotation = Rotation.from_euler("xyz", rpy)
+    vector = call("rpy2rotvec", tuple(rpy))
+    assert np.allclose(vector, rotation.as_rotvec(), atol=1e-9)
+    assert np.allclose(call("rotvec2rpy", tuple(vector)), rpy, atol=1e-9)
+
+
+def test_matrices_are_inverted_and_transposed(call):
+    matrix = ((2.0, 1.0), (1.0, 3.0))
+    assert np.allclose(np.array(matrix) @ call("inv", matrix, thread=Thread()), np.eye(2))
+    assert call("transpose", ((1, 2, 3), (4, 5, 6))) == [[1, 4], [2, 5], [3, 6]]
+    with pytest.raises(InvalidParameter, match="has an inverse"):
+        call("inv", ((1.0, 2.0), (2.0, 4.0)), thread=Thread())
+    pose = Pose([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+    assert call("inv", pose) == call("pose_inv", pose)
+
+
+def test_a_normalized_list_has_length_one_and_zeros_have_none(call):
+    assert np.allclose(call("normalize", (3.0, 0.0, 4.0)), [0.6, 0.0, 0.8])
+    with pytest.raises(InvalidParameter, match="not all zero"):
+        call("normalize", (0.0, 0.0))
+
+
+def test_digital_outputs_are_named_by_their_groups(controller, call):
+    call("set_standard_digital_out", 1, True)
+    call("set_configurable_digital_out", 2, True)
+    call("set_tool_digital_out", 1, True)
+    assert controller.state.digital_outputs == 1 << 1 | 1 << 10 | 1 << 17
+    assert call("get_configurable_digital_out", 2)
+    assert not call("get_tool_digital_out", 0)
+    controller.state.digital_inputs = 1 << 9
+    assert call("get_configurable_digital_in", 1)
+    assert call("get_digital_in", 9)
+
+
+def test_an_analog_output_has_the_level_of_its_domain(controller, call):
+    call("set_analog_outputdomain", 0, 0)
+    call("set_standard_analog_out", 0, 0.5)
+    assert call("get_standard_analog_out", 0) == pytest.approx(0.012)  # A
+    call("set_analog_outputdomain", 0, 1)
+    call("set_standard_analog_out", 0, 0.5)
+    assert call("get_standard_analog_out", 0) == 5.0  # V
+    assert controller.state.analog_output_types == 1
+
+
+def test_flags_and_the_tool_voltage_are_kept(controller, call):
+    call("set_flag", 7, True)
+    assert call("get_flag", 7)
+    call("set_tool_voltage", 24)
+    assert call("get_rtde_value", "tool_output_voltage") == 24
+    with pytest.raises(InvalidParameter, match="0, 12 or 24"):
+        call("set_tool_voltage", 5)
+
+
+def test_the_jacobians_time_derivative_times_a_time_is_its_change(call):
+    q, qd = np.array([0.1, -1.2, 1.3, -0.5, 0.7, 0.2]), np.array([0.3, -0.2, 0.5, 0.1, -0.4, 0.6])
+    change = np.array(call("get_jacobian", tuple(q + 1e-3 * qd))) - call("get_jacobian", tuple(q - 1e-3 * qd))
+    assert np.allclose(call("get_jacobian_time_derivative", tuple(q), tuple(qd)), change / 2e-3, atol=1e-6)
+
+
+def run(source: str, ticks: int) -> Controller:
+    controller = Controller(ROBOT, profile("5.25"), ScriptProgram)
+    controller.state.robot_mode = RobotMode.RUNNING
+    controller.load_script(source)
+    controller.program.compilation.join()
+    for _ in range(ticks):
+        controller.tick()
+    return controller
+
+
+def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
+    torque = [0.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    source = f"def f():\n i = 0\n while i < 50:\n  direct_torque({torque})\n  i = i + 1\n end\n sleep(1)\nend\n"
+    moving, ended = run(source, 40), run(source, 200)
+    gravity = pin.computeGeneralizedGravity(ROBOT.model, ROBOT.model.createData(), ROBOT.home)
+    expected = pin.aba(ROBOT.model, ROBOT.model.createData(), ROBOT.home, np.zeros(6), torque + gravity)
+    assert moving.state.target_qd[5] == pytest.approx(0.08 * expected[5], rel=0.05)
+    assert not ended.state.target_qd.any()
+
+
+def test_optimovej_goes_where_movej_goes():
+    goal = ROBOT.home + 0.1
+    arrived = run(f"optimovej({goal.tolist()}, a=1, v=1)\nsleep(1)\n", 400)
+    assert np.allclose(arrived.state.target_q, goal)
+
+
+def test_a_remote_procedure_gets_and_returns_urscripts_values():
+    asked = []
+    with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False, allow_none=True) as server:
+        server.register_function(lambda *values: asked.append(values) or {**values[0], "x": 2.5}, "shift")
+        server.timeout = 10
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        url = f"http://127.0.0.118:{server.server_address[1]}"
+        controller = run(
+            f'h = rpc_factory("xmlrpc", "{url}")\n'
+            "x = h.shift(p[1, 2, 3, 0, 0, 0], [1, True], struct(a=1))\n"
+            "write_output_float_register(0, x[0] + x[1])\nsleep(100)\n",
+            1,
+        )
+        thread.join()
+        deadline = time.monotonic() + 10.0
+        while not controller.state.output_double[0] and time.monotonic() < deadline:
+            controller.tick()
+    assert controller.state.output_double[0] == 4.5
+    assert asked == [({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})]
+
+
+def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():
+    controller, messages = fault_of('h = rpc_factory("xmlrpc", "127.0.0.118:9")\nh.f()\n')
+    deadline = time.monotonic() + 10.0
+    while not messages and time.monotonic() < deadline:
+        controller.tick()
+    assert "The remote procedure f of http://127.0.0.118:9 failed" in messages[0][1]
+
+
+def test_ethernet_ip_data_has_the_labels_that_were_defined():
+    source = (
+        'h = eip_writer_factory("101", 8)\nh.define_bit(0, 1, "on")\nh.define_int16_array(2, 3, "axes")\n'
+        'h.write(struct(on=True))\nr = h.read(["on", "axes"])\n'
+        'write_output_integer_register(0, length(r.axes))\nh.read("none")\n'
+    )
+    controller, messages = fault_of(source)
+    assert controller.state.output_int[0] == 3
+    assert "has no label 'none'" in messages[0][1]
 
 
 def fault_of(source: str) -> tuple[Controller, list[tuple[str, str, int]]]:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.library import Builtin
+from simbridge.emulator.urscript.members import LIST_CHANGES
 
 NodeT = TypeVar("NodeT", bound=syntax.Node)
 
@@ -119,7 +120,8 @@ def _find_names(function: Function, global_names: set[str]) -> None:
     own |= {a.name for a in assignments if a.scope == "local"}
     own |= {a.name for a in assignments if a.name not in global_names}
     function.local_names = own
-    function.assigned_globals = {a.name for a in assignments} - own
+    changed = {syntax.place_of(m.value)[0] for m in function.nodes(syntax.Method) if m.name in LIST_CHANGES} - {""}
+    function.assigned_globals = ({a.name for a in assignments} | changed) - own
 
 
 def _blocks_itself(function: Function, builtins: Mapping[str, Builtin], own: Mapping[str, Function]) -> bool:

@@ -311,10 +311,14 @@ class _Writer:
             return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
         arguments = ", ".join(["_t", self._expression(method.value), repr(method.name)])
         python = f"(yield from _invoke({', '.join([arguments, *map(self._expression, method.arguments)])}))"
-        if method.name in LIST_CHANGES and isinstance(method.value, syntax.Name):
-            # A list is a value: its variable is assigned the changed one.
-            return f"((_m := {python}), ({self._variable(method.value.name)} := _m[0]))[0][1]"
-        return f"{python}[1]"
+        name, path = syntax.place_of(method.value)
+        if method.name not in LIST_CHANGES or not name:
+            return f"{python}[1]"
+        # A list is a value: its variable is assigned the changed one.
+        variable, changed = self._variable(name), "_m[0]"
+        if path:
+            changed = f"_with_item({variable}, ({''.join(f'{self._expression(step)}, ' for step in path)}), {changed})"
+        return f"((_m := {python}), ({variable} := {changed}))[0][1]"
 
     def _start(self, call: syntax.Call) -> str:
         if call.name not in self._functions:

@@ -28,8 +28,8 @@ _BEFORE_VALUE = frozenset(
 MAX_CHARACTERS = 1_000_000
 # What the script ports take besides programs, one a line. In a file they may come before the first statement.
 TEXT_COMMAND = re.compile(
-    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|set (?:real|sim)"
-    r"|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
+    r"(?:power (?:on|off)|(?:stop|pause|resume|play) program|close (?:safety )?popup|confirm user safety parameters"
+    r"|set (?:real|sim)|set (?:robotmode|unlock|speed|gravity|tcp|tool) .+)\s*"
 )
 # Programs are compiled to Python, which refuses more than 20 nested loops, 100 blocks or 200 parentheses.
 MAX_LOOPS = 16
@@ -131,7 +131,9 @@ def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:
         if group <= allowed:
             names.add(name)
             allowed -= _STATEMENTS if name == "a statement" else group
-    wanted = sorted(names | {_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})
+    if "a value" in names:
+        allowed -= {"PLUS", "MINUS", "NOT"}
+    wanted = [*sorted(names), *sorted({_TERMINALS.get(name, f"'{name.lower()}'") for name in allowed})]
     hint = f"; expected {', '.join(wanted)}" if len(wanted) <= 8 else ""
     token = error.token
     found = "the script ends here" if token.type == "$END" else f"'{token}' cannot stand here"
@@ -184,16 +186,8 @@ class _Build(Transformer):  # type: ignore[type-arg]
 
     def assignment(self, scope: Any, place: Any, value: Any) -> syntax.Assignment:
         first = scope or place
-        path: tuple[Any, ...] = ()
-        while not isinstance(place, syntax.Name):
-            if isinstance(place, syntax.Index):
-                path = place.subscripts + path
-            elif isinstance(place, syntax.Member):
-                path = (syntax.Literal(place.line, place.column, place.name), *path)
-            else:
-                raise _error(place, "a value can be assigned to a variable, an element or a member only")
-            place = place.value
-        return syntax.Assignment(first.line, first.column, place.name, path, value, str(scope or ""))
+        name, path = syntax.place_of(place)
+        return syntax.Assignment(first.line, first.column, name, path, value, str(scope or ""))
 
     def subscript(self, bracket: Any, *indices: Any) -> tuple[Any, ...]:
         return indices

@@ -190,6 +190,17 @@ class Program(Node):
     body: tuple[Statement, ...]
 
 
+def place_of(target: Expression) -> tuple[str, tuple[Expression, ...]]:
+    """The variable of `name`, `name[i]`, `name.member[i]` and so on, and the path of what is meant in it, as an
+    assignment has it; "" for other expressions."""
+    path: tuple[Expression, ...] = ()
+    while isinstance(target, Index | Member):
+        own = (Literal(target.line, target.column, target.name),) if isinstance(target, Member) else target.subscripts
+        path = own + path
+        target = target.value
+    return (target.name, path) if isinstance(target, Name) else ("", path)
+
+
 def walk(*roots: Node) -> Iterator[Node]:
     """The nodes and everything below them in the order of the source, without the contents of definitions.
 

@@ -111,7 +111,7 @@ def kind_of(value: Any) -> str:
     """The kind of a value, for messages: "a list"."""
     kinds = {bool: "a boolean", int: "an integer", float: "a number", str: "a string", tuple: "a list", Pose: "a pose",
              Struct: "a struct"}  # fmt: skip
-    return kinds.get(type(value), "nothing" if value is None else "a thread")
+    return kinds.get(type(value), "nothing" if value is None else getattr(value, "kind", "a thread"))
 
 
 def to_text(value: Any) -> str:

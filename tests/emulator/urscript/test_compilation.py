@@ -64,7 +64,7 @@ def test_a_syntax_error_keeps_its_line_column_and_reason(bench: Bench) -> None:
     bench.begin("x = 1\ny = = 2").join()
     [error] = bench.errors
     assert (error.line, error.column) == (2, 5)
-    assert error.reason == "'=' cannot stand here"
+    assert error.reason == "'=' cannot stand here; expected a value"
 
 
 def test_other_built_in_functions_than_the_last_scripts_are_known(bench: Bench) -> None:

@@ -384,6 +384,13 @@ def test_a_file_of_functions_with_parameters_is_a_library_that_does_nothing(scri
         ('str_find("hello", "z")', -1),
         ('str_empty("")', True),
         ("binary_list_to_integer(integer_to_binary_list(-5))", -5),
+        ("make_list(3, 1.5)", (1.5, 1.5, 1.5)),
+        ("sign(-2.5)", -1),
+        ("sign(0)", 0),
+        ("to_str(struct(a=1, b=[2]))", "struct(a=1, b=[2])"),
+        ("struct(a=1, b=2) == struct(a=1, b=2)", True),
+        ("struct(a=1).a + 1", 2),
+        ("struct(class=3).class", 3),
     ],
 )
 def test_library_functions_have_their_value(evaluate: Evaluate, expression: str, value: object) -> None:
@@ -392,3 +399,53 @@ def test_library_functions_have_their_value(evaluate: Evaluate, expression: str,
 
 def test_random_lies_between_0_and_1(evaluate: Evaluate) -> None:
     assert 0.0 <= evaluate("random()") < 1.0
+
+
+# Structs and methods
+
+
+def test_a_struct_is_a_value_and_its_members_can_be_assigned(script: Any) -> None:
+    source = "s = struct(a=1, q=[1, 2])\nt = s\nt.a = 5\nt.q[0] = 7\nsay(s.a)\nsay(t.a)\nsay(s.q)\nsay(t.q)"
+    assert script(source).run() == [1, 5, (1, 2), (7, 2)]
+
+
+@pytest.mark.parametrize(
+    ("method", "left", "result"),
+    [
+        ("append(4)", (1, 2, 3, 4), None),
+        ("extend([4, 5])", (1, 2, 3, 4, 5), None),
+        ("insert(1, 9)", (1, 9, 2, 3), None),
+        ("pop()", (1, 2), 3),
+        ("remove(0)", (2, 3), None),
+        ("clear()", (), None),
+        ("slice(1, 3)", (1, 2, 3), (2, 3)),
+        ("length()", (1, 2, 3), 3),
+    ],
+)
+def test_a_lists_methods_change_its_variable_only(script: Any, method: str, left: object, result: object) -> None:
+    source = f"q = [1, 2, 3]\nr = q\ndef f():\n x = q.{method}\n say(x)\nend\nf()\nsay(q)\nsay(r)"
+    assert script(source).run() == [result, left, (1, 2, 3)]
+
+
+def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
+    source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
+    assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        ("x = 1\ny = x.a", "Only a struct has members, not an integer"),
+        ("s = struct(a=1)\nx = s.b", "no member 'b'; it has a"),
+        ("s = struct(a=1)\ns.b = 2", "no member 'b'"),
+        ("q = [1]\nq.sort()", "no method 'sort' of a list"),
+        ("q = [1]\nq.remove(3)", "'remove' cannot be called"),
+        ("q = 1\nq.append(2)", "no method 'append' of an integer"),
+        ("s = struct(a=1)\nwhile True:\n s = struct(a=s)\nend", "Structs are nested more than 10 deep"),
+        ("q = make_list(5000, 0)\nq.extend(q)\nq.extend(q)", "more than 10000 elements"),
+    ],
+)
+def test_an_invalid_member_or_method_is_a_fault(script: Any, statement: str, words: str) -> None:
+    program = script(statement)
+    program.run(20)
+    assert words in program.fault.reason

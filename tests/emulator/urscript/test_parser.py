@@ -61,6 +61,9 @@ def test_a_syntax_error_is_a_value_error_of_this_package() -> None:
 def test_a_syntax_error_says_what_was_expected_if_the_list_is_short() -> None:
     assert refusal("if a:\n b = 1\nelse\nend").reason == "'end' cannot stand here; expected ':'"
     assert refusal("def (a): end").reason == "'(' cannot stand here; expected a name"
+    assert refusal("x = (1 2)").reason == "'2' cannot stand here; expected an operator, ')', '.', '['"
+    assert refusal("def f():\n x = 1\n y").reason == "the script ends here; expected '(', '.', '=', '['"
+    assert refusal("def f():\n if a:\n end").reason == "the script ends here; expected a statement, 'end'"
 
 
 def test_an_empty_script_is_an_empty_program() -> None:
