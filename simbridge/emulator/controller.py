@@ -121,12 +121,6 @@ class Controller:
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
 
-    def warm_up(self) -> None:
-        """Call what is compiled on its first call, so that no tick waits for the compiler."""
-        q = self.state.target_q
-        self.arm.joints(self.arm.tool(q), q + 0.01)
-        self.arm.jacobian(q)
-
     # The clock
 
     def tick(self) -> None:

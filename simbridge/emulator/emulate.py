@@ -90,7 +90,6 @@ def emulate(
         controller.programs = Path(programs)
         if not controller.programs.is_dir():
             raise InputFileError(controller.programs, "it is not a folder of programs")
-    controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

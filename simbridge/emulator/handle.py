@@ -20,7 +20,7 @@ from simbridge.robot.pose import Array
 from simbridge.ur.tables import CONTROL
 
 READY = "Ctrl-C ends it"  # in the line that `simbridge emulate` prints when it is ready
-START_TIMEOUT = 180.0  # s; the first start on a machine compiles kernels, and the machine may be busy
+START_TIMEOUT = 180.0  # s; a second is enough, but the machine may be busy
 _LINES = 40  # of output that are shown
 _BUG = 1  # exit status after a bug in the emulator
 

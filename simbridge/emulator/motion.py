@@ -310,7 +310,7 @@ class Servo(Motion):
     has_path = False
 
     def __init__(self, q: Array, qd: Array, period: float) -> None:
-        self._joints = ServojJoints(ServojLaw(period), q)
+        self._joints = ServojJoints(ServojLaw(period), q, compiled=False)
         self.setpoint = q.copy()
         self.moved(q, qd)
 
