@@ -12,6 +12,7 @@ from typing import Protocol
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
+from simbridge.emulator.state import Event
 
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
@@ -66,10 +67,17 @@ class ScriptSession:
                     command()
                 elif i not in replacing[:-1]:
                     self._controller.load_script(program)
+        elif programs:
+            self._ignored("the robot is not in remote control", data)
         return b""
 
     def close(self) -> None:
         """An unfinished program is dropped."""
+        if rest := self._buffer.rest.strip():
+            self._ignored("the client left before its end (a line end, or the `end` of a block, is missing)", rest)
+
+    def _ignored(self, reason: str, data: bytes) -> None:
+        self._controller.on_event(Event("unknown", f"script: a program is ignored: {reason}", data=data))
 
 
 @dataclass

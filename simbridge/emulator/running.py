@@ -22,7 +22,8 @@ from simbridge.scheduling import ask_for_short_slices
 # A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
 _MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
-_LOGGED = 1000  # lines that wait to be printed
+_LOGGED = 1000  # lines that wait to be printed, and different ones about what clients ask in vain
+_SHOWN = 200  # bytes of a client in a line
 
 
 class RunningController:
@@ -34,7 +35,8 @@ class RunningController:
         ports: Other numbers to listen on, by the standard number.
 
     Attributes:
-        log: Lines about the errors of programs, for whoever prints them: no tick waits for a terminal.
+        log: Lines about the errors of programs, and about what clients ask for in vain (each once), for whoever prints
+            them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
@@ -54,6 +56,7 @@ class RunningController:
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
         self.log: deque[str] = deque(maxlen=_LOGGED)
+        self._known: set[str] = set()  # what was logged once
         controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
@@ -97,6 +100,11 @@ class RunningController:
 
     def _broadcast(self, event: Event) -> None:
         controller = self.controller
+        if event.kind == "unknown":
+            if event.text not in self._known and len(self._known) < _LOGGED:
+                self._known.add(event.text)
+                self.log.append(f"{event.text}: {event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}")
+            return
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
             self.log.append(f"error in {controller.program_name or 'a program'}{place}: {event.text}")

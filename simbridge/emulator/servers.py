@@ -18,6 +18,7 @@ from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnectio
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.rtde import Registry, RtdeConnection
 from simbridge.emulator.rtde_variables import input_variables
+from simbridge.emulator.state import Event
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
@@ -304,7 +305,8 @@ class Servers:
             client.active = time.monotonic()
             try:
                 client.send(client.session.receive(data))
-            except ProtocolViolation:
+            except ProtocolViolation as error:
+                self._controller.on_event(Event("unknown", str(error), data=data))
                 self._close(client)
             except Exception as error:
                 # A bug in the emulator must not end the other clients' connections; `stop` raises it.

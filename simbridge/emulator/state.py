@@ -49,10 +49,12 @@ class Event:
 
     Attributes:
         kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
-            "safety" (a protective stop, with UR's code), "safety mode" (it has changed).
+            "safety" (a protective stop, with UR's code), "safety mode" (it has changed); "unknown" is not for them, but
+            for the log: a client asked for something that the emulator does not know or do.
         text: As its clients read it.
         line, column: Place of an error in the script, counted from 1; 0 while unknown.
         code, argument: UR's error code: C209A0 is 209 and 0.
+        data: What the client sent, where that is not known.
     """
 
     kind: str
@@ -61,6 +63,7 @@ class Event:
     column: int = 0
     code: int = 0
     argument: int = 0
+    data: bytes = b""
 
 
 PROFILES = {

@@ -318,7 +318,6 @@ def test_text_messages_are_taken_without_an_answer(client: Client) -> None:
         frame(RtdePackage.OUTPUTS, b"1234567"),  # no frequency
         frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500),  # packages of 24 kB
         frame(RtdePackage.INPUTS, b"," * 30000),  # an answer of 300 kB
-        frame(RtdePackage.INPUTS, b"input_int_register_0") + frame(RtdePackage.DATA, b"\x01\x00"),
         frame(RtdePackage.INPUTS, b"input_int_register_0") * 256,
     ],
 )
@@ -326,6 +325,37 @@ def test_what_the_protocol_does_not_allow_is_a_violation(client: Client, data: b
     with pytest.raises(ProtocolViolation) as caught:
         client.connection.receive(data)
     assert caught.value.protocol == "RTDE"
+
+
+def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
+    client: Client, controller: FakeController
+) -> None:
+    client.inputs("input_int_register_0")
+    client.send(1, ">2i", 7, 8)
+    assert controller.state.input_int[0] == 0 and not controller.inputs
+    (event,) = controller.events
+    assert event.kind == "unknown" and event.data == struct.pack(">2i", 7, 8)
+    assert "8 bytes" in event.text and "has 4 (input_int_register_0)" in event.text
+    client.send(1, ">i", 9)
+    assert controller.state.input_int[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("request_", "named"),
+    [
+        (frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x03"), "version 3"),
+        (frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q,coffee"), "without the outputs coffee"),
+        (frame(RtdePackage.INPUTS, b"sugar"), "without the inputs sugar"),
+        (frame(RtdePackage.DATA, b"\x07\x00"), "was not set up"),
+        (frame(RtdePackage.TEXT, b"\x02hi\x02me\x03"), "message"),
+    ],
+)
+def test_what_a_client_asks_in_vain_is_reported_with_its_bytes(
+    client: Client, controller: FakeController, request_: bytes, named: str
+) -> None:
+    client.connection.receive(request_)
+    (event,) = controller.events
+    assert event.kind == "unknown" and named in event.text and request_.endswith(event.data)
 
 
 def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:

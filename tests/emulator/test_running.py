@@ -18,7 +18,7 @@ from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import Event, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import DASHBOARD, RTDE
 from tests.controllers import loopback
@@ -45,6 +45,17 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
     assert caught.value.tick == 10
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, running.servers.ports[RTDE]))
+
+
+def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS)
+    for data in (b"\x01\xff", b"\x02", b"x" * 1000):
+        controller.on_event(Event("unknown", "RTDE: this", data=data))
+    controller.on_event(Event("unknown", "RTDE: that", data=b"y" * 1000))
+    first, second = running.log
+    assert first == r"RTDE: this: b'\x01\xff'"
+    assert second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
 
 
 def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
