@@ -77,9 +77,8 @@ class Dashboard:
                 if command.acts and not may_act:
                     return NOT_ALLOWED
                 return command.answer(line[len(name) :].strip())
-        text = (
-            f"dashboard: PolyScope {self._controller.profile.polyscope} is emulated without the command {line[:100]!r}"
-        )
+        version = self._controller.profile.polyscope
+        text = f"dashboard: PolyScope {version} is emulated without the command {line[:100]!r}"
         self._controller.on_event(Event("unknown", text, data=line.encode()))
         return f"could not understand: '{line}'"
 

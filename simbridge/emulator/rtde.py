@@ -85,7 +85,7 @@ class InputRecipe:
     def apply(self, controller: Controller, inputs: dict[str, Any], payload: bytes) -> None:
         """Write the values of a package into the controller.
 
-        A package of another length than the recipe is ignored: UR does not document what a controller does with one, and
+        One of another length than the recipe is ignored: UR does not document what a controller does with it, and
         ur_rtde sends some (`setExternalForceTorque`).
         """
         if len(payload) != self._struct.size:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator import primary
+from simbridge.emulator.connections import ScriptSession
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.primary import realtime_package, robot_state
 from simbridge.emulator.scripts import MAX_SCRIPT, ScriptBuffer
