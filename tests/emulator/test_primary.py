@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simbridge.emulator import primary
-from simbridge.emulator.connections import ScriptSession
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.primary import realtime_package, robot_state
 from simbridge.emulator.scripts import MAX_SCRIPT, ScriptBuffer
@@ -207,24 +206,6 @@ def test_lines_outside_of_a_program_are_programs() -> None:
         "stopj(2.0)\n",
         "sec blink():\n  sync()\nend\n",
     ]
-
-
-def test_a_program_without_its_end_is_reported_when_its_client_leaves() -> None:
-    controller = FakeController("5.12")
-    session = ScriptSession(controller)
-    session.receive(b"movej([0,0,0,0,0,0])")
-    session.close()
-    (event,) = controller.events
-    assert event.kind == "unknown" and "line end" in event.text and event.data == b"movej([0,0,0,0,0,0])"
-    assert not controller.calls
-
-
-def test_a_program_outside_of_remote_control_is_reported() -> None:
-    controller = FakeController("5.12")
-    controller.remote_control = False
-    ScriptSession(controller).receive(b"stopj(2)\n")
-    (event,) = controller.events
-    assert event.kind == "unknown" and "remote control" in event.text and event.data == b"stopj(2)\n"
 
 
 def test_a_stray_end_does_not_swallow_the_next_program() -> None:
