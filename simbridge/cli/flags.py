@@ -191,6 +191,8 @@ class Emulate:
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
     """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    speed: Annotated[float, arg(metavar="N")] = 1.0
+    """The controller's time runs up to N times faster: for programs and moves, not for setpoints streamed to it."""
     check: Annotated[tuple[str, ...], arg(metavar="FILE...")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False

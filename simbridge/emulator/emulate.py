@@ -48,6 +48,7 @@ from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeSt
 _MAX_LINE = 1 << 16
 URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim's arm stands at the start, rad
 _PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
+MAX_SPEED = 100.0  # times real time
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -61,6 +62,7 @@ def emulate(
     start_pose: str,
     control_port: int,
     realtime_priority: int,
+    speed: float,
     check: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -80,6 +82,8 @@ def emulate(
         return check_files(check, as_json)
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
+    if not 1.0 <= speed <= MAX_SPEED:
+        raise InvalidParameter("speed", speed, f"from 1 to {MAX_SPEED:g} times real time")
     arm, software = load_robot(robot), profile(polyscope)
     _check_pair(arm, software)
     dh, checksum = (None, None) if calibration is None else _read_calibration(arm, Path(calibration))
@@ -93,7 +97,7 @@ def emulate(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    running = RunningController(controller, host)
+    running = RunningController(controller, host, speed=speed)
     try:
         control = ControlServer(running, host, control_port)
     except OSError as error:
@@ -309,6 +313,7 @@ class Control:
             return {
                 "timestamp": s.timestamp,
                 "tick": s.tick,
+                "speed": self._running.speed,
                 "robot_mode": RobotMode(s.robot_mode).name,
                 "safety_mode": SafetyMode(s.safety_mode).name,
                 "runtime_state": RuntimeState(s.runtime_state).name,

@@ -219,9 +219,9 @@ class RtdeConnection:
             replies.append(self._handlers[kind](payload))
         return b"".join(replies)
 
-    def output(self, tick: int) -> bytes:
-        """The data package that is due in this tick, or nothing."""
-        if not self._started or self._outputs is None or tick % self._every:
+    def output(self, tick: int, passed: int = 1) -> bytes:
+        """The data package of this tick, if one was due in it or in those passed since the last call; else nothing."""
+        if not self._started or self._outputs is None or tick % self._every >= passed:
             return b""
         return self._outputs.package(self._controller, tick)
 

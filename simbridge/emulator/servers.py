@@ -124,15 +124,15 @@ class Servers:
 
     # What the controller's thread calls, with the lock held
 
-    def tick(self, tick: int) -> None:
-        """Send what is due in this tick. The lock is held."""
+    def tick(self, tick: int, passed: int = 1) -> None:
+        """Send what was due in this tick or those passed since the last call. The lock is held."""
         for client in self._ports[RTDE].clients:
-            package = cast(RtdeConnection, client.session).output(tick)
+            package = cast(RtdeConnection, client.session).output(tick, passed)
             if package:
                 client.offer(package)
         if self._ports[REALTIME].clients:
             self._offer(REALTIME, primary.realtime_package(self._controller))
-        if tick % self._state_every == 0 and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
+        if tick % self._state_every < passed and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
