@@ -24,6 +24,7 @@ _DAMPING, _DAMPING_BY_ERROR = 1e-9, 0.05
 _LARGEST_STEP = 0.5  # rad
 _ITERATIONS, _CHECKED = 60, 10  # at most; and after how many the squared error must have halved
 _RESTARTS = 60
+_UNIT = np.eye(6)
 
 
 class Unreachable(SimbridgeError, ValueError):
@@ -112,8 +113,7 @@ class Arm:
                 if square > 0.5 * before:
                     break
                 before = square
-            damped = jacobian @ jacobian.T
-            damped[np.diag_indices(6)] += _DAMPING + _DAMPING_BY_ERROR * square
+            damped = jacobian @ jacobian.T + (_DAMPING + _DAMPING_BY_ERROR * square) * _UNIT
             step = jacobian.T @ np.linalg.solve(damped, error)
             q += step * (_LARGEST_STEP / max(_LARGEST_STEP, float(np.abs(step).max())))
         return q, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
