@@ -298,6 +298,13 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(client: Client, con
     assert controller.state.analog_outputs == [12.0, 2.5]
 
 
+def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(client: Client) -> None:
+    client.outputs("timestamp", 125.0)
+    client.start()
+    assert [bool(client.connection.output(tick, 10)) for tick in (10, 20, 30)] == [True] * 3
+    assert [bool(client.connection.output(tick, 2)) for tick in (2, 4, 6, 8)] == [False, True, False, True]
+
+
 def test_an_external_wrench_reaches_the_state(client: Client, controller: FakeController) -> None:
     assert client.inputs("external_force_torque") == (1, "VECTOR6D")
     client.send(1, ">6d", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
