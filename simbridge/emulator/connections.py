@@ -110,16 +110,26 @@ class Client:
         port: The port that it connected to.
         session: Its protocol.
         attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
+        on_sent: Called with everything that is sent.
 
     Attributes:
+        number: Counted from 1 in the order of connecting, whatever the port.
         active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: The system accepts no more for now.
         dead: To be closed.
     """
 
-    def __init__(self, sock: socket.socket, port: Port, session: Session, attend: Callable[[Client], None]) -> None:
-        self.sock, self.port, self.session = sock, port, session
+    def __init__(
+        self,
+        sock: socket.socket,
+        port: Port,
+        session: Session,
+        attend: Callable[[Client], None],
+        on_sent: Callable[[Client, bytes], None] | None = None,
+    ) -> None:
+        self.sock, self.port, self.session, self._on_sent = sock, port, session, on_sent
+        self.number = 0
         self.active = time.monotonic()
         self.waiting = 0
         self.blocked = self.dead = False
@@ -158,6 +168,8 @@ class Client:
 
     def _put(self, data: bytes) -> None:
         port = self.port
+        if self._on_sent is not None:
+            self._on_sent(self, data)
         due = 0.0
         if port.delay or port.jitter:
             due = time.monotonic() + max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))

@@ -35,6 +35,7 @@ from simbridge.emulator.program import ScriptProgram, warm_up
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import PROFILES, Profile, profile
+from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.load import load_robot
@@ -63,6 +64,8 @@ def emulate(
     control_port: int,
     realtime_priority: int,
     speed: float,
+    record: str | None,
+    verbose: bool,
     check: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -97,12 +100,13 @@ def emulate(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    running = RunningController(controller, host, speed=speed)
+    traffic = Traffic(None if record is None else Path(record), verbose)
+    running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
         control = ControlServer(running, host, control_port)
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
-    with running, control:
+    with traffic, running, control:
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)

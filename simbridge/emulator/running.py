@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import Event
+from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
@@ -39,6 +40,7 @@ class RunningController:
         ports: Other numbers to listen on, by the standard number.
         speed: How many times faster than real time the controller's clock runs, at most; RTDE and the real-time
             interface then send 500 packages a second of real time.
+        on_exchange: See `Servers`.
 
     Attributes:
         speed: As reached in the last second.
@@ -56,12 +58,13 @@ class RunningController:
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
         speed: float = 1.0,
+        on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
         self.controller = controller
         self.speed = self._wanted_speed = speed
         self._program_began = (0.0, 0.0)
         self.lock = threading.RLock()
-        self.servers = Servers(controller, self.lock, host, ports)
+        self.servers = Servers(controller, self.lock, host, ports, on_exchange)
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
         self._stopping = False
         self._bug: Exception | None = None
