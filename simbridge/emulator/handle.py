@@ -58,7 +58,7 @@ class Emulator:
         boot_time: From power on to idle, s.
         running: Power on and release the brakes on entering.
         realtime_priority: Real-time priority of its ticks; 0 for none.
-        speed: How many times faster than real time its clock may run: for programs and moves, not for streamed setpoints.
+        speed: How many times faster than real time its clock may run: for programs and moves, not for streams.
         record: A new file for all traffic with its clients.
     """
 
