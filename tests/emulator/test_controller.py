@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator import controller as controller_module
 from simbridge.emulator.arm import Arm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.record import RECORD_LENGTH, Record
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -544,12 +544,12 @@ def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
 
 
 def test_the_record_is_bounded():
-    record = controller_module.Record()
+    record = Record()
     q = np.zeros(6)
-    for i in range(controller_module.RECORD_LENGTH + 10):
+    for i in range(RECORD_LENGTH + 10):
         record.ticks.append((i, None, q, q))
         record.inputs.append((i, (), ()))
-    assert len(record.ticks) == len(record.inputs) == controller_module.RECORD_LENGTH
+    assert len(record.ticks) == len(record.inputs) == RECORD_LENGTH
     assert record.ticks[0][0] == 10
 
 
