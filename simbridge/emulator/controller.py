@@ -11,6 +11,7 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
+from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState, Event, Power, Profile
 from simbridge.emulator.watchdog import Watchdog
 from simbridge.errors import SimbridgeError
@@ -53,6 +54,7 @@ class Controller:
         model_name: As the dashboard's `get robot model` answers: "UR10".
         robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
         programs: The folder of its programs (*.urp); None has none.
+        settings: As changed by `controller.set(...)`.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
         watchdog: Of an RTDE input.
@@ -80,6 +82,7 @@ class Controller:
         self.kinematics_checksum = checksum or URSIM_CHECKSUM
         self.period = profile.period
         self.state = ControllerState()
+        self.settings = Settings()
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.record = Record()
         self.on_event: Callable[[Event], None] = lambda event: None
@@ -255,7 +258,7 @@ class Controller:
     # Safety
 
     def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
-        """The safety system stops the arm; the program pauses. The code is UR's own: C209A0 is 209 and 0."""
+        """The safety system stops the arm; the program pauses or stops (`settings`). Its code: C209A0 is 209 and 0."""
         if self.state.safety_mode != SafetyMode.NORMAL:
             return
         self._safety_stop(SafetyMode.PROTECTIVE_STOP)
@@ -281,7 +284,9 @@ class Controller:
         s = self.state
         self._set_safety_mode(mode)
         self._stopped_at = s.timestamp
-        if s.runtime_state == RuntimeState.PLAYING:
+        if mode == SafetyMode.PROTECTIVE_STOP and self.settings.on_protective_stop == "stop":
+            self._end_program()
+        elif s.runtime_state == RuntimeState.PLAYING:
             s.runtime_state = RuntimeState.PAUSED
 
     def release_safety(self) -> None:

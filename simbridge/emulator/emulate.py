@@ -6,6 +6,7 @@ The control socket takes one JSON object per line and answers with one (docs/emu
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import inspect
 import ipaddress
@@ -136,7 +137,7 @@ def _checked(command: Callable[..., Any], given: dict[str, Any]) -> dict[str, An
     types, checked = get_type_hints(command), {}
     for name, value in given.items():
         try:
-            checked[name] = msgspec.convert(value, types[name])
+            checked[name] = msgspec.convert(value, types.get(name, Any))  # `set` takes any name, and checks it itself
         except msgspec.ValidationError as error:
             raise ValueError(f"{name} is {repr(value)[:100]}: {error}") from None
     return checked
@@ -191,6 +192,11 @@ class Control:
         value = _within("fraction", fraction, 1.0)
         with self._running.lock:
             self._controller.set_speed_slider(value)
+
+    def set(self, **settings: Any) -> None:
+        """Change settings of the controller (`Settings`), by name, all or none."""
+        with self._running.lock:
+            self._controller.settings = self._controller.settings.changed(settings)
 
     def remote_control(self, on: bool) -> None:
         self._controller.remote_control = on
@@ -253,6 +259,7 @@ class Control:
                 "tcp_offset": s.tcp_offset.tolist(),
                 "payload": s.payload,
                 "moving": bool(s.actual_qd.any()),
+                "settings": dataclasses.asdict(self._controller.settings),
             }
 
     def timing(self) -> dict[str, list[float]]:

@@ -181,6 +181,14 @@ class Emulator:
         found: dict[str, Any] = self.do("state")
         return found
 
+    def set(self, **settings: Any) -> None:
+        """Change settings of the controller by name, all or none (docs/emulator.md lists them).
+
+        Raises:
+            EmulatorError: There is no such setting, or it cannot have this value.
+        """
+        self.do("set", **settings)
+
     def wait_for(self, name: str, value: Any, timeout: float = 30.0) -> dict[str, Any]:
         """Wait until a field of `state()` has a value.
 

@@ -482,6 +482,16 @@ def test_a_safeguard_stop_pauses_until_it_is_closed_and_the_operator_resumes(ben
     assert bench.state.target_q[0] == ROBOT.home[0] + 1.0
 
 
+def test_a_protective_stop_ends_the_program_where_it_is_set_to(bench):
+    bench.controller.settings = bench.controller.settings.changed({"on_protective_stop": "stop"})
+    bench.load(f"movej({AHEAD})")
+    bench.tick(0.5)
+    bench.controller.protective_stop()
+    bench.tick(0.2)
+    assert bench.at_rest and bench.state.runtime_state == RuntimeState.STOPPED
+    assert not bench.controller.play_program()
+
+
 def test_a_safeguard_does_not_end_an_emergency(bench):
     bench.controller.emergency_stop()
     bench.controller.safeguard_stop()

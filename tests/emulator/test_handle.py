@@ -222,6 +222,8 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
+    settings = manual.split("## Settings")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(emulator.state()["settings"])
 
 
 def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_path):

@@ -1,0 +1,44 @@
+"""What a test may set on an emulated controller while it runs: the table behind `controller.set(...)`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_type_hints
+
+import msgspec
+
+from simbridge.errors import InvalidParameter, UnknownName
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a controller; a new one is a field here, with its default, and what reads it.
+
+    Attributes:
+        on_protective_stop: What becomes of the running program: it pauses, or it stops, as one recording of URSim
+            shows.
+    """
+
+    on_protective_stop: Literal["pause", "stop"] = "pause"
+
+    def changed(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with some of them changed, all or none.
+
+        Args:
+            values: By name, as JSON has them.
+
+        Raises:
+            UnknownName: There is no such setting.
+            InvalidParameter: A value is of another type, or not one of those possible.
+        """
+        types, found = get_type_hints(type(self)), asdict(self)
+        for name, value in values.items():
+            if name not in types:
+                raise UnknownName("setting", name, types)
+            try:
+                found[name] = msgspec.convert(value, types[name])
+            except msgspec.ValidationError:
+                needed = str(types[name]).replace("typing.", "")
+                raise InvalidParameter(name, repr(value)[:100], f"a value of {needed}") from None
+        return Settings(**found)
