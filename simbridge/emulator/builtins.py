@@ -218,7 +218,7 @@ class ControllerFunctions(FunctionGroup):
     def do_powerdown(self, _thread: Any) -> None:
         self._controller.power_off()
 
-    def do_protective_stop(self, _thread: Any) -> Wait:
+    def do_protective_stop(self, _thread: Any) -> None:
         self._controller.protective_stop("the program asked for it")
 
     # Forward and inverse kinematics, Jacobian, mass matrix

@@ -30,6 +30,9 @@ STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 # UR's error codes (C209A0 and so on)
 PROTECTIVE_STOP_CODE = 209
+# rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
+# recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
+SPEED_MARGIN = 0.2
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
 
@@ -83,6 +86,7 @@ class Controller:
         self.period = profile.period
         self.state = ControllerState()
         self.settings = Settings()
+        self._speed_limits = robot.max_velocity + SPEED_MARGIN
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.record = Record()
         self.on_event: Callable[[Event], None] = lambda event: None
@@ -110,6 +114,12 @@ class Controller:
         q = self.state.target_q
         self.arm.joints(self.arm.tool(q), q + 0.01)
         self.arm.jacobian(q)
+
+    @property
+    def joint_speed_limits(self) -> Array:
+        """The safety system's (n,), rad/s: those set, else the arm's own speeds with UR's margin."""
+        limits = self.settings.joint_speed_limit
+        return self._speed_limits if limits is None else np.array(limits)
 
     # The clock
 
@@ -173,13 +183,11 @@ class Controller:
         return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
 
     def _limit_violation(self, target: Array) -> str:
-        s, robot = self.state, self.robot
+        s, robot, limits = self.state, self.robot, self.joint_speed_limits
         speed = np.abs(target - s.target_q) / self.period
-        if self.state.safety_mode == SafetyMode.NORMAL and (speed > robot.max_velocity * _SLACK).any():
-            i = int(np.argmax(speed / robot.max_velocity))
-            return (
-                f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
-            )
+        if self.state.safety_mode == SafetyMode.NORMAL and (speed > limits * _SLACK).any():
+            i = int(np.argmax(speed / limits))
+            return f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {limits[i]:.2f}"
         if (target < robot.position_min - 1e-9).any() or (target > robot.position_max + 1e-9).any():
             i = int(np.argmax(np.maximum(robot.position_min - target, target - robot.position_max)))
             return f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad"
@@ -227,7 +235,8 @@ class Controller:
         if self.program is not None:
             self.program.stop()
             self.program = None
-            self.motion = Hold()
+            if not self.motion.done:
+                self.motion = Hold()
             if self._announced:
                 self._announced = False
                 self.on_event(Event("stopped", self.program_name))

@@ -30,7 +30,7 @@ from simbridge.emulator.program import ScriptProgram, known_functions, warm_up
 from simbridge.emulator.record import new_record
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.setup import check_pair, kinematics_of, start_joints
+from simbridge.emulator.setup import check_pair, kinematics_of, speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.load import load_robot
@@ -49,6 +49,7 @@ def emulate(
     boot_time: float,
     programs: str | None,
     start_pose: str,
+    joint_speed_limit: str | None,
     control_port: int,
     realtime_priority: int,
     check: tuple[str, ...],
@@ -76,6 +77,9 @@ def emulate(
     warm_up()
     q = start_joints(arm, start_pose)
     controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
+    if joint_speed_limit is not None:
+        limits = speed_limits(arm, joint_speed_limit)
+        controller.settings = controller.settings.changed({"joint_speed_limit": limits})
     if programs is not None:
         controller.programs = Path(programs)
         if not controller.programs.is_dir():

@@ -52,6 +52,23 @@ def start_joints(arm: Robot, name: str) -> Array:
     return q
 
 
+def speed_limits(arm: Robot, text: str) -> tuple[float, ...]:
+    """The joint speed limits (n,), rad/s, of one number for all joints, or of one for each.
+
+    Raises:
+        InvalidParameter: It is neither.
+    """
+    numbers = text.split(",")
+    try:
+        limits = tuple(float(number) for number in numbers)
+    except ValueError:
+        limits = ()
+    if len(limits) not in (1, arm.n):
+        needed = f"a number, or {arm.n} numbers separated by commas, rad/s"
+        raise InvalidParameter("joint speed limit", text, needed)
+    return limits * (arm.n // len(limits))
+
+
 def kinematics_of(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
     """The table and checksum of a calibration file; that of ROS has no checksum, and is given one.
 
