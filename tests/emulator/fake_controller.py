@@ -92,6 +92,9 @@ class FakeController:
         self.calls.append(("unlock_protective_stop",))
         return "Protective stop releasing"
 
+    def release_protective_stop(self) -> None:
+        self.calls.append(("release_protective_stop",))
+
     def restart_safety(self) -> str:
         self.calls.append(("restart_safety",))
         return "Restarting safety"
