@@ -20,6 +20,8 @@ from simbridge.robot.pose import Array
 
 CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
 HOME = load_robot("ur10e").home
+SPEED_LIMITS = load_robot("ur10e").max_velocity.tolist()
+"""Of the arm's data sheet: tests of stops set them, for the safety system's own are higher."""
 _PORTS = (29999, 30001, 30002, 30003, 30004)
 _KINDS = {
     "e-Series": {"robot": "ur10e", "polyscope": "5.12"},
@@ -85,7 +87,10 @@ class Controllers:
             self._kind, self._running = (
                 kind,
                 Emulator(
-                    host=host, realtime_priority=SERVO_PRIORITY + 10 if REALTIME else 0, **_KINDS[kind]
+                    host=host,
+                    realtime_priority=SERVO_PRIORITY + 10 if REALTIME else 0,
+                    joint_speed_limit=SPEED_LIMITS,
+                    **_KINDS[kind],
                 ).__enter__(),
             )
         controller = self._running

@@ -21,8 +21,8 @@ PRIVATE_LIBRARIES = ("numba.core", "numba.np", "numba.cpython", "numba.typed", "
 
 # The bounds that `--check` holds; docs/architecture.md names them.
 BOUNDS = {
-    "files": 250,
-    "lines": 44_000,
+    "files": 265,
+    "lines": 48_000,
     "longest file": 400,
     "top-level modules": 5,
     "import depth": 12,

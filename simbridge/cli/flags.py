@@ -176,7 +176,7 @@ class Emulate:
     robot: Annotated[str, arg(metavar="NAME")] = "ur10e"
     """A UR arm in robots/."""
     polyscope: Annotated[str, arg(metavar="VERSION")] = "5.12"
-    """Software version: 3.15 (CB3, 125 Hz), 5.12 or 5.25 (e-Series, 500 Hz)."""
+    """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (e-Series, 500 Hz)."""
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
     count: Annotated[int, arg(metavar="N")] = 1
@@ -189,6 +189,8 @@ class Emulate:
     """The controller's folder of programs (*.urp), which the dashboard loads."""
     start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
     """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
+    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds, as UR's")] = None
+    """The safety system's, rad/s: one number, or six separated by commas."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0

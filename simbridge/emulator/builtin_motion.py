@@ -47,8 +47,8 @@ class MotionFunctions(ControllerFunctions):
             while not move.done and controller.motion is move:
                 yield
         finally:
-            # The move of a killed thread ends with it.
-            if controller.motion is move:
+            # The move of a killed thread ends with it; one that is done stands at its target.
+            if controller.motion is move and not move.done:
                 controller.motion = motion.Hold()
 
     def _brake(self) -> Wait:
@@ -59,7 +59,7 @@ class MotionFunctions(ControllerFunctions):
     @_moving
     def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        limits = self._controller.robot.max_velocity
+        limits = self._controller.joint_speed_limits
         yield from self._brake()
         goal = self._joints(q)
         outside = (goal < self._controller.robot.position_min) | (goal > self._controller.robot.position_max)
@@ -73,7 +73,7 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         goal, arm = self._frame("pose", pose), self._controller.arm
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        limits = self._controller.robot.max_velocity
+        limits = self._controller.joint_speed_limits
         yield from self._brake()
         yield from self._until_done(
             motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration, limits)

@@ -181,7 +181,7 @@ class ControllerFunctions(FunctionGroup):
     def do_rtde_set_watchdog(
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
     ) -> None:
-        self._controller.set_watchdog(str(variable_name), float(min_frequency), str(action))
+        self._controller.watchdog.set(str(variable_name), float(min_frequency), str(action), self._state.timestamp)
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
         self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))
@@ -218,7 +218,7 @@ class ControllerFunctions(FunctionGroup):
     def do_powerdown(self, _thread: Any) -> None:
         self._controller.power_off()
 
-    def do_protective_stop(self, _thread: Any) -> Wait:
+    def do_protective_stop(self, _thread: Any) -> None:
         self._controller.protective_stop("the program asked for it")
 
     # Forward and inverse kinematics, Jacobian, mass matrix

@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ScriptSyntaxError
-from simbridge.emulator.program import ScriptProgram, builtin_functions
-from simbridge.emulator.sockets import SocketFunctions
-from simbridge.emulator.state import profile
 from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.compiler import compile_program
-from simbridge.emulator.urscript.library import Builtin, describe
+from simbridge.emulator.urscript.library import Builtin
 from simbridge.emulator.urscript.parser import parse
 from simbridge.errors import InputFileError
-from simbridge.robot.load import load_robot
 
 
-def check_files(files: tuple[str, ...], as_json: bool) -> int:
+def check_files(files: tuple[str, ...], known: Mapping[str, Builtin], as_json: bool) -> int:
     """Print what each file's check finds.
+
+    Args:
+        files: Their paths.
+        known: The controller's functions.
+        as_json: Print one JSON object.
 
     Returns:
         The exit status: 1 if a file does not compile, or calls a function that neither it nor the controller has.
@@ -29,9 +29,6 @@ def check_files(files: tuple[str, ...], as_json: bool) -> int:
     Raises:
         InputFileError: A file cannot be read.
     """
-    software = profile("5.25")
-    controller = Controller(load_robot("ur10e"), software, ScriptProgram)
-    known = describe({**builtin_functions(controller), **SocketFunctions(software.period).table()})
     found = {file: check_source(_read(file), known) for file in files}
     if as_json:
         print(json.dumps(found, indent=2))

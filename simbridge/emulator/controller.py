@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
+from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState, Event, Power, Profile
+from simbridge.emulator.watchdog import Watchdog
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
@@ -28,28 +28,15 @@ SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
 STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
-RECORD_LENGTH = 200_000
 # UR's error codes (C209A0 and so on)
 PROTECTIVE_STOP_CODE = 209
+# rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
+# recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
+SPEED_MARGIN = 0.2
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
 
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
-
-
-@dataclass
-class Record:
-    """What happened; only the latest entries are kept.
-
-    Attributes:
-        inputs: Every RTDE input package on arrival: tick, names, values.
-        ticks: Every tick: number, servoj setpoint in force (or None), target joints, actual joints.
-    """
-
-    inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = field(
-        default_factory=lambda: deque(maxlen=RECORD_LENGTH)
-    )
-    ticks: deque[tuple[int, Array | None, Array, Array]] = field(default_factory=lambda: deque(maxlen=RECORD_LENGTH))
 
 
 class Controller:
@@ -73,6 +60,7 @@ class Controller:
         settings: As changed by `controller.set(...)`.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
+        watchdog: Of an RTDE input.
         on_event: Called with what the primary interface's clients are to be sent.
     """
 
@@ -98,6 +86,7 @@ class Controller:
         self.period = profile.period
         self.state = ControllerState()
         self.settings = Settings()
+        self._speed_limits = robot.max_velocity + SPEED_MARGIN
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.record = Record()
         self.on_event: Callable[[Event], None] = lambda event: None
@@ -114,12 +103,17 @@ class Controller:
         self._rate = 1.0
         self._stopped_at = -np.inf
         self._released_at = np.inf
-        self._watchdog: Watchdog | None = None
-        self._updated: dict[str, float] = {}
+        self.watchdog = Watchdog()
         s = self.state
         start = robot.home if q is None else q
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
+
+    @property
+    def joint_speed_limits(self) -> Array:
+        """The safety system's (n,), rad/s: those set, else the arm's own speeds with UR's margin."""
+        limits = self.settings.joint_speed_limit
+        return self._speed_limits if limits is None else np.array(limits)
 
     # The clock
 
@@ -183,13 +177,11 @@ class Controller:
         return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
 
     def _limit_violation(self, target: Array) -> str:
-        s, robot = self.state, self.robot
+        s, robot, limits = self.state, self.robot, self.joint_speed_limits
         speed = np.abs(target - s.target_q) / self.period
-        if self.state.safety_mode == SafetyMode.NORMAL and (speed > robot.max_velocity * _SLACK).any():
-            i = int(np.argmax(speed / robot.max_velocity))
-            return (
-                f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {robot.max_velocity[i]:.2f}"
-            )
+        if self.state.safety_mode == SafetyMode.NORMAL and (speed > limits * _SLACK).any():
+            i = int(np.argmax(speed / limits))
+            return f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {limits[i]:.2f}"
         if (target < robot.position_min - 1e-9).any() or (target > robot.position_max + 1e-9).any():
             i = int(np.argmax(np.maximum(robot.position_min - target, target - robot.position_max)))
             return f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad"
@@ -237,11 +229,12 @@ class Controller:
         if self.program is not None:
             self.program.stop()
             self.program = None
-            self.motion = Hold()
+            if not self.motion.done:
+                self.motion = Hold()
             if self._announced:
                 self._announced = False
                 self.on_event(Event("stopped", self.program_name))
-        self._watchdog = None
+        self.watchdog.disarm()
         self.state.runtime_state = RuntimeState.STOPPED
         self.state.script_control_line = 0
 
@@ -372,40 +365,17 @@ class Controller:
             self.motion = Servo(s.target_q, s.target_qd, self.period)
         self.motion.aim(setpoint, duration, lookahead, gain)
 
-    # Inputs and their watchdog
-
     def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:
         """An RTDE input package has arrived."""
         s = self.state
         self.record.inputs.append((s.tick, names, values))
-        for name in names:
-            self._updated[name] = s.timestamp
-
-    def set_watchdog(self, variable: str, frequency: float, action: str) -> None:
-        """rtde_set_watchdog: the action ("ignore", "pause", "stop") if the variable is updated less often."""
-        action = action.lower()
-        if action == "ignore" or frequency <= 0.0:
-            self._watchdog = None
-            return
-        self._watchdog = Watchdog(variable, 1.0 / frequency, action)
-        self._updated[variable] = self.state.timestamp
+        self.watchdog.updated(names, s.timestamp)
 
     def _check_watchdog(self) -> None:
-        w, s = self._watchdog, self.state
-        if w is None or s.runtime_state != RuntimeState.PLAYING:
-            return
-        if s.timestamp - self._updated.get(w.variable, s.timestamp) > w.timeout:
-            self._fault(f"RTDE watchdog: {w.variable} was not updated in time")
-            if w.action == "pause":
+        s = self.state
+        if s.runtime_state == RuntimeState.PLAYING and (variable := self.watchdog.expired(s.timestamp)):
+            self._fault(f"RTDE watchdog: {variable} was not updated in time")
+            if self.watchdog.action == "pause":
                 self.pause_program()
             else:
                 self.stop_program()
-
-
-@dataclass(frozen=True)
-class Watchdog:
-    """An RTDE input that must be updated at least every `timeout` s, or `action` follows."""
-
-    variable: str
-    timeout: float
-    action: str

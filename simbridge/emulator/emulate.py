@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import hashlib
 import inspect
 import ipaddress
 import json
@@ -16,39 +15,30 @@ import os
 import signal
 import socket
 import socketserver
-import struct
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
-import numpy as np
 
 from simbridge.emulator.check import check_files
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.program import ScriptProgram, warm_up
+from simbridge.emulator.program import ScriptProgram, known_functions, warm_up
+from simbridge.emulator.record import new_record
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import PROFILES, Profile, profile
+from simbridge.emulator.setup import check_pair, kinematics_of, speed_limits, start_joints
+from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
-from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.load import load_robot
-from simbridge.robot.parts import DhTable
-from simbridge.robot.pose import Array
-from simbridge.robot.robot import Robot
-from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, read_ros_calibration
 from simbridge.scheduling import ask_for_priority
-from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
-URSIM_START = (-1.6007, -1.7271, -2.203, -0.808, 1.5951, -0.031)  # where URSim's arm stands at the start, rad
-_PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
 MAX_SPEED = 100.0  # times real time
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
@@ -61,6 +51,7 @@ def emulate(
     boot_time: float,
     programs: str | None,
     start_pose: str,
+    joint_speed_limit: str | None,
     control_port: int,
     realtime_priority: int,
     speed: float,
@@ -82,17 +73,20 @@ def emulate(
         InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
     """
     if check:
-        return check_files(check, as_json)
+        return check_files(check, known_functions(), as_json)
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
     if not 1.0 <= speed <= MAX_SPEED:
         raise InvalidParameter("speed", speed, f"from 1 to {MAX_SPEED:g} times real time")
     arm, software = load_robot(robot), profile(polyscope)
-    _check_pair(arm, software)
-    dh, checksum = (None, None) if calibration is None else _read_calibration(arm, Path(calibration))
+    check_pair(arm, software)
+    dh, checksum = (None, None) if calibration is None else kinematics_of(arm, Path(calibration))
     warm_up()
-    q = _start_pose(arm, start_pose)
+    q = start_joints(arm, start_pose)
     controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
+    if joint_speed_limit is not None:
+        limits = speed_limits(arm, joint_speed_limit)
+        controller.settings = controller.settings.changed({"joint_speed_limit": limits})
     if programs is not None:
         controller.programs = Path(programs)
         if not controller.programs.is_dir():
@@ -131,58 +125,6 @@ def reach(address: str) -> str:
         return ""
     risk = "no password is asked: anyone who reaches it can run programs in the emulator, and end it"
     return f"Listening on {address}, not only for this computer; {risk}."
-
-
-def _check_pair(arm: Robot, software: Profile) -> None:
-    """Check that such a controller exists.
-
-    Raises:
-        InvalidParameter: The robot is not a UR arm, or its controllers do not run this version.
-    """
-    if arm.n != 6:
-        raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
-    fitting = [name for name, other in PROFILES.items() if other.series == arm.series]
-    if fitting and software.series != arm.series:
-        needed = f"{' or '.join(fitting)} for the {arm.title}, whose controller is of the {arm.series} (--polyscope)"
-        raise InvalidParameter("PolyScope version", software.polyscope, needed)
-
-
-def _start_pose(arm: Robot, name: str) -> Array:
-    """Joint positions (6,), rad, of "home", "ursim" or six numbers.
-
-    Raises:
-        InvalidParameter: It is none of them, or outside of the joints' range.
-    """
-    if name in ("home", "ursim"):
-        return arm.home if name == "home" else np.array(URSIM_START)
-    needed = f"home, ursim, or {arm.n} numbers within the joints' range, rad, separated by commas"
-    try:
-        q = np.array([float(number) for number in name.split(",")])
-    except ValueError:
-        raise InvalidParameter("start pose", name, needed) from None
-    if q.shape != (arm.n,) or not ((q >= arm.position_min) & (q <= arm.position_max)).all():
-        raise InvalidParameter("start pose", name, needed)
-    return q
-
-
-def _read_calibration(arm: Robot, path: Path) -> tuple[DhTable, tuple[int, ...]]:
-    """The table and checksum of a calibration file; that of ROS has no checksum, and is given one.
-
-    Raises:
-        InputFileError: The file is not a calibration, its checksum is URSim's, or it is ROS's of another model.
-    """
-    if is_ros_calibration(path):
-        with_kinematics(arm, path)
-        calibration = read_ros_calibration(path)
-        digest = hashlib.sha256(repr(calibration).encode()).digest()
-        try:
-            return printed_table(calibration), struct.unpack(">6I", digest[:24])
-        except InvalidParameter as error:
-            raise InputFileError(path, str(error)) from None
-    table, checksum = read_calibration(path)
-    if tuple(checksum) == URSIM_CHECKSUM:
-        raise InputFileError(path, "all ones say that this is URSim, without a calibration", field="checksum")
-    return table, checksum
 
 
 def _action(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -338,36 +280,11 @@ class Control:
         return {"period": period.tolist(), "work": work.tolist()}
 
     def save_record(self, path: str) -> None:
-        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
-        file = _new_record(path)
+        """Write the record as npz; `handle.Recorded` names its arrays."""
+        file = new_record(path)
         with self._running.lock:
-            ticks = list(self._controller.record.ticks)
-            inputs = list(self._controller.record.inputs)
-        none = np.full(self._controller.robot.n, np.nan)
-        texts = [json.dumps([pair for _, *pair in piece])[1:-1].encode() for piece in _pieces(inputs)]
-        arrays: dict[str, Any] = {
-            "tick": _array([t for t, *_ in ticks]),
-            "setpoint": _array([none if s is None else s for _, s, _, _ in ticks]),
-            "target_q": _array([q for _, _, q, _ in ticks]),
-            "actual_q": _array([q for *_, q in ticks]),
-            "input_tick": _array([t for t, _, _ in inputs]),
-            "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
-        }
-        with file.open("xb") as output:
-            np.savez(output, **arrays)
-
-
-def _pieces(rows: list[Any]) -> Iterator[list[Any]]:
-    """A list in pieces with pauses. A piece holds Python's lock for a millisecond; and a thread with real-time priority
-    that never pauses is stopped by the system, together with all others of that priority."""
-    for at in range(0, len(rows), _PIECE):
-        yield rows[at : at + _PIECE]
-        time.sleep(_PAUSE)
-
-
-def _array(rows: list[Any]) -> Array:
-    """As np.array, in pieces."""
-    return np.concatenate([np.array(piece) for piece in _pieces(rows)] or [np.empty(0)])
+            record = self._controller.record.copy()
+        record.save(file)
 
 
 def _port(port: int) -> int:
@@ -386,15 +303,6 @@ def _within(name: str, value: float, largest: float) -> float:
     if not 0.0 <= value <= largest:
         raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
     return value
-
-
-def _new_record(path: str) -> Path:
-    """The path of a record where one may be written; else a ValueError."""
-    file = Path(path)
-    folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
-    if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
-        raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
-    return file.resolve()
 
 
 class ControlServer(socketserver.ThreadingTCPServer):

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -52,10 +53,11 @@ class Emulator:
 
     Args:
         robot: Name or file, as for `load_robot`.
-        polyscope: "3.15", "5.12" or "5.25".
+        polyscope: "3.15", "5.9", "5.12" or "5.25".
         host: The address. Several controllers can run on different addresses of 127.0.0.0/8.
         calibration: Kinematic calibration file of an individual arm.
         boot_time: From power on to idle, s.
+        joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
         running: Power on and release the brakes on entering.
         realtime_priority: Real-time priority of its ticks; 0 for none.
         speed: How many times faster than real time its clock may run: for programs and moves, not for streams.
@@ -70,6 +72,7 @@ class Emulator:
         host: str = "127.0.0.1",
         calibration: str | Path | None = None,
         boot_time: float = 0.5,
+        joint_speed_limit: Sequence[float] | None = None,
         running: bool = True,
         control_port: int = CONTROL,
         realtime_priority: int = 0,
@@ -79,6 +82,8 @@ class Emulator:
         self.host, self._control_port, self._running = host, control_port, running
         self._arguments = ["--robot", robot, "--polyscope", polyscope, "--host", host, "--boot-time", str(boot_time)]
         self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
+        if joint_speed_limit is not None:
+            self._arguments += ["--joint-speed-limit", ",".join(map(str, joint_speed_limit))]
         self._arguments += ["--speed", str(speed)]
         for flag, file in (("--calibration", calibration), ("--record", record)):
             if file is not None:

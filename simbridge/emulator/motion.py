@@ -116,6 +116,8 @@ class PathMove(Motion):
     _time = 0.0
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        if self.done:
+            return q
         self._time += dt * scaling
         self.done = self._time >= self._profile.duration
         share = 1.0 if self.done else self._profile.at(self._time) / self._profile.length

@@ -107,8 +107,9 @@ def _masterboard(controller: Controller) -> bytes:
         s.safety_mode == SafetyMode.REDUCED,
         0,
     )
-    # No Euromap interface. The e-Series adds a mode selector and an enabling device.
-    return data + bytes(4 if controller.profile.series == "CB3" else 7)
+    # No Euromap interface. Then four bytes for UR's software, a mode selector, an enabling device, one byte for UR's
+    # software. UR's client library reads these seven on CB3 too, from 3.14.3.
+    return data + bytes(7)
 
 
 def _cartesian(controller: Controller) -> bytes:
@@ -129,7 +130,7 @@ def configuration_data(controller: Controller) -> bytes:
     theta, a, d, alpha = controller.dh
     ranges = np.clip([(joint.position_min, joint.position_max) for joint in robot.joints], -_ENDLESS, _ENDLESS)
     limits = ranges.ravel().tolist()
-    speeds = [value for joint in robot.joints for value in (joint.max_velocity, robot.max_acceleration)]
+    speeds = [value for speed in controller.joint_speed_limits for value in (float(speed), robot.max_acceleration)]
     data = struct.pack(">53d", *limits, *speeds, *_DEFAULTS, *a, *d, *alpha, *theta)
     data += struct.pack(">4i", 4, 1, controller.robot_type, 0)
     return data + (bytes(4) if controller.profile.at_least((5, 23), (4, 0)) else b"")
@@ -196,21 +197,24 @@ def runtime_exception(controller: Controller, line: int, column: int, text: str)
 
 # The real-time interface
 
-_REALTIME = struct.Struct(">i152d")
+_REALTIME, _WITHOUT_PAYLOAD = struct.Struct(">i152d"), struct.Struct(">i142d")
 _SIX = [0.0] * 6
 _THREE = [0.0] * 3
 _TEMPERATURES = [30.0] * 6
 
 
 def realtime_package(controller: Controller) -> bytes:
-    """The real-time package of this tick (1220 bytes: all profiles have the payload)."""
+    """The real-time package of this tick: 1220 bytes, and 1140 before the payload was added to it."""
     s = controller.state
+    with_payload = controller.profile.at_least((5, 10), (3, 15))
+    layout = _REALTIME if with_payload else _WITHOUT_PAYLOAD
+    payload = (s.payload, *s.payload_cog.tolist(), *s.payload_inertia.tolist()) if with_payload else ()
     voltage = 48.0 if s.powered else 0.0
     joints = (s.target_q, s.target_qd, s.target_qdd, s.target_current, s.target_moment, s.actual_q, s.actual_qd)
     currents = (s.actual_current, s.target_current)
     tool = (s.actual_tcp_pose, s.actual_tcp_speed, s.tcp_force, s.target_tcp_pose, s.target_tcp_speed)
-    return _REALTIME.pack(
-        _REALTIME.size,
+    return layout.pack(
+        layout.size,
         s.timestamp,
         *np.concatenate(joints + currents + tool).tolist(),
         s.digital_inputs,
@@ -234,7 +238,5 @@ def realtime_package(controller: Controller) -> bytes:
         *_SIX,  # elbow position and velocity
         s.safety_mode,  # safety status, the same numbers
         *_THREE,  # used by UR's software
-        s.payload,
-        *s.payload_cog.tolist(),
-        *s.payload_inertia.tolist(),
+        *payload,
     )

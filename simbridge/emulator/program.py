@@ -15,10 +15,12 @@ from simbridge.emulator.ethernet_ip import EthernetIpFunctions
 from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
+from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.compilation import Compiler
 from simbridge.emulator.urscript.compiler import Code
 from simbridge.emulator.urscript.library import Builtin, describe
 from simbridge.emulator.urscript.runtime import Interpreter
+from simbridge.robot.load import load_robot
 
 COMPILER = Compiler()
 # The built-in functions as the compiler knows them, by whether the program is a secondary one; the same for every
@@ -35,6 +37,13 @@ def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
         **functions_without_effect(controller),
         **{name: function for group in groups for name, function in group.table().items()},
     }
+
+
+def known_functions() -> Mapping[str, Builtin]:
+    """Every built-in function as the compiler knows it."""
+    software = profile("5.25")
+    controller = Controller(load_robot("ur10e"), software, ScriptProgram)
+    return describe({**builtin_functions(controller), **SocketFunctions(software.period).table()})
 
 
 class ScriptProgram:

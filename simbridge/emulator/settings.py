@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any, Literal, get_type_hints
 
 import msgspec
@@ -18,9 +19,16 @@ class Settings:
     Attributes:
         on_protective_stop: What becomes of the running program: it pauses, or it stops, as one recording of URSim
             shows.
+        joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own (`Controller`).
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"
+    joint_speed_limit: tuple[float, float, float, float, float, float] | None = None
+
+    def __post_init__(self) -> None:
+        """Raises InvalidParameter: A speed limit is not a positive number."""
+        if not all(0.0 < limit < inf for limit in self.joint_speed_limit or ()):
+            raise InvalidParameter("joint_speed_limit", self.joint_speed_limit, "six positive numbers, rad/s")
 
     def changed(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some of them changed, all or none.

@@ -21,7 +21,7 @@ class Profile:
     Attributes:
         polyscope: As given to --polyscope ("5.12").
         version: Major, minor, bugfix, build.
-        date: Build date, as the dashboard reports it.
+        date: Build date, as the dashboard reports it. That of 5.9 is not known.
     """
 
     polyscope: str
@@ -68,6 +68,7 @@ class Event:
 
 PROFILES = {
     "3.15": Profile("3.15", (3, 15, 8, 106339), "May 14 2021"),
+    "5.9": Profile("5.9", (5, 9, 4, 1031232), "Feb 15 2021"),
     "5.12": Profile("5.12", (5, 12, 6, 1102099), "Sep 21 2023"),
     "5.25": Profile("5.25", (5, 25, 1, 1103299), "Nov 14 2025"),
 }

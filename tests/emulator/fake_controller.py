@@ -37,6 +37,7 @@ class FakeController:
     """What the servers use of a `Controller`; `calls` records the calls in order."""
 
     robot: Robot = load_robot("ur10")
+    joint_speed_limits = robot.max_velocity
 
     def __init__(self, polyscope: str = "5.12") -> None:
         self.state = ControllerState(robot_mode=RobotMode.RUNNING)
@@ -92,6 +93,9 @@ class FakeController:
     def unlock_protective_stop(self) -> str:
         self.calls.append(("unlock_protective_stop",))
         return "Protective stop releasing"
+
+    def release_protective_stop(self) -> None:
+        self.calls.append(("release_protective_stop",))
 
     def restart_safety(self) -> str:
         self.calls.append(("restart_safety",))

@@ -6,12 +6,12 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.emulator import controller as controller_module
 from simbridge.emulator.arm import Arm, frame_of
 from simbridge.emulator.builtin_motion import BRAKING
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import Trapezoid
 from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.record import RECORD_LENGTH, Record
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.ik.forward_dynamics import ForwardDynamics
@@ -198,7 +198,7 @@ def test_a_trapezoid_is_monotonic_and_keeps_its_acceleration():
 def test_a_movej_that_is_too_fast_is_slowed_to_the_joint_limits(bench, pace):
     bench.load(f"movej([q[0] + 1.5, q[1] + 1.0, q[2] - 0.5, q[3], q[4], q[5]], {pace})")
     bench.finish()
-    used = np.abs(bench.speeds()).max(axis=0) / ROBOT.max_velocity
+    used = np.abs(bench.speeds()).max(axis=0) / (ROBOT.max_velocity + 0.2)
     assert used.max() == pytest.approx(1.0, rel=1e-6)
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert bench.q[-1] == pytest.approx(bench.q[0] + [1.5, 1.0, -0.5, 0.0, 0.0, 0.0])
@@ -382,7 +382,24 @@ def test_only_a_playing_program_pauses_and_only_a_paused_one_resumes(bench):
 # Safety
 
 
-def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(bench):
+@pytest.fixture
+def strict(bench) -> Bench:
+    """Its joint speed limits are the arm's own."""
+    limits = {"joint_speed_limit": ROBOT.max_velocity.tolist()}
+    bench.controller.settings = bench.controller.settings.changed(limits)
+    return bench
+
+
+@pytest.mark.parametrize(("limits", "stopped"), [(None, False), ([2.09] * 6, True)])
+def test_joint_speed_limits_are_those_of_urs_configuration_data_unless_set(bench, limits, stopped):
+    bench.controller.settings = bench.controller.settings.changed({"joint_speed_limit": limits})
+    bench.load("speedj([2.29, 0, 0, 0, 0, 0], 20.0, 0.3)", "stopj(20.0)")
+    bench.tick(0.3)
+    assert (bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP) == stopped
+
+
+def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(strict):
+    bench = strict
     bench.load("while True:", f"servoj({AHEAD}, t=0.002, lookahead_time=0.03, gain=2000)", "end")
     bench.tick(1.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
@@ -394,7 +411,8 @@ def test_a_servoj_jump_beyond_the_joint_speed_limit_causes_a_protective_stop(ben
 
 
 @pytest.mark.parametrize("gain", [2000.0, 100.0])
-def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(bench, gain):
+def test_a_limited_turn_of_the_tool_at_full_speed_is_no_reason_to_stop_even_with_late_commands(strict, gain):
+    bench = strict
     t = np.arange(0.0, 2.0, 0.01)
     angles = np.minimum(6.0 * np.minimum(t, 1.0), 2.5) - np.minimum(6.0 * np.maximum(t - 1.0, 0.0), 2.5)
     turns = [pin.SE3(pin.rpy.rpyToMatrix(0.0, 0.0, angle), np.zeros(3)) for angle in angles]
@@ -554,12 +572,12 @@ def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
 
 
 def test_the_record_is_bounded():
-    record = controller_module.Record()
+    record = Record()
     q = np.zeros(6)
-    for i in range(controller_module.RECORD_LENGTH + 10):
+    for i in range(RECORD_LENGTH + 10):
         record.ticks.append((i, None, q, q))
         record.inputs.append((i, (), ()))
-    assert len(record.ticks) == len(record.inputs) == controller_module.RECORD_LENGTH
+    assert len(record.ticks) == len(record.inputs) == RECORD_LENGTH
     assert record.ticks[0][0] == 10
 
 

@@ -46,3 +46,9 @@ def test_nothing_is_changed_when_one_of_several_is_refused(control):
     other = "pause" if before["on_protective_stop"] == "stop" else "stop"
     assert not ask(control, do="set", on_protective_stop=other, colour="red")["ok"]
     assert ask(control, do="state")["value"]["settings"] == before
+
+
+@pytest.mark.parametrize("value", [[1.0] * 5, [1.0] * 5 + [0.0], [float("nan")] * 6, 3.0])
+def test_joint_speed_limits_are_six_positive_numbers(value):
+    with pytest.raises(InvalidParameter, match="joint_speed_limit"):
+        Settings().changed({"joint_speed_limit": value})

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator.handle import Emulator, Recorded
-from tests.controllers import CALIBRATION, HOME, REALTIME, SERVO_PRIORITY
+from tests.controllers import CALIBRATION, HOME, REALTIME, SERVO_PRIORITY, SPEED_LIMITS
 from tests.soak.proxy import Proxy
 
 POLYSCOPE = {"ur10e": "5.12", "ur10": "3.15"}
@@ -65,7 +65,7 @@ class Station:
 
     def _begin(self, **changes: Any) -> None:
         priority = SERVO_PRIORITY + 10 if REALTIME else 0
-        settings = {"polyscope": POLYSCOPE[self._robot], **changes}
+        settings = {"polyscope": POLYSCOPE[self._robot], "joint_speed_limit": SPEED_LIMITS, **changes}
         emulator = Emulator(self._robot, host=self._host, realtime_priority=priority, **settings)
         self._emulator = emulator.__enter__()
 

@@ -209,7 +209,7 @@ def serving(answer: Callable[[socket.socket, threading.Event], object]) -> Itera
             thread.join()
 
 
-@pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
+@pytest.mark.parametrize("polyscope", ["3.15", "5.9", "5.12", "5.25"])
 def test_the_emulators_arm_is_described(polyscope: str) -> None:
     with stand(polyscope, HOST, run=True) as served:
         with served.lock:
@@ -222,7 +222,7 @@ def test_the_emulators_arm_is_described(polyscope: str) -> None:
     assert arm.limits is not None
     assert np.array_equal(arm.limits.position_min, robot.position_min)
     assert np.array_equal(arm.limits.position_max, robot.position_max)
-    assert np.array_equal(arm.limits.max_velocity, robot.max_velocity)
+    assert np.array_equal(arm.limits.max_velocity, served.controller.joint_speed_limits)
     assert (arm.robot_type, arm.robot_mode, arm.software_version) == (2, 7, version)
     assert tuple(arm.tcp_offset) == TCP_OFFSET
 

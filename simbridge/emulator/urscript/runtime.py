@@ -177,7 +177,7 @@ class Interpreter:
             return
         share = max(self.budget // len(self._threads), MIN_SHARE)
         queue = deque(self._threads)
-        if self._interrupted in queue:
+        if self._interrupted is not None and self._interrupted in queue:
             queue.remove(self._interrupted)
             queue.appendleft(self._interrupted)
         self._interrupted = None

@@ -1,0 +1,150 @@
+"""The emulator repeats what was recorded from URSim. The recordings have no licence, so they are not in the repository.
+
+A UR5e at 125 Hz, every fourth cycle of its controller: a movej, and three rotations about the standing TCP, by speedl
+commands that someone gave by hand. Speeds and times of the commands are read from the ramps of the recorded speed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.controller import Controller
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.state import profile
+from simbridge.robot import load_robot
+from simbridge.ur.tables import RuntimeState, SafetyMode
+
+DT, ROW = 0.002, 4  # s; cycles in a row
+
+
+class Recording:
+    """A recording: `column(name)` (rows,), `joints(name)` (rows, 6)."""
+
+    def __init__(self, name: str) -> None:
+        if "SIMBRIDGE_RECORDINGS" not in os.environ:
+            pytest.skip("SIMBRIDGE_RECORDINGS names no folder with recordings of URSim")
+        with gzip.open(Path(os.environ["SIMBRIDGE_RECORDINGS"]) / "ursim_ur5e" / f"{name}.csv.gz", "rt") as file:
+            names = file.readline().split()
+            self._columns = dict(zip(names, np.loadtxt(file).T, strict=True))
+
+    def column(self, name: str) -> np.ndarray:
+        return self._columns[name]
+
+    def joints(self, name: str) -> np.ndarray:
+        return np.column_stack([self._columns[f"{name}_{i}"] for i in range(6)])
+
+    @property
+    def rotation(self) -> np.ndarray:
+        """The tool's angular velocity (rows, 3), rad/s."""
+        return self.joints("actual_TCP_speed")[:, 3:]
+
+
+class Bench:
+    """A UR5e at these joints; its ticks are called directly."""
+
+    def __init__(self, q: np.ndarray) -> None:
+        self.controller = Controller(load_robot("ur5e"), profile("5.12"), ScriptProgram, boot_time=0.0, q=q)
+        self.state = self.controller.state
+        self.controller.brake_release()
+        while self.state.robot_mode != 7:
+            self.controller.tick()
+
+    def load(self, *lines: str) -> None:
+        self.controller.load_script("def test():\n" + "\n".join(lines) + "\nend\n")
+        self.controller.program.compilation.join()
+
+    def rows(self, count: int, late: int = 0) -> np.ndarray:
+        """Targets (count, 6) at the end of every fourth cycle, the first after `4 - late` cycles."""
+        found = []
+        for i in range(count):
+            for _ in range(ROW - late if i == 0 else ROW):
+                self.controller.tick()
+            found.append(self.state.target_q)
+        return np.array(found)
+
+
+def test_a_movej_is_the_recorded_one():
+    recording = Recording("moves")
+    q = recording.joints("target_q")
+    moving = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > 0.0)
+    first, last = int(moving[0]) + 1, int(moving[moving < 800][-1]) + 1
+    goal = q[last]
+    lead = int(np.argmax(np.abs(goal - q[0])))
+    speed = recording.joints("target_qd")[: last + 1, lead]
+    a, v = recording.joints("target_qdd")[first, lead], speed.max()
+    bench = Bench(q[0])
+    bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
+    # How long it had been moving at its first row: speed over acceleration.
+    mine = bench.rows(last - first + 3, late=ROW - round(speed[first] / a / DT))
+    assert (a, v) == pytest.approx((0.5, 1.0), abs=1e-9)
+    assert np.abs(mine - q[first : last + 3]).max() < 1e-4
+    assert (mine[last - first] == mine[-1]).all() and (mine[last - first - 1] != mine[-1]).any()
+
+
+def twists(rotation: np.ndarray) -> list[tuple[int, np.ndarray, float]]:
+    """The commands behind a tool's angular velocity (rows, 3): cycle from the first row, target (3,), rad/s^2.
+
+    The velocity is straight between the times of the commands and of the targets reached; straight pieces meet there.
+    """
+    slope = np.diff(rotation, axis=0)
+    new = np.abs(np.diff(slope, axis=0)).max(axis=1) > 2e-5
+    edges = np.concatenate([[0], np.flatnonzero(new) + 1, [len(slope)]])
+    pieces = [(int(i), slope[i]) for i, j in zip(edges[:-1], edges[1:], strict=True) if j - i > 1]
+    found = []
+    for (i, before), (j, after) in zip(pieces[:-1], pieces[1:], strict=True):
+        gap = rotation[i] - i * before - rotation[j] + j * after
+        row = float((after - before) @ gap / ((after - before) @ (after - before)))
+        found.append((round(row * ROW), rotation[i] + (row - i) * before, after / (ROW * DT)))
+    commands = []
+    for n, (cycle, speed, acceleration) in enumerate(found):
+        if not np.allclose(acceleration, 0.0):
+            # A piece that no plateau follows had not reached its target.
+            reached = n + 1 < len(found) and np.allclose(found[n + 1][2], 0.0)
+            target = found[n + 1][1] if reached else speed + 10.0 * acceleration
+            commands.append((cycle, target, float(np.linalg.norm(acceleration))))
+    return commands
+
+
+def repeated(recording: Recording, first: int, last: int) -> tuple[Bench, np.ndarray]:
+    """The bench after rows first..last of a recorded rotation, and the differences of its targets (rows, 6), rad."""
+    q = recording.joints("target_q")[first : last + 1]
+    commands = twists(recording.rotation[first : last + 1])
+    bench, lines = Bench(q[0]), []
+    for n, (cycle, target, acceleration) in enumerate(commands):
+        after = commands[n + 1][0] if n + 1 < len(commands) else ROW * len(q)
+        xd = [0.0, 0.0, 0.0, *target.tolist()]
+        lines.append(f"speedl({xd}, a={acceleration}, t={(after - cycle) * DT})" if target.any() else "stopl(10.0)")
+    bench.load(*lines)
+    start = commands[0][0] // ROW + 1
+    return bench, bench.rows(len(q) - start, late=commands[0][0] % ROW) - q[start:]
+
+
+def test_a_rotation_about_the_standing_tcp_by_speedl_is_the_recorded_one():
+    _bench, difference = repeated(Recording("moves"), 900, 1499)
+    assert np.abs(difference).max() < 2e-3
+
+
+def test_a_rotation_and_its_braking_by_stopl_are_the_recorded_ones():
+    bench, difference = repeated(Recording("protective_stop"), 515, 860)
+    braking = 836 - 515 - (len(difference) - 861 + 515)
+    print(len(difference), np.abs(difference).max(axis=1)[::10])
+    assert np.abs(difference[:-25]).max() < 2e-3
+    assert np.abs(difference).max() < 1e-2
+    assert not bench.state.target_qd.any()
+
+
+def test_a_protective_stop_is_the_recorded_one():
+    recording = Recording("protective_stop")
+    stop = int(np.flatnonzero(recording.column("safety_mode") == SafetyMode.PROTECTIVE_STOP)[0])
+    bench, difference = repeated(recording, 1240, stop - 1)
+    assert np.abs(difference).max() < 2e-3
+    bench.controller.settings = bench.controller.settings.changed({"on_protective_stop": "stop"})
+    bench.controller.protective_stop()
+    rest = bench.rows(2)
+    assert np.abs(rest - recording.joints("target_q")[stop : stop + 2]).max() < 1e-2
+    assert not bench.state.target_qd.any()
