@@ -205,9 +205,9 @@ class Control:
             self._controller.set_speed_slider(value)
 
     def set(self, **settings: Any) -> None:
-        """Change settings of the controller (`Settings`), by name, all or none."""
+        """Change settings of the controller (`Settings`) and parts of its state (`STATE`), by name, all or none."""
         with self._running.lock:
-            self._controller.settings = self._controller.settings.changed(settings)
+            self._controller.set(settings)
 
     def remote_control(self, on: bool) -> None:
         self._controller.remote_control = on
@@ -270,6 +270,14 @@ class Control:
                 "actual_qd": s.actual_qd.tolist(),
                 "tcp_offset": s.tcp_offset.tolist(),
                 "payload": s.payload,
+                "payload_cog": s.payload_cog.tolist(),
+                "payload_inertia": s.payload_inertia.tolist(),
+                "digital_inputs": [bool(s.digital_inputs >> i & 1) for i in range(18)],
+                "digital_outputs": [bool(s.digital_outputs >> i & 1) for i in range(18)],
+                "analog_inputs": s.analog_inputs.copy(),
+                "analog_outputs": s.analog_outputs.copy(),
+                "program": self._controller.program_name,
+                "popup": self._controller.popup_text,
                 "moving": bool(s.actual_qd.any()),
                 "settings": dataclasses.asdict(self._controller.settings),
             }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -107,6 +108,7 @@ class ControllerState:
         speed_scaling: In force now; it ramps to the slider. `target_speed_fraction` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        analog_inputs: The two standard ones, then the tool's, A or V.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
         input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
         flags: URScript's, which outlive a program.
@@ -140,6 +142,7 @@ class ControllerState:
     script_control_line: int = 0
     digital_inputs: int = 0
     digital_outputs: int = 0
+    analog_inputs: list[float] = field(default_factory=lambda: [0.0] * 4)
     analog_outputs: list[float] = field(default_factory=lambda: [4.0, 4.0])
     analog_output_types: int = 0
     tcp_force: Array = field(default_factory=_zeros)
@@ -152,6 +155,19 @@ class ControllerState:
     output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
     flags: list[bool] = field(default_factory=lambda: [False] * 33)
     tool_voltage: int = 0
+
+    def change(self, name: str, value: Any) -> None:
+        """Set an attribute: a number, an array, or some bits of a number or elements of a list, by their indices."""
+        present = getattr(self, name)
+        if not isinstance(value, dict):
+            setattr(self, name, np.array(value) if isinstance(present, np.ndarray) else value)
+            return
+        for i, element in value.items():
+            if isinstance(present, list):
+                present[i] = element
+            else:
+                present = present | 1 << i if element else present & ~(1 << i)
+        setattr(self, name, present)
 
     @property
     def powered(self) -> bool:
