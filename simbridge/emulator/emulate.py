@@ -268,6 +268,7 @@ class Control:
                 "target_q": s.target_q.tolist(),
                 "actual_q": s.actual_q.tolist(),
                 "actual_qd": s.actual_qd.tolist(),
+                "tcp_pose": s.actual_tcp_pose.tolist(),
                 "tcp_offset": s.tcp_offset.tolist(),
                 "payload": s.payload,
                 "payload_cog": s.payload_cog.tolist(),
