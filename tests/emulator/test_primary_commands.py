@@ -69,6 +69,11 @@ def bench() -> Bench:
     return bench
 
 
+def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
+    bench.send("set speed 0.5")
+    assert bench.state.speed_slider == 0.5 and not bench.log
+
+
 # What is ignored
 
 
