@@ -17,7 +17,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
-from simbridge.ur.tables import RuntimeState, SafetyMode
+from simbridge.ur.tables import SafetyMode
 
 DT, ROW = 0.002, 4  # s; cycles in a row
 
