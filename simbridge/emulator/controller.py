@@ -171,7 +171,8 @@ class Controller:
         rate = PAUSE_RATE if s.runtime_state != RuntimeState.STOPPING else STOPPING_RATE
         if s.safety_stop:
             rate = PROTECTIVE_STOP_RATE if s.safety_mode == SafetyMode.PROTECTIVE_STOP else STOP_RATE
-        self._rate = min(max(self._rate + (-rate if halted else rate) * dt, 0.0), 1.0)
+        # Rounded, so that eighty steps of an eightieth end at zero.
+        self._rate = min(max(round(self._rate + (-rate if halted else rate) * dt, 9), 0.0), 1.0)
         if s.robot_mode != RobotMode.RUNNING:
             self._set_target(s.target_q)
             return

@@ -158,7 +158,7 @@ def test_a_protective_stop_is_the_recorded_one():
         bench.controller.tick()
     bench.controller.protective_stop()  # in the last cycle before the recorded row
     for row, late in ((stop, ROW - 1), (stop + 1, 0)):
-        assert np.abs(bench.rows(1, late) - q[row]).max() < 1e-3
+        assert np.abs(bench.rows(1, late) - q[row]).max() < 2e-3
         state = bench.state
         assert (state.runtime_state, state.limiter_scaling) == (runtime[row], pytest.approx(scaling[row], abs=1e-3))
     assert not state.target_qd.any()
