@@ -1,9 +1,9 @@
-"""Runs the tests and examples of Universal Robots' own client library with the emulator, and prints a table.
+"""Builds the tests and examples of Universal Robots' own client library, runs them with the emulator, prints a table.
 
     python tools/urcl.py CHECKOUT [--polyscope 5.25] [--robot ur10e] [--only NAME ...] [--test PATTERN] [--log DIR]
 
-CHECKOUT is a built checkout of Universal_Robots_Client_Library (docs/emulator.md names the version): its integration
-tests and examples are below its folder build. Nothing is fetched or built here.
+CHECKOUT is a checkout of Universal_Robots_Client_Library (docs/emulator.md names the version), which is built in its
+folder build. Nothing is fetched.
 
 Some tests listen on the controller's own ports, so the emulator and the tests have a network each: two namespaces,
 joined by a cable, with UR's own addresses. Each program gets a new emulator, each test a process of its own, as UR's
@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+LATEST = "5.25"
 CONTROLLER, CLIENT = "192.168.56.101", "192.168.56.1"
 HEADLESS = ("--headless", "true")
 PROGRAMS = {
@@ -35,6 +37,15 @@ PROGRAMS = {
     "instruction_executor_test_headless": HEADLESS,
     "spline_tests_headless": HEADLESS,
 }
+# Without the flag, tests with a fake server of theirs read a variable that has no value.
+CONFIGURE = (
+    "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS=-ftrivial-auto-var-init=zero", "-DBUILDING_TESTS=ON",
+    "-DINTEGRATION_TESTS=ON", "-DFETCHCONTENT_SOURCE_DIR_GOOGLETEST=/usr/src/googletest",
+)  # fmt: skip
+NEEDED = {  # Debian's packages, by the commands and folders in them
+    "cmake": "cmake", "g++": "g++", "make": "make", "/usr/src/googletest": "googletest", "unshare": "util-linux",
+    "ip": "iproute2",
+}  # fmt: skip
 LIMIT = 180.0  # s, of a test or an example
 START_LIMIT = 60.0  # s, of an emulator
 ERROR = re.compile(r"^(error|Traceback)", re.MULTILINE)  # what an emulator's log must not show in an example
@@ -43,7 +54,7 @@ ERROR = re.compile(r"^(error|Traceback)", re.MULTILINE)  # what an emulator's lo
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("checkout", type=Path)
-    parser.add_argument("--polyscope", default="5.25")
+    parser.add_argument("--polyscope", default=LATEST)
     parser.add_argument("--robot", default="ur10e")
     parser.add_argument("--only", nargs="*", default=[], help="programs to run, or 'examples'")
     parser.add_argument("--test", default="*", help="a pattern as for --gtest_filter")
@@ -51,27 +62,55 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def check(checkout: Path) -> None:
+    """End with a sentence unless this is a checkout, and what builds and runs it is installed."""
+    if not (checkout / "tests/test_rtde_client.cpp").exists():
+        raise SystemExit(f"urcl: {checkout} is not a checkout of Universal_Robots_Client_Library.")
+    lacking = [
+        name for need, name in NEEDED.items() if not (shutil.which(need) or (need[0] == "/" and Path(need).is_dir()))
+    ]
+    if lacking:
+        raise SystemExit(f"urcl: to build the library and run it, install Debian's packages {' '.join(lacking)} first.")
+
+
+def build(checkout: Path, log: Path) -> None:
+    """Build what has changed since the last time."""
+    folder, jobs = checkout / "build", f"-j{os.cpu_count()}"
+    steps = [
+        ["cmake", "-S", checkout, "-B", folder, *CONFIGURE],
+        ["make", "-C", folder, jobs, *PROGRAMS],
+        ["make", "-C", folder / "examples", jobs],
+    ]
+    print(f"Building {checkout} (some minutes the first time)", flush=True)
+    with log.open("wb") as file:
+        for step in steps:
+            if subprocess.run(step, stdout=file, stderr=subprocess.STDOUT, check=False).returncode:
+                raise SystemExit(f"urcl: the library cannot be built: {step[0]} failed, and {log} says why.")
+
+
 @contextmanager
 def namespaces() -> Iterator[tuple[list[str], list[str]]]:
     """How to run a command beside the controller, and beside the client: what to put before it."""
     with ExitStack() as stack:
-        ids = []
+        ids, keepers = [], []
         for _ in range(2):
-            keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+            keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"], stderr=subprocess.PIPE)
             stack.callback(keeper.wait)
             stack.callback(keeper.kill)
             ids.append(str(keeper.pid))
+            keepers.append(keeper)
         enter = [["nsenter", f"--net=/proc/{number}/ns/net"] for number in ids]
         try:
-            for number in ids:
-                _await(lambda number=number: os.readlink(f"/proc/{number}/ns/net") != os.readlink("/proc/self/ns/net"))
+            for keeper in keepers:
+                _await_namespace(keeper)
             cable = ["ip", "link", "add", "end", "netns", ids[0], "type", "veth", "peer", "name", "end", "netns"]
             subprocess.run([*cable, ids[1]], check=True, capture_output=True)
             for before, address in zip(enter, (CONTROLLER, CLIENT), strict=True):
                 for command in (f"addr add {address}/24 dev end", "link set end up", "link set lo up"):
                     subprocess.run([*before, "ip", *command.split()], check=True, capture_output=True)
         except (OSError, subprocess.SubprocessError, TimeoutError) as error:
-            reason = (getattr(error, "stderr", b"") or b"").decode().strip() or str(error)
+            said = getattr(error, "stderr", b"") or b"".join(k.stderr.read() for k in keepers if k.poll() and k.stderr)
+            reason = said.decode().splitlines()[0] if said else str(error)
             raise SystemExit(
                 f"urcl: this system does not allow it to make two network namespaces ({reason}); run it as root, where "
                 f"that is allowed."
@@ -79,12 +118,14 @@ def namespaces() -> Iterator[tuple[list[str], list[str]]]:
         yield enter[0], enter[1]
 
 
-def _await(condition: object, limit: float = 5.0) -> None:
+def _await_namespace(keeper: subprocess.Popen[bytes], limit: float = 5.0) -> None:
+    """Wait until a process has a network of its own."""
     deadline = time.monotonic() + limit
-    while not condition():  # type: ignore[operator]
-        if time.monotonic() > deadline:
-            raise TimeoutError("no network namespace appeared")
+    while keeper.poll() is None and time.monotonic() < deadline:
+        if os.readlink(f"/proc/{keeper.pid}/ns/net") != os.readlink("/proc/self/ns/net"):
+            return
         time.sleep(0.01)
+    raise TimeoutError("no network namespace appeared")
 
 
 @contextmanager
@@ -108,9 +149,11 @@ def emulator(before: list[str], options: argparse.Namespace, log: Path) -> Itera
             process.wait(10.0)
 
 
-def run(command: list[str], folder: Path, log: Path) -> tuple[int, float]:
+def run(command: list[str], folder: Path, options: argparse.Namespace, log: Path) -> tuple[int, float]:
     """Exit status (None counts as 124, when it took too long) and duration, s."""
-    environment = {**os.environ, "URSIM_VERSION": "latest", "ROBOT_MODEL": "ur10e"}
+    # By these, UR's tests know which variables and which model to expect.
+    version = "latest" if options.polyscope == LATEST else options.polyscope
+    environment = {**os.environ, "URSIM_VERSION": version, "ROBOT_MODEL": options.robot}
     begin = time.monotonic()
     with log.open("wb") as file:
         try:
@@ -140,29 +183,26 @@ def tests_of(program: Path, pattern: str) -> list[str]:
 def main() -> int:
     options = parse()
     options.checkout, log = options.checkout.resolve(), options.log.resolve()
-    build = options.checkout / "build"
-    examples = sorted(path for path in (build / "examples").glob("*") if path.is_file() and os.access(path, os.X_OK))
-    lacking = [name for name in PROGRAMS if not (build / "tests" / name).exists()]
-    if lacking or not examples:
-        what = lacking[0] if lacking else "examples"
-        raise SystemExit(
-            f"urcl: {options.checkout} is not a built checkout of Universal_Robots_Client_Library: {what} is not below "
-            f"{build}. Build its integration tests and examples as its documentation says."
-        )
+    folder = options.checkout / "build"
+    check(options.checkout)
     log.mkdir(parents=True, exist_ok=True)
+    with namespaces():
+        pass  # where that is not allowed, it is said before anything is built
+    build(options.checkout, log / "build.log")
+    examples = sorted(path for path in (folder / "examples").glob("*") if path.is_file() and os.access(path, os.X_OK))
     passed, total, failed = 0, 0, []
     with namespaces() as (controller, client):
         print("| program | tests | passed |\n|---|---|---|", flush=True)
         for name, arguments in PROGRAMS.items():
             if options.only and name not in options.only:
                 continue
-            good, names = 0, tests_of(build / "tests" / name, options.test)
+            good, names = 0, tests_of(folder / "tests" / name, options.test)
             with emulator(controller, options, log / f"{name}.emulator.log"):
                 for test in names:
                     output = log / f"{test}.log"
-                    command = [*client, str(build / "tests" / name), f"--gtest_filter={test}", *arguments]
+                    command = [*client, str(folder / "tests" / name), f"--gtest_filter={test}", *arguments]
                     command += ["--robot_ip", CONTROLLER]
-                    status, seconds = run(command, options.checkout / "tests", output)
+                    status, seconds = run(command, options.checkout / "tests", options, output)
                     skipped = "[  SKIPPED ]" in output.read_text(errors="replace")
                     if status == 0 and not skipped:
                         good += 1
@@ -177,7 +217,7 @@ def main() -> int:
             for example in examples:
                 heard, output = log / f"{example.name}.emulator.log", log / f"{example.name}.log"
                 with emulator(controller, options, heard):
-                    status, seconds = run([*client, str(example), CONTROLLER, "5"], options.checkout, output)
+                    status, seconds = run([*client, str(example), CONTROLLER, "5"], options.checkout, options, output)
                 errors = ERROR.search(heard.read_text(errors="replace"))
                 if status == 0 and not errors:
                     good += 1

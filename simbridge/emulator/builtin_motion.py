@@ -43,6 +43,7 @@ class MotionFunctions(ControllerFunctions):
     """Moves, speeds, servoing, stops; `sync` and `sleep`."""
 
     _mover: Any = None
+    _carried = 0.0  # s, of a timed motion's call that did not end with a tick
 
     def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
         """Run a motion to its end, or to where the next one may take over."""
@@ -134,7 +135,7 @@ class MotionFunctions(ControllerFunctions):
         gain: float = 300.0,
     ) -> Wait:  # fmt: skip
         self._controller.servo(numbers("servoj's q", q, 6), positive("t", t), lookahead_time, gain)
-        yield from self._wait(t)
+        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(t)
 
     @_moving
     def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
@@ -148,7 +149,7 @@ class MotionFunctions(ControllerFunctions):
     @_moving
     def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
         self._controller.motion = motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
-        yield from self._wait(t)
+        yield from self._pass(t)
 
     @_moving
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
@@ -156,7 +157,7 @@ class MotionFunctions(ControllerFunctions):
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
         self._controller.motion = motion.ToolSpeed(self._controller.arm, speed, acceleration, angular)
-        yield from self._wait(t)
+        yield from self._pass(t)
 
     @_moving
     def do_direct_torque(
@@ -175,6 +176,17 @@ class MotionFunctions(ControllerFunctions):
         period = self._controller.period
         for _ in range(max(1, round(float(duration) / period))):
             yield
+
+    def _pass(self, duration: float) -> Wait:
+        """Block for a time of the motion, which passes as slowly as the arm moves: at a quarter of its speed, a call
+        lasts four times as long. UR's manual does not say so; UR's own script reckons with it (docs/emulator.md)."""
+        period, left = self._controller.period, float(duration) + self._carried
+        while True:
+            left -= period * self._state.speed_scaling
+            yield
+            if left < 0.5 * period:
+                break
+        self._carried = max(left, -0.5 * period)
 
     @_moving
     def do_stopj(self, _thread: Any, a: float = 2.0) -> Wait:

@@ -396,7 +396,7 @@ class Controller:
         """servoj: a call with a setpoint (n,), rad, that lasts `duration` s."""
         s = self.state
         if not isinstance(self.motion, Servo):
-            self.motion = Servo(s.target_q, s.target_qd, self.period)
+            self.motion = Servo(s.target_q, s.target_qd, self.period, self.settings.servoj_follows_slider)
         self.motion.aim(setpoint, duration, lookahead, gain)
 
     def record_input(self, names: tuple[str, ...], values: tuple[object, ...]) -> None:

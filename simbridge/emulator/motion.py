@@ -232,17 +232,25 @@ class ToolStop(ToolSpeed):
 
 
 class Servo(Motion):
-    """servoj: the servo law of UR's controllers, until another motion follows."""
+    """servoj: the servo law of UR's controllers, until another motion follows.
+
+    Args:
+        q, qd: Joint targets at the start (n,), rad and rad/s.
+        period: Of the controller, s.
+        slowed: Whether its time passes slower with the speed scaling.
+    """
 
     has_path = False
 
-    def __init__(self, q: Array, qd: Array, period: float) -> None:
-        self._joints = ServojJoints(ServojLaw(period), q)
+    def __init__(self, q: Array, qd: Array, period: float, slowed: bool = False) -> None:
+        self._joints, self._slowed = ServojJoints(ServojLaw(period), q), slowed
         self.setpoint = q.copy()
         self.moved(q, qd)
 
     def moved(self, q: Array, qd: Array) -> None:
         self._joints.reset(q, qd)
+        self._before = self._after = q
+        self._share = 1.0  # of the law's cycle from `_before` to `_after`
 
     def aim(self, setpoint: Array, duration: float, lookahead: float, gain: float) -> None:
         """Begin a call with a setpoint (n,), rad, that lasts `duration` s."""
@@ -253,4 +261,10 @@ class Servo(Motion):
         self.setpoint = setpoint
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
-        return self._joints.step()
+        if not self._slowed:
+            return self._joints.step()
+        self._share += scaling
+        if self._share > 1.0:
+            self._share -= 1.0
+            self._before, self._after = self._after, self._joints.step()
+        return self._before + self._share * (self._after - self._before)

@@ -19,10 +19,13 @@ class Settings:
     Attributes:
         on_protective_stop: What becomes of the running program: it pauses, or it stops, as one recording of URSim
             shows.
+        servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS driver says without
+            a formula. By default servoj keeps to real time at any slider, as the bridge reckons.
         joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own (`Controller`).
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"
+    servoj_follows_slider: bool = False
     joint_speed_limit: tuple[float, float, float, float, float, float] | None = None
 
     def __post_init__(self) -> None:

@@ -339,6 +339,33 @@ def test_the_speed_scaling_ramps_to_the_slider_and_a_move_takes_the_same_path_sl
     assert len(bench.q) == pytest.approx(ticks / 0.4, rel=0.02)
 
 
+@pytest.mark.parametrize("fraction", [0.25, 0.3, 1.0])
+def test_timed_speeds_last_longer_at_a_lower_slider_and_cover_the_same_way(bench, fraction):
+    bench.controller.set_speed_slider(fraction)
+    bench.tick(1.0)
+    bench.load("i = 0", "while i < 100:", "speedj([0.2, 0, 0, 0, 0, 0], 40, 0.002)", "i = i + 1", "end", "stopj(40)")
+    bench.finish()
+    assert bench.state.tick * DT - 2.0 == pytest.approx(0.2 / fraction, abs=0.03)
+    assert bench.joint()[-1] - bench.joint()[0] == pytest.approx(0.2 * 0.2, abs=2e-3)
+
+
+def test_servoj_keeps_to_real_time_unless_it_is_set_to_follow_the_slider(bench):
+    def answer(follows: bool) -> np.ndarray:
+        bench.controller.settings = bench.controller.settings.changed({"servoj_follows_slider": follows})
+        bench.load(f"movej({ROBOT.home.tolist()}, a=20, v=2)")
+        bench.finish()
+        bench.load("while True:", f"servoj({AHEAD.replace('1.0', '0.02')}, t=0.002, lookahead_time=0.03)", "end")
+        bench.tick(0.8)
+        bench.controller.stop_program()
+        return np.trim_zeros(bench.joint() - ROBOT.home[0], "f")
+
+    full = answer(False)
+    bench.controller.set_speed_slider(0.25)
+    bench.tick(1.0)
+    assert np.array_equal(answer(False), full)
+    assert answer(True)[3::4] == pytest.approx(full[: len(full) // 4], abs=1e-12)
+
+
 def test_a_pause_stops_on_the_path_and_resuming_continues_to_the_goal(bench):
     bench.load(MOVE)
     bench.finish()

@@ -66,13 +66,13 @@ def test_commands_have_their_documented_answers(line: str, answer: str) -> None:
 @pytest.mark.parametrize(
     ("line", "known"),
     [
-        ("is in remote control", {"5.12", "5.25"}),
-        ("safetystatus", {"5.12", "5.25"}),
-        ("get operational mode", {"5.12", "5.25"}),
+        ("is in remote control", {"5.9", "5.12", "5.25"}),
+        ("safetystatus", {"5.9", "5.12", "5.25"}),
+        ("get operational mode", {"5.9", "5.12", "5.25"}),
         ("setUserRole operator", {"3.15"}),
         ("getUserRole", {"3.15"}),
-        ("get serial number", {"3.15", "5.12", "5.25"}),
-        ("get robot model", {"3.15", "5.12", "5.25"}),
+        ("get serial number", {"3.15", "5.9", "5.12", "5.25"}),
+        ("get robot model", {"3.15", "5.9", "5.12", "5.25"}),
     ],
 )
 def test_a_command_is_understood_from_its_first_version_on(line: str, known: set[str]) -> None:
