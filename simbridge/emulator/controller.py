@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
-from simbridge.emulator.settings import Settings
+from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerState, Event, Power, Profile
 from simbridge.emulator.watchdog import Watchdog
 from simbridge.errors import SimbridgeError
@@ -111,12 +111,6 @@ class Controller:
         start = robot.home if q is None else q
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
-
-    def warm_up(self) -> None:
-        """Call what is compiled on its first call, so that no tick waits for the compiler."""
-        q = self.state.target_q
-        self.arm.joints(self.arm.tool(q), q + 0.01)
-        self.arm.jacobian(q)
 
     @property
     def joint_speed_limits(self) -> Array:
@@ -358,7 +352,21 @@ class Controller:
         self.power.off()
         return "Restarting safety"
 
-    # Settings from the dashboard and from programs
+    # Settings from tests, from the dashboard and from programs
+
+    def set(self, values: Mapping[str, object]) -> None:
+        """Change settings (`Settings`) and parts of the state (`STATE`) by name, all or none.
+
+        Raises:
+            UnknownName, InvalidParameter: There is no such setting, or it cannot have this value.
+        """
+        changes = state_values(values)
+        self.settings = self.settings.changed({name: values[name] for name in values if name not in changes})
+        for name, value in changes.items():
+            if name == "tcp_offset":
+                self.set_tcp(np.array(value))
+            else:
+                self.state.change(name, value)
 
     def power_on(self) -> None:
         if not self.state.emergency_stop:

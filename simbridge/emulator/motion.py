@@ -243,7 +243,7 @@ class Servo(Motion):
     has_path = False
 
     def __init__(self, q: Array, qd: Array, period: float, slowed: bool = False) -> None:
-        self._joints, self._slowed = ServojJoints(ServojLaw(period), q), slowed
+        self._joints, self._slowed = ServojJoints(ServojLaw(period), q, compiled=False), slowed
         self.setpoint = q.copy()
         self.moved(q, qd)
 

@@ -82,8 +82,8 @@ def _joints(controller: Controller) -> bytes:
 
 
 def _tool(controller: Controller) -> bytes:
-    voltage = 48.0 if controller.state.powered else 0.0
-    return struct.pack(">2B2dfB2fB", 0, 0, 0.0, 0.0, voltage, 0, 0.0, 30.0, controller.state.joint_mode)
+    s = controller.state
+    return struct.pack(">2B2dfB2fB", 0, 0, *s.analog_inputs[2:], 48.0 if s.powered else 0.0, 0, 0.0, 30.0, s.joint_mode)
 
 
 def _masterboard(controller: Controller) -> bytes:
@@ -94,8 +94,7 @@ def _masterboard(controller: Controller) -> bytes:
         s.digital_outputs & 0xFFFFFFFF,
         0,
         0,
-        0.0,
-        0.0,
+        *s.analog_inputs[:2],
         s.analog_output_types & 1,
         s.analog_output_types >> 1 & 1,
         *s.analog_outputs,

@@ -210,6 +210,8 @@ _READ = [
     ),
     OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
     OutputVariable("tool_output_voltage", "INT32", _attribute("tool_voltage")),
+    *(OutputVariable(f"standard_analog_input{i}", "DOUBLE", _element("analog_inputs", i)) for i in range(2)),
+    *(OutputVariable(f"tool_analog_input{i}", "DOUBLE", _element("analog_inputs", 2 + i)) for i in range(2)),
     OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
     OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
 ]
@@ -225,7 +227,6 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("DOUBLE", 48.0, ALWAYS, "actual_main_voltage"),
     ("DOUBLE", 30.0, ALWAYS, "tool_temperature"),
     ("DOUBLE", 0.0, ALWAYS, "actual_momentum actual_execution_time actual_robot_current io_current"),
-    ("DOUBLE", 0.0, ALWAYS, "standard_analog_input0 standard_analog_input1 tool_analog_input0 tool_analog_input1"),
     ("DOUBLE", 0.0, ALWAYS, "tool_output_current euromap67_24V_voltage euromap67_24V_current"),
     ("DOUBLE", 0.0, _RECENT, "joint_position_deviation_ratio collision_detection_ratio"),
     ("DOUBLE", 0.0, _RECENT, "actual_robot_energy_consumed actual_robot_braking_energy_dissipated"),

@@ -70,6 +70,11 @@ class ScriptBuffer:
             raise ProtocolViolation("script", f"it sent a program of more than {MAX_SCRIPT} bytes without its end")
         return programs
 
+    @property
+    def rest(self) -> bytes:
+        """What has arrived of a program that is not complete yet."""
+        return "".join(f"{line}\n" for line in self._lines).encode() + self._rest
+
     def _add_line(self, line: str) -> str:
         """The program that this line completes, or ""."""
         self._lines.append(line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -49,10 +50,12 @@ class Event:
 
     Attributes:
         kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
-            "safety" (a protective stop, with UR's code), "safety mode" (it has changed).
+            "safety" (a protective stop, with UR's code), "safety mode" (it has changed); "unknown" is not for them, but
+            for the log: a client asked for something that the emulator does not know or do.
         text: As its clients read it.
         line, column: Place of an error in the script, counted from 1; 0 while unknown.
         code, argument: UR's error code: C209A0 is 209 and 0.
+        data: What the client sent, where that is not known.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Event:
     column: int = 0
     code: int = 0
     argument: int = 0
+    data: bytes = b""
 
 
 PROFILES = {
@@ -106,6 +110,7 @@ class ControllerState:
             `speed_scaling` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        analog_inputs: The two standard ones, then the tool's, A or V.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
         input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
         flags: URScript's, which outlive a program.
@@ -140,6 +145,7 @@ class ControllerState:
     script_control_line: int = 0
     digital_inputs: int = 0
     digital_outputs: int = 0
+    analog_inputs: list[float] = field(default_factory=lambda: [0.0] * 4)
     analog_outputs: list[float] = field(default_factory=lambda: [4.0, 4.0])
     analog_output_types: int = 0
     tcp_force: Array = field(default_factory=_zeros)
@@ -152,6 +158,19 @@ class ControllerState:
     output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
     flags: list[bool] = field(default_factory=lambda: [False] * 33)
     tool_voltage: int = 0
+
+    def change(self, name: str, value: Any) -> None:
+        """Set an attribute: a number, an array, or some bits of a number or elements of a list, by their indices."""
+        present = getattr(self, name)
+        if not isinstance(value, dict):
+            setattr(self, name, np.array(value) if isinstance(present, np.ndarray) else value)
+            return
+        for i, element in value.items():
+            if isinstance(present, list):
+                present[i] = element
+            else:
+                present = present | 1 << i if element else present & ~(1 << i)
+        setattr(self, name, present)
 
     @property
     def powered(self) -> bool:

@@ -29,11 +29,12 @@ class Bench:
         running = RunningController(self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0))
         self._sent: list[bytes] = []
         running.servers.broadcast_message = self._sent.append  # type: ignore[method-assign]
-        self._session = ScriptSession(self.controller)
+        self.session = ScriptSession(self.controller)
+        self.log = running.log
         self.state = self.controller.state
 
     def send(self, text: str) -> None:
-        self._session.receive(text.encode() + b"\n")
+        self.session.receive(text.encode() + b"\n")
 
     def tick(self, seconds: float = 0.002) -> None:
         for _ in range(round(seconds / 0.002)):
@@ -66,6 +67,24 @@ def bench() -> Bench:
     bench = Bench()
     bench.state.robot_mode = RobotMode.RUNNING
     return bench
+
+
+# What is ignored
+
+
+def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Bench) -> None:
+    bench.session.receive(b"movej([0,0,0,0,0,0])")
+    bench.session.close()
+    (line,) = bench.log
+    assert "line end" in line and "b'movej([0,0,0,0,0,0])'" in line
+
+
+def test_a_program_outside_of_remote_control_is_reported(bench: Bench) -> None:
+    bench.controller.remote_control = False
+    bench.send("stopj(2)")
+    (line,) = bench.log
+    assert "remote control" in line and r"b'stopj(2)\n'" in line
+    assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
 # Commands in words
