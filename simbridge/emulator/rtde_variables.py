@@ -196,6 +196,7 @@ _READ = [
     OutputVariable("safety_status_bits", "UINT32", _attribute("safety_status_bits")),
     OutputVariable("runtime_state", "UINT32", _attribute("runtime_state")),
     OutputVariable("script_control_line", "UINT32", _attribute("script_control_line"), ((5, 9), (3, 14))),
+    OutputVariable("speed_scaling", "DOUBLE", _attribute("limiter_scaling")),
     OutputVariable("target_speed_fraction", "DOUBLE", _attribute("speed_scaling")),
     OutputVariable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
     OutputVariable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
@@ -223,7 +224,6 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("VECTOR6D", [0.0] * 6, _RECENT, "target_base_acceleration target_base_wrench"),
     ("VECTOR3D", [0.0] * 3, ((5, 0), (3, 5)), "elbow_position elbow_velocity"),
     ("VECTOR3D", [0.0] * 3, ALWAYS, "actual_tool_accelerometer"),
-    ("DOUBLE", 1.0, ALWAYS, "speed_scaling"),  # of the trajectory limiter, which is not emulated
     ("DOUBLE", 48.0, ALWAYS, "actual_main_voltage"),
     ("DOUBLE", 30.0, ALWAYS, "tool_temperature"),
     ("DOUBLE", 0.0, ALWAYS, "actual_momentum actual_execution_time actual_robot_current io_current"),

@@ -158,7 +158,7 @@ class SecondaryPrograms:
 def without_blocking(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The built-in functions as a secondary program may call them: those that block raise a fault.
 
-    Sockets are allowed, as on a controller: programs that control real arms use them so. One that waits too long is ended.
+    Sockets are allowed, as on a controller: programs that control real arms use them so. Waiting for long ends them.
     """
     return {
         name: _refuse_blocking(name, function)

@@ -9,7 +9,7 @@ import numpy as np
 
 from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
-from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 BRAKE_RELEASE_TIME = 0.3  # s
@@ -105,7 +105,9 @@ class ControllerState:
         actual_tcp_speed, target_tcp_speed: (6,).
         tcp_offset: Pose of the TCP in the flange (6,).
         speed_slider: As set, 0..1.
-        speed_scaling: In force now; it ramps to the slider. `target_speed_fraction` in RTDE.
+        speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
+        limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
+            `speed_scaling` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_inputs: The two standard ones, then the tool's, A or V.
@@ -122,6 +124,7 @@ class ControllerState:
     runtime_state: int = RuntimeState.STOPPED
     speed_slider: float = 1.0
     speed_scaling: float = 1.0
+    limiter_scaling: float = 1.0
     target_q: Array = field(default_factory=_zeros)
     target_qd: Array = field(default_factory=_zeros)
     target_qdd: Array = field(default_factory=_zeros)
@@ -192,7 +195,7 @@ class ControllerState:
     @property
     def robot_status_bits(self) -> int:
         """Bit 0 power on, bit 1 program running, also while it is paused."""
-        return int(self.powered) | int(self.runtime_state != RuntimeState.STOPPED) << 1
+        return int(self.powered) | int(self.runtime_state in PROGRAM_RUNS) << 1
 
     @property
     def safety_status_bits(self) -> int:
