@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.emulator.arm import Arm
-from simbridge.emulator.drive import Drive
+from simbridge.emulator.drive import STOPPING_RATE, Drive
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
@@ -95,7 +95,7 @@ class Controller:
             lambda source: self._make_program(self, source, self._fault), self._fault, self.period
         )
         self.program_name = ""
-        self._announced = False
+        self._announced = self._was_stopped = False
         self._stopped_at = -np.inf
         self._released_at = np.inf
         self.watchdog = Watchdog()
@@ -139,7 +139,7 @@ class Controller:
             self.program.tick()
             s.script_control_line = self.program.line
             if not self.program.running and not self.motion.blending:
-                self._end_program()
+                self._end_program(stopped=False)
         self._secondary.tick()
         stop = self.drive.step(self.settings, self.joint_speed_limits)
         if stop is not None:
@@ -152,10 +152,15 @@ class Controller:
         """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""
         s, drive = self.state, self.drive
         if s.runtime_state == RuntimeState.STOPPING and drive.at_rest:
-            drive.motion, drive.rate = Hold(), 1.0
+            drive.motion, drive.rate, self._was_stopped = Hold(), 1.0, False
             s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
-        reported = {RuntimeState.STOPPED: 0.0, RuntimeState.PLAYING: 1.0}
-        s.limiter_scaling = reported.get(RuntimeState(s.runtime_state), drive.rate)
+        if s.runtime_state == RuntimeState.PLAYING:
+            s.limiter_scaling = 1.0
+        elif s.runtime_state != RuntimeState.STOPPED:
+            s.limiter_scaling = drive.rate
+        else:
+            fall = STOPPING_RATE * self.period if self._was_stopped else 1.0
+            s.limiter_scaling = max(round(s.limiter_scaling - fall, 9), 0.0)
 
     # The program
 
@@ -183,30 +188,30 @@ class Controller:
     def _fault(self, message: str, line: int = 0, column: int = 0) -> None:
         self.on_event(Event("error", message, line, column))
 
-    def _end_program(self, *, at_once: bool = True) -> None:
-        """End the program; without `at_once`, or while the arm moves, it stops first, slower and slower."""
-        s, began = self.state, self._announced
+    def _end_program(self, *, stopped: bool = True) -> None:
+        """End the program, because it is stopped or at its own end. A moving arm first comes to rest along its path."""
+        s = self.state
         self.drive.end_force_mode()
         motion = self.motion
         if self.program is not None:
             self.program.stop()
             self.program = None
-            if began:
+            if self._announced:
                 self._announced = False
                 self.on_event(Event("stopped", self.program_name))
         self.watchdog.disarm()
         s.script_control_line = 0
         if s.runtime_state == RuntimeState.STOPPED:
             return
-        moving = not motion.done and s.target_qd.any()
-        stops = moving or (began and s.runtime_state == RuntimeState.PLAYING and not at_once)
+        self._was_stopped = stopped
+        stops = not motion.done and s.target_qd.any()
         s.runtime_state = RuntimeState.STOPPING if stops else RuntimeState.STOPPED
         # The functions of the program have let go of its motion, but it slows down along its path.
         self.motion = motion if stops or motion.done else Hold()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest."""
-        self._end_program(at_once=False)
+        self._end_program()
         return True
 
     def pause_program(self) -> bool:

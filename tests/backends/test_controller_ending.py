@@ -60,7 +60,7 @@ def check_end(trial, cause, status=2):
 
 
 def stop_by(controller, stop):
-    """Cause a stop; "protective_stop that stops" ends the program, as in a recording of URSim, instead of pausing it."""
+    """Cause a stop; "protective_stop that stops" ends the program, as URSim has been seen to do."""
     stop, _, ends = stop.partition(" ")
     if ends:
         controller.set(on_protective_stop="stop")

@@ -107,7 +107,6 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     bench.tick()
     assert bench.state.runtime_state == RuntimeState.PLAYING
     bench.send("stop program")
-    bench.tick(0.2)
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
