@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+import time
+
 import numpy as np
 import pytest
 
@@ -106,7 +109,6 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
         "sleep(0.1)",
         "sync()",
         'popup("a", blocking=True)',
-        'socket_open("127.0.0.1", 1)',
     ],
 )
 def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_continues(
@@ -124,6 +126,21 @@ def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_
     assert bench.state.output_int[0] == 1
     assert bench.state.runtime_state == RuntimeState.PLAYING
     assert np.array_equal(bench.q, other.q)
+
+
+def test_sockets_may_be_used(bench: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        calls = (f'socket_open("127.0.0.1", {port})', 'socket_send_line("set speed 0.5")', "socket_close()")
+        bench.controller.load_script("\n  ".join(("sec s():", *calls)) + "\nend\n")
+        server.settimeout(10.0)
+        for _ in range(400):
+            bench.tick()
+            time.sleep(0.001)  # for the thread that connects
+        client, _ = server.accept()
+        with client, client.makefile("rb") as lines:
+            assert lines.read() == b"set speed 0.5\n"
+    assert not bench.faults()
 
 
 def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
