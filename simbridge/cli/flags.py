@@ -179,6 +179,8 @@ class Emulate:
     """Software version: 3.15 (CB3, 125 Hz), 5.9, 5.12 or 5.25 (e-Series, 500 Hz)."""
     host: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
     """Address to listen on; 127.0.0.2 and so on allow several emulators at once."""
+    count: Annotated[int, arg(metavar="N")] = 1
+    """How many arms: each is a process of its own, on the next address."""
     calibration: Annotated[str | None, given("FILE", "nominal kinematics, as URSim")] = None
     """Kinematics of an individual arm (TOML, or ROS's my_robot_calibration.yaml)."""
     boot_time: Annotated[float, arg(metavar="S")] = 0.5
@@ -193,6 +195,12 @@ class Emulate:
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0
     """Real-time priority of its ticks, 1 to 99; 0 for the ordinary scheduler."""
+    speed: Annotated[float, arg(metavar="N")] = 1.0
+    """The controller's time runs up to N times faster: for programs and moves, not for setpoints streamed to it."""
+    record: Annotated[str | None, given("FILE", "not kept")] = None
+    """A new file for all traffic with its clients: a JSON object per line."""
+    verbose: bool = False
+    """Print each message of its clients, and to them, in words."""
     check: Annotated[tuple[str, ...], arg(metavar="FILE...")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False
@@ -227,7 +235,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
     "identify": (Identify, "simbridge.cli.identify_command:identify"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
-    "emulate": (Emulate, "simbridge.emulator.emulate:emulate"),
+    "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
     "bench": (Bench, "simbridge.bench.bench:bench"),
 }

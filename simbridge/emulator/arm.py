@@ -1,4 +1,7 @@
-"""Kinematics as a UR controller speaks of them: poses of the TCP in the pendant's base, rotation vectors."""
+"""Kinematics as a UR controller speaks of them: poses of the TCP in the pendant's base, rotation vectors.
+
+It is pinocchio's: what the solvers of `simbridge.ik` compile would take most of the emulator's start.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,20 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import SimbridgeError
-from simbridge.ik.forward_dynamics import ForwardDynamics, Twin
-from simbridge.robot.kinematics import task_jacobian, tool_frame
+from simbridge.ik.joint_wrapping import wrap_into_limits
+from simbridge.robot.kinematics import restart_postures
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
 # base_link is the pendant's base turned by half a turn about z.
-_TURN = np.diag([-1.0, -1.0, 1.0])
-# Next to nothing: on a calibrated arm the joints' frames, and with them these masses, may be hundreds of metres away.
-_LIGHT = Twin(link_mass=1e-12, link_inertia=1e-9)
-_TOLERANCE = (1e-9, 1e-9)
+_TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
+# Inverse kinematics by damped least squares (Levenberg and Marquardt, damped by the error as Sugihara has it).
+_TOLERANCE = 1e-9  # m and rad, together
+_DAMPING, _DAMPING_BY_ERROR = 1e-9, 0.05
+_LARGEST_STEP = 0.5  # rad
+_ITERATIONS, _CHECKED = 60, 10  # at most; and after how many the squared error must have halved
+_RESTARTS = 60
+_UNIT = np.eye(6)
 
 
 class Unreachable(SimbridgeError, ValueError):
@@ -42,14 +49,16 @@ class Arm:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self._bare = robot.with_tcp(pin.SE3.Identity())
+        self._robot = robot
+        self._model = robot.model
+        self._data = self._model.createData()
+        self._flange = self._model.getFrameId("tool0")
         self.set_tcp(np.zeros(6))
 
     def set_tcp(self, pose: Array) -> None:
         """Put the TCP at x y z rx ry rz (6,) in the flange."""
         self.tcp = np.array(pose, dtype=float)
-        self._robot = self._bare.with_tcp(frame_of(self.tcp))
-        self._solver = ForwardDynamics(self._robot, twin=_LIGHT)
+        self._tcp = frame_of(self.tcp)
 
     def snapshot(self) -> Arm:
         """The arm with the present TCP, whatever TCP this one gets later."""
@@ -57,8 +66,8 @@ class Arm:
 
     def tool(self, q: Array) -> pin.SE3:
         """The TCP in the pendant's base at joint positions q (n,), rad."""
-        frame = tool_frame(self._robot, q)
-        return pin.SE3(_TURN @ frame.rotation, _TURN @ frame.translation)
+        pin.forwardKinematics(self._model, self._data, q)
+        return _TURN * pin.updateFramePlacement(self._model, self._data, self._flange) * self._tcp
 
     def pose(self, q: Array) -> Array:
         """The same as x y z rx ry rz (6,)."""
@@ -66,8 +75,17 @@ class Arm:
 
     def jacobian(self, q: Array) -> Array:
         """Of the TCP in the pendant's base (6, n), translation first."""
-        jacobian = task_jacobian(self._robot, q, "pose")
-        return np.vstack([_TURN @ jacobian[:3], _TURN @ jacobian[3:]])
+        flange = self._flange_jacobian(q)
+        turned = (_TURN * self._data.oMf[self._flange] * self._tcp).rotation
+        at_tcp = self._tcp.toActionMatrixInverse() @ flange
+        return np.vstack([turned @ at_tcp[:3], turned @ at_tcp[3:]])
+
+    def _flange_jacobian(self, q: Array) -> Array:
+        """Of the flange in its own frame (6, n); the flange's placement is up to date then."""
+        pin.computeJointJacobians(self._model, self._data, q)
+        pin.updateFramePlacement(self._model, self._data, self._flange)
+        jacobian: Array = pin.getFrameJacobian(self._model, self._data, self._flange, pin.LOCAL)
+        return jacobian
 
     def joints(self, target: pin.SE3, near: Array) -> Array:
         """Joint positions (n,) that put the TCP at a target in the pendant's base, found from nearby ones.
@@ -75,12 +93,30 @@ class Arm:
         Raises:
             Unreachable: There are none near.
         """
-        frame = pin.SE3(_TURN @ target.rotation, _TURN @ target.translation)
-        found = self._solver.solve_near(frame, near, _TOLERANCE)
-        if not found.converged:
-            away = f"{found.distance * 1e3:.1f} mm and {np.degrees(found.angle):.2f} degrees"
+        q, distance, angle = self._search(target, near)
+        if max(distance, angle) > _TOLERANCE:
+            away = f"{distance * 1e3:.1f} mm and {np.degrees(angle):.2f} degrees"
             raise Unreachable(f"the joints stay {away} away from the tool's target")
-        return found.q
+        return q
+
+    def _search(self, target: pin.SE3, near: Array) -> tuple[Array, float, float]:
+        """Joint positions (n,), and how far they leave the flange from where it has to be, m and rad."""
+        flange, q = _TURN.actInv(target) * self._tcp.inverse(), np.array(near, dtype=float)
+        before = np.inf
+        for i in range(_ITERATIONS + 1):
+            jacobian = self._flange_jacobian(q)
+            error = pin.log6(self._data.oMf[self._flange].actInv(flange)).vector
+            square = float(error @ error)
+            if square < _TOLERANCE**2 or i == _ITERATIONS:
+                break
+            if i % _CHECKED == 0:
+                if square > 0.5 * before:
+                    break
+                before = square
+            damped = jacobian @ jacobian.T + (_DAMPING + _DAMPING_BY_ERROR * square) * _UNIT
+            step = jacobian.T @ np.linalg.solve(damped, error)
+            q += step * (_LARGEST_STEP / max(_LARGEST_STEP, float(np.abs(step).max())))
+        return q, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
 
     def any_joints(self, target: pin.SE3, near: Array) -> Array:
         """Joint positions (n,) for a target anywhere, the first that are found when nothing near fits.
@@ -88,16 +124,12 @@ class Arm:
         Raises:
             Unreachable: None were found within the joint limits.
         """
-        try:
-            found = self.joints(target, near)
-            if (found >= self._robot.position_min).all() and (found <= self._robot.position_max).all():
-                return found
-        except Unreachable:
-            pass
-        frame = pin.SE3(_TURN @ target.rotation, _TURN @ target.translation)
-        solution = self._solver.solve(frame, near)
-        if not solution.converged:
-            raise Unreachable(
-                f"no joint positions put the tool there; the nearest stay {solution.distance * 1e3:.1f} mm away"
-            )
-        return solution.q
+        robot, nearest = self._robot, np.inf
+        for start in (near, *restart_postures(robot, _RESTARTS)):
+            q, distance, angle = self._search(target, start)
+            nearest = min(nearest, distance)
+            if max(distance, angle) <= _TOLERANCE and wrap_into_limits(
+                robot.prismatic, robot.position_min, robot.position_max, near, q
+            ):
+                return q
+        raise Unreachable(f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away")

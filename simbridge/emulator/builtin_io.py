@@ -79,12 +79,15 @@ class IoFunctions(FunctionGroup):
     do_get_tool_digital_out = _reads_bit("digital_outputs", 16, 2)
     do_set_tool_digital_out = _writes_bit(16, 2)
 
-    # Analog inputs read zero; an output's level is in A or V, as its domain says
+    # Analog inputs and outputs, in A or V
 
     def do_get_analog_in(self, _thread: Any, n: int) -> float:
-        return 0.0 * register(n, 4)
+        return self._state.analog_inputs[register(n, 4)]
 
-    do_get_standard_analog_in = do_get_tool_analog_in = do_get_analog_in
+    do_get_standard_analog_in = do_get_analog_in
+
+    def do_get_tool_analog_in(self, _thread: Any, n: int) -> float:
+        return self._state.analog_inputs[2 + register(n, 2)]
 
     def do_get_analog_out(self, _thread: Any, n: int) -> float:
         i = register(n, 2)

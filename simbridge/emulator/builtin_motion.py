@@ -8,14 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from simbridge.emulator import motion
+from simbridge.emulator import motion, moves
 from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.state import Event
 from simbridge.emulator.torque import JointTorque
 from simbridge.errors import InvalidParameter
+from simbridge.robot.pose import Array
 
 OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
 OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
+# UR's error code for overlapping blends (C171), and its argument for each kind of move
+OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11}
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
 
@@ -41,15 +45,16 @@ class MotionFunctions(ControllerFunctions):
     _mover: Any = None
     _carried = 0.0  # s, of a timed motion's call that did not end with a tick
 
-    def _until_done(self, move: motion.Motion) -> Wait:
+    def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
+        """Run a motion to its end, or to where the next one may take over."""
         controller = self._controller
         controller.motion = move
         try:
-            while not move.done and controller.motion is move:
+            while not (move.done or (blend and move.blending)) and controller.motion is move:
                 yield
         finally:
             # The move of a killed thread ends with it; one that is done stands at its target.
-            if controller.motion is move and not move.done:
+            if controller.motion is move and not (move.done or move.blending):
                 controller.motion = motion.Hold()
 
     def _brake(self) -> Wait:
@@ -57,52 +62,72 @@ class MotionFunctions(ControllerFunctions):
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
             yield from self._until_done(motion.JointStop(BRAKING))
 
+    def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
+        """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
+        current = self._controller.motion
+        previous = current if isinstance(current, moves.PathMove) and current.blending else None
+        if previous is None:
+            yield from self._brake()
+        start = self._state.target_q
+        move = make(start if previous is None else previous.joints(1.0, start), previous)
+        if move.skipped:
+            number, argument = OVERLAP, OVERLAPPING[move.kind]
+            text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
+            self._controller.on_event(Event("safety", text, code=number, argument=argument))
+            return
+        if previous is not None and not move.blended:  # it has no length
+            yield from self._until_done(previous, blend=False)
+        yield from self._until_done(move)
+
     @_moving
     def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        limits = self._controller.joint_speed_limits
-        yield from self._brake()
-        goal = self._joints(q)
-        outside = (goal < self._controller.robot.position_min) | (goal > self._controller.robot.position_max)
-        if outside.any():
-            raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
-        yield from self._until_done(motion.JointMove(self._state.target_q, goal, limits, acceleration, speed, duration))
+        radius, c = not_negative("r", r), self._controller
+
+        def make(start: Array, previous: moves.PathMove | None) -> moves.JointMove:
+            goal = self._joints(q)
+            if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
+                raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
+            limits = c.joint_speed_limits
+            return moves.JointMove(c.arm, start, goal, limits, acceleration, speed, duration, radius, previous)
+
+        yield from self._follow(make)
+
+    def _straight(self, kind: str, pose: Any, a: Any, v: Any, t: Any, r: Any) -> Wait:
+        goal, c = self._frame("pose", pose), self._controller
+        pace = positive("a", a), positive("v", v), not_negative("t", t), c.joint_speed_limits, not_negative("r", r)
+        yield from self._follow(lambda start, previous: moves.ToolMove(c.arm, start, goal, *pace, previous, kind))
 
     @_moving
     def do_movel(
         self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, t: float = 0.0, r: float = 0.0
     ) -> Wait:
-        goal, arm = self._frame("pose", pose), self._controller.arm
-        acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
-        limits = self._controller.joint_speed_limits
-        yield from self._brake()
-        yield from self._until_done(
-            motion.ToolMove(arm, self._state.target_q, goal, acceleration, speed, duration, limits)
-        )
+        yield from self._straight("movel", pose, a, v, t, r)
 
     # OptiMove takes its speed and acceleration as fractions of what the arm can do; its profiles are not modelled.
 
     @_moving
     def do_optimovej(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
         speed = fraction("v", v) * float(self._controller.robot.max_velocity.min())
-        yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed)
+        yield from self.do_movej(thread, goal, fraction("a", a) * OPTIMOVE_JOINTS, speed, r=r)
 
     @_moving
     def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
-        yield from self.do_movel(thread, goal, fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1])
+        acceleration, speed = fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1]
+        yield from self._straight("movel", goal, acceleration, speed, 0.0, r)
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
-        yield from self.do_movel(_thread, pose, a, v)
+        yield from self._straight("movep", pose, a, v, 0.0, r)
 
     @_moving
     def do_movec(
         self, _thread: Any, pose_via: Any, pose_to: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0, mode: int = 0
     ) -> Wait:
         via, goal = self._frame("pose_via", pose_via), self._frame("pose_to", pose_to)
-        arm, acceleration, speed = self._controller.arm, positive("a", a), positive("v", v)
-        yield from self._brake()
-        yield from self._until_done(motion.CircleMove(arm, self._state.target_q, via, goal, acceleration, speed))
+        how = positive("a", a), positive("v", v), mode == 1, not_negative("r", r)
+        arm = self._controller.arm
+        yield from self._follow(lambda start, previous: moves.CircleMove(arm, start, via, goal, *how, previous))
 
     @_moving
     def do_servoj(
@@ -128,13 +153,10 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
-        s, speed = self._state, numbers("speedl's xd", xd, 6)
-        current = self._controller.motion
-        if type(current) is motion.ToolSpeed:
-            current.aim(speed, positive("a", a))
-        else:
-            arm, period = self._controller.arm, self._controller.period
-            self._controller.motion = motion.ToolSpeed(arm, s.target_q, s.target_qd, period, speed, positive("a", a))
+        acceleration = positive("a", a)
+        angular = positive("aRot", aRot) if aRot else acceleration
+        speed = numbers("speedl's xd", xd, 6)
+        self._controller.motion = motion.ToolSpeed(self._controller.arm, speed, acceleration, angular)
         yield from self._pass(t)
 
     @_moving
@@ -172,8 +194,9 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_stopl(self, _thread: Any, a: float = 10.0, aRot: float = 0.0) -> Wait:
-        s, arm, period = self._state, self._controller.arm, self._controller.period
-        yield from self._until_done(motion.ToolStop(arm, s.target_q, s.target_qd, period, positive("a", a)))
+        deceleration = positive("a", a)
+        angular = positive("aRot", aRot) if aRot else deceleration
+        yield from self._until_done(motion.ToolStop(self._controller.arm, deceleration, angular))
 
     def do_sync(self, _thread: Any) -> Wait:
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import socket
 import time
 from collections import deque
@@ -12,7 +13,9 @@ from typing import Protocol
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
+from simbridge.emulator.state import Event
 
+_SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
 
@@ -46,7 +49,8 @@ class ScriptSession:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
-        # Words instead of a program. UR does not document them; its own client library sends them.
+        # Words instead of a program. UR does not document them; its own client library, and others that control real
+        # arms ("set speed"), send them.
         self._commands: dict[str, Callable[[], object]] = {
             "power on": controller.power_on,
             "power off": controller.power_off,
@@ -64,12 +68,21 @@ class ScriptSession:
                 # compiling it would cost time with the lock held.
                 if command := self._commands.get(program.strip()):
                     command()
+                elif speed := _SET_SPEED.fullmatch(program.strip()):
+                    self._controller.set_speed_slider(float(speed[1]))
                 elif i not in replacing[:-1]:
                     self._controller.load_script(program)
+        elif programs:
+            self._ignored("the robot is not in remote control", data)
         return b""
 
     def close(self) -> None:
         """An unfinished program is dropped."""
+        if rest := self._buffer.rest.strip():
+            self._ignored("the client left before its end (a line end, or the `end` of a block, is missing)", rest)
+
+    def _ignored(self, reason: str, data: bytes) -> None:
+        self._controller.on_event(Event("unknown", f"script: a program is ignored: {reason}", data=data))
 
 
 @dataclass
@@ -102,16 +115,26 @@ class Client:
         port: The port that it connected to.
         session: Its protocol.
         attend: Called when the I/O thread must serve this client: it has unsent data, or is dead.
+        on_sent: Called with everything that is sent.
 
     Attributes:
+        number: Counted from 1 in the order of connecting, whatever the port.
         active: When it last sent or took a byte, by time.monotonic, s.
         waiting: Number of unsent bytes.
         blocked: The system accepts no more for now.
         dead: To be closed.
     """
 
-    def __init__(self, sock: socket.socket, port: Port, session: Session, attend: Callable[[Client], None]) -> None:
-        self.sock, self.port, self.session = sock, port, session
+    def __init__(
+        self,
+        sock: socket.socket,
+        port: Port,
+        session: Session,
+        attend: Callable[[Client], None],
+        on_sent: Callable[[Client, bytes], None] | None = None,
+    ) -> None:
+        self.sock, self.port, self.session, self._on_sent = sock, port, session, on_sent
+        self.number = 0
         self.active = time.monotonic()
         self.waiting = 0
         self.blocked = self.dead = False
@@ -150,6 +173,8 @@ class Client:
 
     def _put(self, data: bytes) -> None:
         port = self.port
+        if self._on_sent is not None:
+            self._on_sent(self, data)
         due = 0.0
         if port.delay or port.jitter:
             due = time.monotonic() + max(0.0, port.delay + port.random.uniform(-port.jitter, port.jitter))

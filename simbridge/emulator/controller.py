@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +11,7 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
-from simbridge.emulator.settings import Settings
+from simbridge.emulator.settings import Settings, state_values
 from simbridge.emulator.state import ControllerState, Event, Power, Profile
 from simbridge.emulator.watchdog import Watchdog
 from simbridge.errors import SimbridgeError
@@ -26,7 +26,10 @@ UNLOCK_DELAY = 5.0  # s after a protective stop until the dashboard unlocks it
 RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
-STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
+STOPPING_RATE = 6.25  # 1/s: one whose program is stopped, as in URSim (0.0125 in each cycle)
+STOP_RATE = 10.0  # 1/s: one stopped by a safeguard or in an emergency, within a tenth
+PROTECTIVE_STOP_RATE = 384.0  # 1/s: in a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles
+BRAKING = 20.0  # rad/s^2, to end a motion that has no path
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 # UR's error codes (C209A0 and so on)
 PROTECTIVE_STOP_CODE = 209
@@ -109,12 +112,6 @@ class Controller:
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
 
-    def warm_up(self) -> None:
-        """Call what is compiled on its first call, so that no tick waits for the compiler."""
-        q = self.state.target_q
-        self.arm.joints(self.arm.tool(q), q + 0.01)
-        self.arm.jacobian(q)
-
     @property
     def joint_speed_limits(self) -> Array:
         """The safety system's (n,), rad/s: those set, else the arm's own speeds with UR's margin."""
@@ -140,47 +137,64 @@ class Controller:
                 self.on_event(Event("started", self.program_name))
             self.program.tick()
             s.script_control_line = self.program.line
-            if not self.program.running:
+            if not self.program.running and not self.motion.blending:
                 self._end_program()
         self._secondary.tick()
         self._move()
+        self._settle()
         setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
         self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
 
     def _halted(self) -> bool:
         s = self.state
-        return s.safety_stop or s.runtime_state == RuntimeState.PAUSED
+        return s.safety_stop or s.runtime_state in (RuntimeState.PAUSED, RuntimeState.STOPPING)
+
+    def _settle(self) -> None:
+        """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""
+        s = self.state
+        at_rest = s.robot_mode != RobotMode.RUNNING or not (self._rate or s.target_qd.any())
+        if s.runtime_state == RuntimeState.STOPPING and at_rest:
+            self.motion, self._rate = Hold(), 1.0
+            s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
+        reported = {RuntimeState.STOPPED: 0.0, RuntimeState.PLAYING: 1.0}
+        s.limiter_scaling = reported.get(RuntimeState(s.runtime_state), self._rate)
 
     def _move(self) -> None:
         s, dt = self.state, self.period
         halted = self._halted()
-        rate = STOP_RATE if s.safety_mode != SafetyMode.NORMAL else PAUSE_RATE
-        self._rate = min(max(self._rate + (-rate if halted else rate) * dt, 0.0), 1.0)
+        rate = PAUSE_RATE if s.runtime_state != RuntimeState.STOPPING else STOPPING_RATE
+        if s.safety_stop:
+            rate = PROTECTIVE_STOP_RATE if s.safety_mode == SafetyMode.PROTECTIVE_STOP else STOP_RATE
+        # Rounded, so that eighty steps of an eightieth end at zero.
+        self._rate = min(max(round(self._rate + (-rate if halted else rate) * dt, 9), 0.0), 1.0)
         if s.robot_mode != RobotMode.RUNNING:
             self._set_target(s.target_q)
             return
         try:
-            target = self._next_target(halted)
+            target, speed = self._next_target(halted)
         except SimbridgeError as error:
             self.protective_stop(f"{error}")
-            target = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+            target, speed = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0), None
         reason = self._limit_violation(target)
         if reason:
             self.protective_stop(reason)
-            target = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
+            target, speed = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0), None
             # The brakes hold a joint at its limit, whatever its speed.
             target = np.clip(target, self.robot.position_min, self.robot.position_max)
-        self._set_target(target)
+        self._set_target(target, speed)
 
-    def _next_target(self, halted: bool) -> Array:
-        s, dt = self.state, self.period
+    def _next_target(self, halted: bool) -> tuple[Array, Array | None]:
+        """The joints' target (n,), rad, and their speed (n,), rad/s, where the motion knows it."""
+        s, dt, motion = self.state, self.period, self.motion
         if halted and self._rate == 0.0 and not s.target_qd.any():
-            return s.target_q  # a motion that cannot go on is not tried until it is resumed
-        if not self.motion.has_path and (halted or self._rate < 1.0):
-            rest = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0)
-            self.motion.moved(rest, (rest - s.target_q) / dt)
-            return rest
-        return self.motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate)
+            motion.moved(s.target_q, s.target_qd)
+            return s.target_q, None  # a motion that cannot go on is not tried until it is resumed
+        if not motion.has_path and (halted or self._rate < 1.0):
+            braking = BRAKING if s.runtime_state == RuntimeState.STOPPING and not s.safety_stop else STOP_ACCELERATION
+            rest = Hold(braking).step(s.target_q, s.target_qd, dt, 1.0)
+            motion.moved(rest, (rest - s.target_q) / dt)
+            return rest, None
+        return motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate), motion.speed
 
     def _limit_violation(self, target: Array) -> str:
         s, robot, limits = self.state, self.robot, self.joint_speed_limits
@@ -193,11 +207,11 @@ class Controller:
             return f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad"
         return ""
 
-    def _set_target(self, q: Array) -> None:
+    def _set_target(self, q: Array, speed: Array | None = None) -> None:
         s, dt = self.state, self.period
         if not (s.target_qd.any() or s.target_qdd.any()) and (q is s.target_q or np.array_equal(q, s.target_q)):
             return  # at rest: the kinematics below would take most of an idle controller's tick
-        velocity = (q - s.target_q) / dt
+        velocity = (q - s.target_q) / dt if speed is None else speed
         s.target_qdd = (velocity - s.target_qd) / dt
         s.target_q, s.target_qd = q, velocity
         s.target_tcp_pose = self.arm.pose(q)
@@ -217,7 +231,7 @@ class Controller:
         if self.state.robot_mode != RobotMode.RUNNING and source.strip() == "protective_stop()":
             self.protective_stop("a client asked for it")
             return
-        if self.state.robot_mode != RobotMode.RUNNING or self._halted():
+        if self.state.robot_mode != RobotMode.RUNNING or self.state.safety_stop:
             self._fault("A program was received, but the robot is not running: it was not started.")
             return
         try:
@@ -226,27 +240,34 @@ class Controller:
             self._fault(str(error), getattr(error, "line", 0) or 0)
             return
         self.program_name = program_name(source)
-        self.state.runtime_state = RuntimeState.PLAYING
+        if self.state.runtime_state != RuntimeState.STOPPING:
+            self.state.runtime_state, self._rate = RuntimeState.PLAYING, 1.0
 
     def _fault(self, message: str, line: int = 0, column: int = 0) -> None:
         self.on_event(Event("error", message, line, column))
 
-    def _end_program(self) -> None:
+    def _end_program(self, *, at_once: bool = True) -> None:
+        """End the program; without `at_once`, or while the arm moves, it stops first, slower and slower."""
+        s, motion, began = self.state, self.motion, self._announced
         if self.program is not None:
             self.program.stop()
             self.program = None
-            if not self.motion.done:
-                self.motion = Hold()
-            if self._announced:
+            if began:
                 self._announced = False
                 self.on_event(Event("stopped", self.program_name))
         self.watchdog.disarm()
-        self.state.runtime_state = RuntimeState.STOPPED
-        self.state.script_control_line = 0
+        s.script_control_line = 0
+        if s.runtime_state == RuntimeState.STOPPED:
+            return
+        moving = not motion.done and s.target_qd.any()
+        stops = moving or (began and s.runtime_state == RuntimeState.PLAYING and not at_once)
+        s.runtime_state = RuntimeState.STOPPING if stops else RuntimeState.STOPPED
+        # The functions of the program have let go of its motion, but it slows down along its path.
+        self.motion = motion if stops or motion.done else Hold()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest."""
-        self._end_program()
+        self._end_program(at_once=False)
         return True
 
     def pause_program(self) -> bool:
@@ -331,7 +352,21 @@ class Controller:
         self.power.off()
         return "Restarting safety"
 
-    # Settings from the dashboard and from programs
+    # Settings from tests, from the dashboard and from programs
+
+    def set(self, values: Mapping[str, object]) -> None:
+        """Change settings (`Settings`) and parts of the state (`STATE`) by name, all or none.
+
+        Raises:
+            UnknownName, InvalidParameter: There is no such setting, or it cannot have this value.
+        """
+        changes = state_values(values)
+        self.settings = self.settings.changed({name: values[name] for name in values if name not in changes})
+        for name, value in changes.items():
+            if name == "tcp_offset":
+                self.set_tcp(np.array(value))
+            else:
+                self.state.change(name, value)
 
     def power_on(self) -> None:
         if not self.state.emergency_stop:
@@ -340,6 +375,7 @@ class Controller:
     def power_off(self) -> None:
         self._end_program()
         self.power.off()
+        self._settle()
 
     def brake_release(self) -> None:
         if not self.state.emergency_stop:

@@ -13,7 +13,7 @@ from pathlib import Path
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation, UnknownNode
 from simbridge.emulator.pendant_program import translate
-from simbridge.emulator.state import RobotMode, RuntimeState, SafetyMode
+from simbridge.emulator.state import Event, RobotMode, RuntimeState, SafetyMode
 
 GREETING = "Connected: Universal Robots Dashboard Server"
 NOT_ALLOWED = (
@@ -77,6 +77,9 @@ class Dashboard:
                 if command.acts and not may_act:
                     return NOT_ALLOWED
                 return command.answer(line[len(name) :].strip())
+        version = self._controller.profile.polyscope
+        text = f"dashboard: PolyScope {version} is emulated without the command {line[:100]!r}"
+        self._controller.on_event(Event("unknown", text, data=line.encode()))
         return f"could not understand: '{line}'"
 
     def _table(self) -> dict[str, Command]:

@@ -32,12 +32,14 @@ from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.setup import check_pair, kinematics_of, speed_limits, start_joints
 from simbridge.emulator.state import profile
+from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.load import load_robot
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
+MAX_SPEED = 100.0  # times real time
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -52,6 +54,9 @@ def emulate(
     joint_speed_limit: str | None,
     control_port: int,
     realtime_priority: int,
+    speed: float,
+    record: str | None,
+    verbose: bool,
     check: tuple[str, ...],
     as_json: bool,
 ) -> int:
@@ -71,6 +76,8 @@ def emulate(
         return check_files(check, known_functions(), as_json)
     if not 0 <= realtime_priority <= 99:
         raise InvalidParameter("real-time priority", realtime_priority, "from 1 to 99, or 0 for none")
+    if not 1.0 <= speed <= MAX_SPEED:
+        raise InvalidParameter("speed", speed, f"from 1 to {MAX_SPEED:g} times real time")
     arm, software = load_robot(robot), profile(polyscope)
     check_pair(arm, software)
     dh, checksum = (None, None) if calibration is None else kinematics_of(arm, Path(calibration))
@@ -84,16 +91,16 @@ def emulate(
         controller.programs = Path(programs)
         if not controller.programs.is_dir():
             raise InputFileError(controller.programs, "it is not a folder of programs")
-    controller.warm_up()
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    running = RunningController(controller, host)
+    traffic = Traffic(None if record is None else Path(record), verbose)
+    running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
         control = ControlServer(running, host, control_port)
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
-    with running, control:
+    with traffic, running, control:
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
@@ -198,9 +205,9 @@ class Control:
             self._controller.set_speed_slider(value)
 
     def set(self, **settings: Any) -> None:
-        """Change settings of the controller (`Settings`), by name, all or none."""
+        """Change settings of the controller (`Settings`) and parts of its state (`STATE`), by name, all or none."""
         with self._running.lock:
-            self._controller.settings = self._controller.settings.changed(settings)
+            self._controller.set(settings)
 
     def remote_control(self, on: bool) -> None:
         self._controller.remote_control = on
@@ -252,6 +259,7 @@ class Control:
             return {
                 "timestamp": s.timestamp,
                 "tick": s.tick,
+                "speed": self._running.speed,
                 "robot_mode": RobotMode(s.robot_mode).name,
                 "safety_mode": SafetyMode(s.safety_mode).name,
                 "runtime_state": RuntimeState(s.runtime_state).name,
@@ -260,8 +268,17 @@ class Control:
                 "target_q": s.target_q.tolist(),
                 "actual_q": s.actual_q.tolist(),
                 "actual_qd": s.actual_qd.tolist(),
+                "tcp_pose": s.actual_tcp_pose.tolist(),
                 "tcp_offset": s.tcp_offset.tolist(),
                 "payload": s.payload,
+                "payload_cog": s.payload_cog.tolist(),
+                "payload_inertia": s.payload_inertia.tolist(),
+                "digital_inputs": [bool(s.digital_inputs >> i & 1) for i in range(18)],
+                "digital_outputs": [bool(s.digital_outputs >> i & 1) for i in range(18)],
+                "analog_inputs": s.analog_inputs.copy(),
+                "analog_outputs": s.analog_outputs.copy(),
+                "program": self._controller.program_name,
+                "popup": self._controller.popup_text,
                 "moving": bool(s.actual_qd.any()),
                 "settings": dataclasses.asdict(self._controller.settings),
             }

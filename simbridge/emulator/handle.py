@@ -21,7 +21,7 @@ from simbridge.robot.pose import Array
 from simbridge.ur.tables import CONTROL
 
 READY = "Ctrl-C ends it"  # in the line that `simbridge emulate` prints when it is ready
-START_TIMEOUT = 180.0  # s; the first start on a machine compiles kernels, and the machine may be busy
+START_TIMEOUT = 180.0  # s; a second is enough, but the machine may be busy
 _LINES = 40  # of output that are shown
 _BUG = 1  # exit status after a bug in the emulator
 
@@ -60,6 +60,8 @@ class Emulator:
         joint_speed_limit: The safety system's (6,), rad/s; UR's own by default.
         running: Power on and release the brakes on entering.
         realtime_priority: Real-time priority of its ticks; 0 for none.
+        speed: How many times faster than real time its clock may run: for programs and moves, not for streams.
+        record: A new file for all traffic with its clients.
     """
 
     def __init__(
@@ -74,14 +76,18 @@ class Emulator:
         running: bool = True,
         control_port: int = CONTROL,
         realtime_priority: int = 0,
+        speed: float = 1.0,
+        record: str | Path | None = None,
     ) -> None:
         self.host, self._control_port, self._running = host, control_port, running
         self._arguments = ["--robot", robot, "--polyscope", polyscope, "--host", host, "--boot-time", str(boot_time)]
         self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
         if joint_speed_limit is not None:
             self._arguments += ["--joint-speed-limit", ",".join(map(str, joint_speed_limit))]
-        if calibration is not None:
-            self._arguments += ["--calibration", str(calibration)]
+        self._arguments += ["--speed", str(speed)]
+        for flag, file in (("--calibration", calibration), ("--record", record)):
+            if file is not None:
+                self._arguments += [flag, str(file)]
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (read until nobody uses this object)
 
@@ -122,7 +128,7 @@ class Emulator:
         assert self._process is not None
         deadline = time.monotonic() + START_TIMEOUT
         ended = False
-        while READY not in self._printed():
+        while READY not in self.log:
             if ended:
                 raise EmulatorError(f"The emulator did not start: {self._last_lines()}")
             if time.monotonic() > deadline:
@@ -131,14 +137,15 @@ class Emulator:
             # Asked before its output is read once more: it may report that it is ready and then end.
             ended = self._process.poll() is not None
 
-    def _printed(self) -> str:
-        """Everything that the process has printed."""
+    @property
+    def log(self) -> str:
+        """What the process has printed so far: errors of programs, and what clients asked for in vain."""
         file = self._log.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 
     def _last_lines(self) -> str:
         """The last lines that the process has printed, as one paragraph."""
-        return " ".join(" ".join(self._printed().splitlines()[-_LINES:]).split()) or "nothing"
+        return " ".join(" ".join(self.log.splitlines()[-_LINES:]).split()) or "nothing"
 
     def exit_message(self) -> str:
         """How the process has ended, with its last lines of output."""

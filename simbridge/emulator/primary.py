@@ -65,7 +65,7 @@ def _robot_mode(controller: Controller) -> bytes:
         s.robot_mode,
         0,
         s.speed_slider,
-        s.speed_scaling,
+        s.speed_scaling * s.limiter_scaling,
         1.0,
         0,
     )
@@ -82,8 +82,8 @@ def _joints(controller: Controller) -> bytes:
 
 
 def _tool(controller: Controller) -> bytes:
-    voltage = 48.0 if controller.state.powered else 0.0
-    return struct.pack(">2B2dfB2fB", 0, 0, 0.0, 0.0, voltage, 0, 0.0, 30.0, controller.state.joint_mode)
+    s = controller.state
+    return struct.pack(">2B2dfB2fB", 0, 0, *s.analog_inputs[2:], 48.0 if s.powered else 0.0, 0, 0.0, 30.0, s.joint_mode)
 
 
 def _masterboard(controller: Controller) -> bytes:
@@ -94,8 +94,7 @@ def _masterboard(controller: Controller) -> bytes:
         s.digital_outputs & 0xFFFFFFFF,
         0,
         0,
-        0.0,
-        0.0,
+        *s.analog_inputs[:2],
         s.analog_output_types & 1,
         s.analog_output_types >> 1 & 1,
         *s.analog_outputs,
@@ -227,7 +226,7 @@ def realtime_package(controller: Controller) -> bytes:
         *_SIX,  # used by UR's software
         *_THREE,  # tool accelerometer
         *_SIX,  # used by UR's software
-        s.speed_scaling,
+        s.speed_scaling * s.limiter_scaling,
         *_THREE,  # momentum, and two used by UR's software
         48.0,
         voltage,

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.rtde_variables import InputVariable, OutputVariable, input_variables, output_variables
+from simbridge.emulator.state import Event
 from simbridge.ur.tables import RTDE_FORMATS, RTDE_HEADER, RtdePackage
 
 MAX_FRAME = 65535
@@ -84,12 +85,13 @@ class InputRecipe:
     def apply(self, controller: Controller, inputs: dict[str, Any], payload: bytes) -> None:
         """Write the values of a package into the controller.
 
-        Raises:
-            ProtocolViolation: The package has another length than the recipe.
+        One of another length than the recipe is ignored: UR does not document what a controller does with it, and
+        ur_rtde sends some (`setExternalForceTorque`).
         """
         if len(payload) != self._struct.size:
-            reason = f"an input package of {len(payload)} bytes came for a recipe of {self._struct.size}"
-            raise ProtocolViolation("RTDE", reason)
+            text = f"RTDE: an input package of {len(payload)} bytes is ignored, for its recipe has {self._struct.size}"
+            controller.on_event(Event("unknown", f"{text} ({', '.join(self.names)})", data=payload))
+            return
         flat = self._struct.unpack(payload)
         values: list[Any] = []
         at = 0
@@ -217,9 +219,9 @@ class RtdeConnection:
             replies.append(self._handlers[kind](payload))
         return b"".join(replies)
 
-    def output(self, tick: int) -> bytes:
-        """The data package that is due in this tick, or nothing."""
-        if not self._started or self._outputs is None or tick % self._every:
+    def output(self, tick: int, passed: int = 1) -> bytes:
+        """The data package of this tick, if one was due in it or in those passed since the last call; else nothing."""
+        if not self._started or self._outputs is None or tick % self._every >= passed:
             return b""
         return self._outputs.package(self._controller, tick)
 
@@ -235,13 +237,25 @@ class RtdeConnection:
         accepted = version in (1, 2)
         if accepted:
             self._version = version
+        else:
+            self._unknown(f"version {version} of the protocol is refused", payload)
         return frame(RtdePackage.PROTOCOL_VERSION, bytes([accepted]))
 
     def _controller_version(self, payload: bytes) -> bytes:
         return frame(RtdePackage.CONTROLLER_VERSION, struct.pack(">4I", *self._controller.profile.version))
 
     def _text(self, payload: bytes) -> bytes:
+        self._unknown("a message of the client is not passed on", payload)
         return b""
+
+    def _unknown(self, text: str, payload: bytes) -> None:
+        self._controller.on_event(Event("unknown", f"RTDE: {text}", data=payload))
+
+    def _report_missing(self, kind: str, names: tuple[str, ...], types: list[str], payload: bytes) -> None:
+        missing = [name for name, found in zip(names, types, strict=True) if found == "NOT_FOUND"]
+        if missing:
+            version = self._controller.profile.polyscope
+            self._unknown(f"PolyScope {version} is emulated without the {kind} {', '.join(missing)}", payload)
 
     def _setup_outputs(self, payload: bytes) -> bytes:
         self._every = 1
@@ -253,7 +267,9 @@ class RtdeConnection:
             payload = payload[8:]
             self._every = _divider(1.0 / self._controller.profile.period, frequency)
             recipe_id = 1
-        types, self._outputs = self._registry.output_recipe(_names(payload), recipe_id)
+        names = _names(payload)
+        types, self._outputs = self._registry.output_recipe(names, recipe_id)
+        self._report_missing("outputs", names, types, payload)
         self._invalid = self._outputs is None
         answer = ",".join(types).encode("ascii")
         if recipe_id is not None:
@@ -261,7 +277,9 @@ class RtdeConnection:
         return frame(RtdePackage.OUTPUTS, answer)
 
     def _setup_inputs(self, payload: bytes) -> bytes:
-        types, recipe = self._registry.input_recipe(_names(payload), self)
+        names = _names(payload)
+        types, recipe = self._registry.input_recipe(names, self)
+        self._report_missing("inputs", names, types, payload)
         number = 0
         if recipe is not None:
             number = len(self._inputs) + 1
@@ -284,6 +302,8 @@ class RtdeConnection:
         recipe = self._inputs.get(payload[0]) if payload else None
         if recipe is not None:
             recipe.apply(self._controller, self._registry.inputs, payload[1:])
+        else:
+            self._unknown("data for an input recipe that was not set up are ignored", payload)
         return b""
 
 

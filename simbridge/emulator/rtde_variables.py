@@ -196,6 +196,7 @@ _READ = [
     OutputVariable("safety_status_bits", "UINT32", _attribute("safety_status_bits")),
     OutputVariable("runtime_state", "UINT32", _attribute("runtime_state")),
     OutputVariable("script_control_line", "UINT32", _attribute("script_control_line"), ((5, 9), (3, 14))),
+    OutputVariable("speed_scaling", "DOUBLE", _attribute("limiter_scaling")),
     OutputVariable("target_speed_fraction", "DOUBLE", _attribute("speed_scaling")),
     OutputVariable("actual_robot_voltage", "DOUBLE", lambda state: 48.0 * state.powered),
     OutputVariable("actual_joint_voltage", "VECTOR6D", lambda state: [48.0 * state.powered] * 6),
@@ -209,6 +210,8 @@ _READ = [
     ),
     OutputVariable("analog_io_types", "UINT32", lambda state: state.analog_output_types << 2),
     OutputVariable("tool_output_voltage", "INT32", _attribute("tool_voltage")),
+    *(OutputVariable(f"standard_analog_input{i}", "DOUBLE", _element("analog_inputs", i)) for i in range(2)),
+    *(OutputVariable(f"tool_analog_input{i}", "DOUBLE", _element("analog_inputs", 2 + i)) for i in range(2)),
     OutputVariable("standard_analog_output0", "DOUBLE", _element("analog_outputs", 0)),
     OutputVariable("standard_analog_output1", "DOUBLE", _element("analog_outputs", 1)),
 ]
@@ -221,11 +224,9 @@ _CONSTANT: list[tuple[str, Any, tuple[Version, Version], str]] = [
     ("VECTOR6D", [0.0] * 6, _RECENT, "target_base_acceleration target_base_wrench"),
     ("VECTOR3D", [0.0] * 3, ((5, 0), (3, 5)), "elbow_position elbow_velocity"),
     ("VECTOR3D", [0.0] * 3, ALWAYS, "actual_tool_accelerometer"),
-    ("DOUBLE", 1.0, ALWAYS, "speed_scaling"),  # of the trajectory limiter, which is not emulated
     ("DOUBLE", 48.0, ALWAYS, "actual_main_voltage"),
     ("DOUBLE", 30.0, ALWAYS, "tool_temperature"),
     ("DOUBLE", 0.0, ALWAYS, "actual_momentum actual_execution_time actual_robot_current io_current"),
-    ("DOUBLE", 0.0, ALWAYS, "standard_analog_input0 standard_analog_input1 tool_analog_input0 tool_analog_input1"),
     ("DOUBLE", 0.0, ALWAYS, "tool_output_current euromap67_24V_voltage euromap67_24V_current"),
     ("DOUBLE", 0.0, _RECENT, "joint_position_deviation_ratio collision_detection_ratio"),
     ("DOUBLE", 0.0, _RECENT, "actual_robot_energy_consumed actual_robot_braking_energy_dissipated"),

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -16,13 +16,19 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import EmulatorBroken
 from simbridge.emulator.servers import Servers
 from simbridge.emulator.state import Event
+from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
 # A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
 _MAX_DELAY = 0.1  # s
 _TIMINGS = 200_000
-_LOGGED = 1000  # lines that wait to be printed
+# s; controller time that runs faster is made up of several ticks at once, after which packages are sent.
+_FASTEST = 0.002
+_YIELD = 1e-4  # s, for the clients of a controller that is as fast as it can be
+_SPEED_OVER = 1.0  # s, over which the speed reached is measured
+_LOGGED = 1000  # lines that wait to be printed, and different ones about what clients ask in vain
+_SHOWN = 200  # bytes of a client in a line
 
 
 class RunningController:
@@ -32,19 +38,33 @@ class RunningController:
         controller: While it runs, accessed with `lock` held only.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number.
+        speed: How many times faster than real time the controller's clock runs, at most; RTDE and the real-time
+            interface then send 500 packages a second of real time.
+        on_exchange: See `Servers`.
 
     Attributes:
-        log: Lines about the errors of programs, for whoever prints them: no tick waits for a terminal.
+        speed: As reached in the last second.
+        log: Lines about the errors of programs, and about what clients ask for in vain (each once), for whoever prints
+            them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
         EmulatorBroken: On leaving: a tick or a client's message ran into a bug in the emulator.
     """
 
-    def __init__(self, controller: Controller, host: str = "127.0.0.1", ports: Mapping[int, int] | None = None) -> None:
+    def __init__(
+        self,
+        controller: Controller,
+        host: str = "127.0.0.1",
+        ports: Mapping[int, int] | None = None,
+        speed: float = 1.0,
+        on_exchange: Callable[[Exchange], None] | None = None,
+    ) -> None:
         self.controller = controller
+        self.speed = self._wanted_speed = speed
+        self._program_began = (0.0, 0.0)
         self.lock = threading.RLock()
-        self.servers = Servers(controller, self.lock, host, ports)
+        self.servers = Servers(controller, self.lock, host, ports, on_exchange)
         self._thread = threading.Thread(target=self._run, name="simbridge-emulator-tick", daemon=True)
         self._stopping = False
         self._bug: Exception | None = None
@@ -54,6 +74,7 @@ class RunningController:
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
         self.log: deque[str] = deque(maxlen=_LOGGED)
+        self._known: set[str] = set()  # what was logged once
         controller.on_event = self._broadcast
 
     def __enter__(self) -> RunningController:
@@ -97,6 +118,11 @@ class RunningController:
 
     def _broadcast(self, event: Event) -> None:
         controller = self.controller
+        if event.kind == "unknown":
+            if event.text not in self._known and len(self._known) < _LOGGED:
+                self._known.add(event.text)
+                self.log.append(f"{event.text}: {event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}")
+            return
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
             self.log.append(f"error in {controller.program_name or 'a program'}{place}: {event.text}")
@@ -111,8 +137,19 @@ class RunningController:
             # A client that reads the message may look at the state that came last.
             message = primary.robot_state(controller) + primary.safety_mode_message(controller)
         else:
+            self._measure_program(event.kind == "started")
             message = primary.key_message(controller, f"PROGRAM_XXX_{event.kind.upper()}", event.text)
         self.servers.broadcast_message(message)
+
+    def _measure_program(self, began: bool) -> None:
+        """At a speed of its own, log how fast a program ran."""
+        now = self.controller.state.timestamp, time.monotonic()
+        if began:
+            self._program_began = now
+        elif self._wanted_speed != 1.0:
+            took, real = (end - begin for begin, end in zip(self._program_began, now, strict=True))
+            name = self.controller.program_name or "A program"
+            self.log.append(f"{name} took {took:.3f} s, {took / real:.1f} times faster than real time")
 
     def _run(self) -> None:
         ask_for_short_slices()
@@ -122,25 +159,36 @@ class RunningController:
             self._bug = error
 
     def _tick_until_stopped(self) -> None:
-        period = self.controller.period
-        deadline = time.monotonic()
+        controller, speed = self.controller, self._wanted_speed
+        interval = controller.period if speed == 1.0 else max(controller.period / speed, _FASTEST)
+        shortest = 0.0 if speed == 1.0 else _YIELD
+        deadline, due = time.monotonic(), 0.0
+        measured = deadline, controller.state.timestamp
         while not self._stopping:
-            deadline += period
+            deadline += interval
             pause = deadline - time.monotonic()
-            if pause > 0.0:
-                time.sleep(pause)
-            elif pause < -_MAX_DELAY:
+            if max(pause, shortest) > 0.0:
+                time.sleep(max(pause, shortest))
+            if pause < -_MAX_DELAY:
                 deadline = time.monotonic()
-            begin = time.monotonic()
             with self.lock:
                 if self._freeze_time:
                     self._stopped.set()
                     time.sleep(self._freeze_time)
                     self._freeze_time = 0.0
-                    deadline = begin = time.monotonic()
-                self.controller.tick()
-                self.servers.tick(self.controller.state.tick)
-                slot = self._ticks % _TIMINGS
-                self._started_at[slot] = begin
-                self._durations[slot] = time.monotonic() - begin
-                self._ticks += 1
+                    deadline = time.monotonic()
+                due += speed * interval / controller.period
+                count = int(due)
+                due -= count
+                for left in reversed(range(count)):
+                    begin = time.monotonic()
+                    controller.tick()
+                    if not left:
+                        self.servers.tick(controller.state.tick, count)
+                    slot = self._ticks % _TIMINGS
+                    self._started_at[slot] = begin
+                    self._durations[slot] = time.monotonic() - begin
+                    self._ticks += 1
+            if (now := time.monotonic()) - measured[0] > _SPEED_OVER:
+                self.speed = (controller.state.timestamp - measured[1]) / (now - measured[0])
+                measured = now, controller.state.timestamp

@@ -70,6 +70,11 @@ class ScriptBuffer:
             raise ProtocolViolation("script", f"it sent a program of more than {MAX_SCRIPT} bytes without its end")
         return programs
 
+    @property
+    def rest(self) -> bytes:
+        """What has arrived of a program that is not complete yet."""
+        return "".join(f"{line}\n" for line in self._lines).encode() + self._rest
+
     def _add_line(self, line: str) -> str:
         """The program that this line completes, or ""."""
         self._lines.append(line)
@@ -153,7 +158,7 @@ class SecondaryPrograms:
 def without_blocking(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
     """The built-in functions as a secondary program may call them: those that block raise a fault.
 
-    Sockets may be used: programs in use send commands to the controller's own ports in this way.
+    Sockets are allowed, as on a controller: programs that control real arms use them so. Waiting for long ends them.
     """
     return {
         name: _refuse_blocking(name, function)

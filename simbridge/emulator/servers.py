@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import functools
 import selectors
 import socket
 import threading
@@ -18,6 +19,8 @@ from simbridge.emulator.dashboard import GREETING, Dashboard, DashboardConnectio
 from simbridge.emulator.errors import CannotListen, ProtocolViolation
 from simbridge.emulator.rtde import Registry, RtdeConnection
 from simbridge.emulator.rtde_variables import input_variables
+from simbridge.emulator.state import Event
+from simbridge.emulator.traffic import EventName, Exchange
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PORT_NAMES, PRIMARY, REALTIME, RTDE, SECONDARY
 
@@ -42,6 +45,7 @@ class Servers:
         lock: Held whenever the controller is accessed.
         host: The address to listen on.
         ports: Other numbers to listen on, by the standard number; 0 is any free one.
+        on_exchange: Called, with the lock held, with all that clients and controller send each other.
 
     Attributes:
         address: On which it listens, as a number.
@@ -55,10 +59,13 @@ class Servers:
         lock: AbstractContextManager[object],
         host: str = "127.0.0.1",
         ports: Mapping[int, int] | None = None,
+        on_exchange: Callable[[Exchange], None] | None = None,
     ) -> None:
         self._controller, self._lock, self._host = controller, lock, host
         self.ports = {number: (ports or {}).get(number, number) for number in PORT_NAMES}
         self.fault: Exception | None = None
+        self._on_exchange = on_exchange
+        self._connected = 0
         self._registry = Registry(controller)
         self._dashboard = Dashboard(controller)
         connect: dict[int, Callable[[], tuple[Session, bytes]]] = {
@@ -123,15 +130,15 @@ class Servers:
 
     # What the controller's thread calls, with the lock held
 
-    def tick(self, tick: int) -> None:
-        """Send what is due in this tick. The lock is held."""
+    def tick(self, tick: int, passed: int = 1) -> None:
+        """Send what was due in this tick or those passed since the last call. The lock is held."""
         for client in self._ports[RTDE].clients:
-            package = cast(RtdeConnection, client.session).output(tick)
+            package = cast(RtdeConnection, client.session).output(tick, passed)
             if package:
                 client.offer(package)
         if self._ports[REALTIME].clients:
             self._offer(REALTIME, primary.realtime_package(self._controller))
-        if tick % self._state_every == 0 and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
+        if tick % self._state_every < passed and (self._ports[PRIMARY].clients or self._ports[SECONDARY].clients):
             state = primary.robot_state(self._controller)
             self._offer(PRIMARY, state)
             self._offer(SECONDARY, state)
@@ -282,8 +289,12 @@ class Servers:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _KEEPALIVE)
         with self._lock:
             session, greeting = port.connect()
-            client = Client(sock, port, session, self._attend)
+            on_sent = None if self._on_exchange is None else functools.partial(self._exchange, "sent")
+            client = Client(sock, port, session, self._attend, on_sent)
+            self._connected += 1
+            client.number = self._connected
             port.clients.append(client)
+            self._exchange("connected", client)
             self._selector.register(sock, selectors.EVENT_READ, client)
             client.send(greeting)
             self._attention.add(client)
@@ -302,9 +313,11 @@ class Servers:
                 self._close(client)
                 return
             client.active = time.monotonic()
+            self._exchange("received", client, data)
             try:
                 client.send(client.session.receive(data))
-            except ProtocolViolation:
+            except ProtocolViolation as error:
+                self._controller.on_event(Event("unknown", str(error), data=data))
                 self._close(client)
             except Exception as error:
                 # A bug in the emulator must not end the other clients' connections; `stop` raises it.
@@ -315,6 +328,11 @@ class Servers:
                     self._attention.add(client)
         if len(data) == CHUNK:
             time.sleep(_REST)
+
+    def _exchange(self, event: EventName, client: Client, data: bytes = b"") -> None:
+        if self._on_exchange is not None:
+            clock = self._controller.state.timestamp
+            self._on_exchange(Exchange(clock, client.port.number, client.number, event, data))
 
     def _serve(self, client: Client) -> None:
         """Send a client's unsent data, read from it or not, close it."""
@@ -346,6 +364,7 @@ class Servers:
         if client not in client.port.clients:
             return
         client.port.clients.remove(client)
+        self._exchange("disconnected", client)
         self._attention.discard(client)
         self._watch(client, 0)
         client.session.close()

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import inf
-from typing import Any, Literal, get_type_hints
+from math import inf, isfinite
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 
 from simbridge.errors import InvalidParameter, UnknownName
+
+_Six = tuple[float, float, float, float, float, float]
+_Bits = dict[Annotated[int, msgspec.Meta(ge=0, le=17)], bool]
+# Parts of the state that may be set, too; programs and clients change some of them. Digital inputs and outputs by their
+# bits: 0-7 standard, 8-15 configurable, 16-17 of the tool; analog inputs: 0 and 1 standard, 2 and 3 of the tool.
+STATE: dict[str, Any] = {
+    "payload": Annotated[float, msgspec.Meta(ge=0.0)],
+    "payload_cog": tuple[float, float, float],
+    "payload_inertia": _Six,
+    "tcp_offset": _Six,
+    "digital_inputs": _Bits,
+    "digital_outputs": _Bits,
+    "analog_inputs": dict[Annotated[int, msgspec.Meta(ge=0, le=3)], float],
+}
 
 
 @dataclass(frozen=True)
@@ -46,10 +60,29 @@ class Settings:
         types, found = get_type_hints(type(self)), asdict(self)
         for name, value in values.items():
             if name not in types:
-                raise UnknownName("setting", name, types)
+                raise UnknownName("setting", name, [*types, *STATE])
             try:
                 found[name] = msgspec.convert(value, types[name])
             except msgspec.ValidationError:
                 needed = str(types[name]).replace("typing.", "")
                 raise InvalidParameter(name, repr(value)[:100], f"a value of {needed}") from None
         return Settings(**found)
+
+
+def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the values that are parts of the state (`STATE`), with the types that they have there.
+
+    Raises:
+        InvalidParameter: One is of another type, or not possible.
+    """
+    found = {}
+    for name in [name for name in values if name in STATE]:
+        try:
+            found[name] = msgspec.convert(values[name], STATE[name], str_keys=True)
+        except msgspec.ValidationError as error:
+            raise InvalidParameter(name, repr(values[name])[:100], f"otherwise: {error}") from None
+        numbers = found[name] if isinstance(found[name], tuple) else [found[name]]
+        numbers = list(found[name].values()) if isinstance(found[name], dict) else numbers
+        if not all(map(isfinite, numbers)):
+            raise InvalidParameter(name, repr(values[name])[:100], "finite")
+    return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from simbridge.errors import UnknownName
 from simbridge.robot.pose import Array
-from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMode
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 BRAKE_RELEASE_TIME = 0.3  # s
@@ -49,10 +50,12 @@ class Event:
 
     Attributes:
         kind: "error" (a program's, with its place), "text", "popup", "started" and "stopped" (a program, by its name),
-            "safety" (a protective stop, with UR's code), "safety mode" (it has changed).
+            "safety" (a protective stop, with UR's code), "safety mode" (it has changed); "unknown" is not for them, but
+            for the log: a client asked for something that the emulator does not know or do.
         text: As its clients read it.
         line, column: Place of an error in the script, counted from 1; 0 while unknown.
         code, argument: UR's error code: C209A0 is 209 and 0.
+        data: What the client sent, where that is not known.
     """
 
     kind: str
@@ -61,6 +64,7 @@ class Event:
     column: int = 0
     code: int = 0
     argument: int = 0
+    data: bytes = b""
 
 
 PROFILES = {
@@ -101,9 +105,12 @@ class ControllerState:
         actual_tcp_speed, target_tcp_speed: (6,).
         tcp_offset: Pose of the TCP in the flange (6,).
         speed_slider: As set, 0..1.
-        speed_scaling: In force now; it ramps to the slider. `target_speed_fraction` in RTDE.
+        speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
+        limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
+            `speed_scaling` in RTDE.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
+        analog_inputs: The two standard ones, then the tool's, A or V.
         analog_outputs: The two standard outputs, mA or V as the bits of `analog_output_types` say (0 current).
         input_*, output_*: General-purpose registers: 48 integers and doubles and 128 bits in each direction.
         flags: URScript's, which outlive a program.
@@ -117,6 +124,7 @@ class ControllerState:
     runtime_state: int = RuntimeState.STOPPED
     speed_slider: float = 1.0
     speed_scaling: float = 1.0
+    limiter_scaling: float = 1.0
     target_q: Array = field(default_factory=_zeros)
     target_qd: Array = field(default_factory=_zeros)
     target_qdd: Array = field(default_factory=_zeros)
@@ -137,6 +145,7 @@ class ControllerState:
     script_control_line: int = 0
     digital_inputs: int = 0
     digital_outputs: int = 0
+    analog_inputs: list[float] = field(default_factory=lambda: [0.0] * 4)
     analog_outputs: list[float] = field(default_factory=lambda: [4.0, 4.0])
     analog_output_types: int = 0
     tcp_force: Array = field(default_factory=_zeros)
@@ -149,6 +158,19 @@ class ControllerState:
     output_bit: list[bool] = field(default_factory=lambda: [False] * 128)
     flags: list[bool] = field(default_factory=lambda: [False] * 33)
     tool_voltage: int = 0
+
+    def change(self, name: str, value: Any) -> None:
+        """Set an attribute: a number, an array, or some bits of a number or elements of a list, by their indices."""
+        present = getattr(self, name)
+        if not isinstance(value, dict):
+            setattr(self, name, np.array(value) if isinstance(present, np.ndarray) else value)
+            return
+        for i, element in value.items():
+            if isinstance(present, list):
+                present[i] = element
+            else:
+                present = present | 1 << i if element else present & ~(1 << i)
+        setattr(self, name, present)
 
     @property
     def powered(self) -> bool:
@@ -173,7 +195,7 @@ class ControllerState:
     @property
     def robot_status_bits(self) -> int:
         """Bit 0 power on, bit 1 program running, also while it is paused."""
-        return int(self.powered) | int(self.runtime_state != RuntimeState.STOPPED) << 1
+        return int(self.powered) | int(self.runtime_state in PROGRAM_RUNS) << 1
 
     @property
     def safety_status_bits(self) -> int:

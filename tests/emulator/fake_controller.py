@@ -15,7 +15,7 @@ import numpy as np
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.servers import Servers
-from simbridge.emulator.state import ControllerState, profile
+from simbridge.emulator.state import ControllerState, Event, profile
 from simbridge.robot import Robot, load_robot
 from simbridge.ur.tables import PORT_NAMES, RobotMode, RuntimeState
 
@@ -50,6 +50,8 @@ class FakeController:
         self.dh = ((0.0,) * 6, UR10_A, UR10_D, UR10_ALPHA)
         self.calls: list[tuple[object, ...]] = []
         self.inputs: list[tuple[tuple[str, ...], tuple[object, ...]]] = []
+        self.events: list[Event] = []
+        self.on_event = self.events.append
 
     def tick(self) -> int:
         self.state.tick += 1

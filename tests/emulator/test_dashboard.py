@@ -219,6 +219,13 @@ def test_lines_may_arrive_in_any_pieces() -> None:
     ]
 
 
+def test_a_command_that_is_not_known_is_reported_with_its_bytes() -> None:
+    controller = FakeController("5.12")
+    Dashboard(controller).answer("dance well")
+    (event,) = controller.events
+    assert event.kind == "unknown" and "5.12" in event.text and event.data == b"dance well"
+
+
 def test_nothing_is_answered_after_quit() -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))
     assert connection.receive(b"quit\nrobotmode\n") == b"Disconnected\n"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
+
 import pytest
 
 from simbridge.emulator.controller import Controller
@@ -61,3 +65,27 @@ def test_joint_speed_limits_are_one_number_or_one_a_joint(given, limits):
 def test_other_joint_speed_limits_are_refused(given):
     with pytest.raises(InvalidParameter, match="joint speed limit"):
         speed_limits(load_robot("ur10e"), given)
+
+
+def test_the_emulator_starts_and_moves_without_numba_and_scipy():
+    source = """
+        import sys
+        import simbridge.emulator.emulate
+        from simbridge.emulator.arm import frame_of
+        from simbridge.emulator.controller import Controller
+        from simbridge.emulator.program import ScriptProgram
+        from simbridge.emulator.state import profile
+        from simbridge.robot.load import load_robot
+
+        controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+        controller.state.robot_mode = 7
+        q = controller.state.target_q
+        controller.arm.any_joints(frame_of(controller.arm.pose(q)), q + 0.5)
+        controller.servo(q + 0.01, 0.002, 0.1, 300)
+        controller.tick()
+        controller.tick()
+        assert controller.state.target_qd.any()
+        print([name for name in ("numba", "scipy", "matplotlib") if name in sys.modules])
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(source)], capture_output=True, text=True, timeout=60)
+    assert ended.stdout == "[]\n", ended.stderr

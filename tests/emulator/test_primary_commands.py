@@ -29,11 +29,12 @@ class Bench:
         running = RunningController(self.controller, ports=dict.fromkeys((29999, 30001, 30002, 30003, 30004), 0))
         self._sent: list[bytes] = []
         running.servers.broadcast_message = self._sent.append  # type: ignore[method-assign]
-        self._session = ScriptSession(self.controller)
+        self.session = ScriptSession(self.controller)
+        self.log = running.log
         self.state = self.controller.state
 
     def send(self, text: str) -> None:
-        self._session.receive(text.encode() + b"\n")
+        self.session.receive(text.encode() + b"\n")
 
     def tick(self, seconds: float = 0.002) -> None:
         for _ in range(round(seconds / 0.002)):
@@ -68,6 +69,29 @@ def bench() -> Bench:
     return bench
 
 
+def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
+    bench.send("set speed 0.5")
+    assert bench.state.speed_slider == 0.5 and not bench.log
+
+
+# What is ignored
+
+
+def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Bench) -> None:
+    bench.session.receive(b"movej([0,0,0,0,0,0])")
+    bench.session.close()
+    (line,) = bench.log
+    assert "line end" in line and "b'movej([0,0,0,0,0,0])'" in line
+
+
+def test_a_program_outside_of_remote_control_is_reported(bench: Bench) -> None:
+    bench.controller.remote_control = False
+    bench.send("stopj(2)")
+    (line,) = bench.log
+    assert "remote control" in line and r"b'stopj(2)\n'" in line
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+
+
 # Commands in words
 
 
@@ -88,6 +112,7 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     bench.tick()
     assert bench.state.runtime_state == RuntimeState.PLAYING
     bench.send("stop program")
+    bench.tick(0.2)
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 

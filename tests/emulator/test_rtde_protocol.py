@@ -298,6 +298,13 @@ def test_analog_outputs_are_ratios_of_a_current_or_a_voltage(client: Client, con
     assert controller.state.analog_outputs == [12.0, 2.5]
 
 
+def test_of_several_ticks_at_once_those_that_were_due_are_sent_as_one_package(client: Client) -> None:
+    client.outputs("timestamp", 125.0)
+    client.start()
+    assert [bool(client.connection.output(tick, 10)) for tick in (10, 20, 30)] == [True] * 3
+    assert [bool(client.connection.output(tick, 2)) for tick in (2, 4, 6, 8)] == [False, True, False, True]
+
+
 def test_an_external_wrench_reaches_the_state(client: Client, controller: FakeController) -> None:
     assert client.inputs("external_force_torque") == (1, "VECTOR6D")
     client.send(1, ">6d", 1.0, 2.0, 3.0, 4.0, 5.0, 6.0)
@@ -318,7 +325,6 @@ def test_text_messages_are_taken_without_an_answer(client: Client) -> None:
         frame(RtdePackage.OUTPUTS, b"1234567"),  # no frequency
         frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q," * 500),  # packages of 24 kB
         frame(RtdePackage.INPUTS, b"," * 30000),  # an answer of 300 kB
-        frame(RtdePackage.INPUTS, b"input_int_register_0") + frame(RtdePackage.DATA, b"\x01\x00"),
         frame(RtdePackage.INPUTS, b"input_int_register_0") * 256,
     ],
 )
@@ -326,6 +332,37 @@ def test_what_the_protocol_does_not_allow_is_a_violation(client: Client, data: b
     with pytest.raises(ProtocolViolation) as caught:
         client.connection.receive(data)
     assert caught.value.protocol == "RTDE"
+
+
+def test_an_input_package_that_does_not_fit_its_recipe_is_ignored_and_reported(
+    client: Client, controller: FakeController
+) -> None:
+    client.inputs("input_int_register_0")
+    client.send(1, ">2i", 7, 8)
+    assert controller.state.input_int[0] == 0 and not controller.inputs
+    (event,) = controller.events
+    assert event.kind == "unknown" and event.data == struct.pack(">2i", 7, 8)
+    assert "8 bytes" in event.text and "has 4 (input_int_register_0)" in event.text
+    client.send(1, ">i", 9)
+    assert controller.state.input_int[0] == 9
+
+
+@pytest.mark.parametrize(
+    ("request_", "named"),
+    [
+        (frame(RtdePackage.PROTOCOL_VERSION, b"\x00\x03"), "version 3"),
+        (frame(RtdePackage.OUTPUTS, struct.pack(">d", 1.0) + b"actual_q,coffee"), "without the outputs coffee"),
+        (frame(RtdePackage.INPUTS, b"sugar"), "without the inputs sugar"),
+        (frame(RtdePackage.DATA, b"\x07\x00"), "was not set up"),
+        (frame(RtdePackage.TEXT, b"\x02hi\x02me\x03"), "message"),
+    ],
+)
+def test_what_a_client_asks_in_vain_is_reported_with_its_bytes(
+    client: Client, controller: FakeController, request_: bytes, named: str
+) -> None:
+    client.connection.receive(request_)
+    (event,) = controller.events
+    assert event.kind == "unknown" and named in event.text and request_.endswith(event.data)
 
 
 def test_frames_may_arrive_in_any_pieces(controller: FakeController) -> None:

@@ -18,7 +18,7 @@ from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.state import profile
+from simbridge.emulator.state import Event, profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import DASHBOARD, RTDE
 from tests.controllers import loopback
@@ -45,6 +45,62 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
     assert caught.value.tick == 10
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection((HOST, running.servers.ports[RTDE]))
+
+
+def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS)
+    for data in (b"\x01\xff", b"\x02", b"x" * 1000):
+        controller.on_event(Event("unknown", "RTDE: this", data=data))
+    controller.on_event(Event("unknown", "RTDE: that", data=b"y" * 1000))
+    first, second = running.log
+    assert first == r"RTDE: this: b'\x01\xff'"
+    assert second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
+
+
+class Clock:
+    """A clock that only sleeping advances; it stops a controller after two seconds."""
+
+    def __init__(self, running: RunningController) -> None:
+        self.now, self._running = 0.0, running
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self._running._stopping = self.now >= 2.0
+
+
+@pytest.mark.parametrize(
+    ("polyscope", "speed", "ticks", "sent"),
+    [("5.12", 1.0, 1000, 1000), ("5.12", 10.0, 10000, 1000), ("3.15", 10.0, 2500, 1000), ("3.15", 2.0, 500, 500)],
+)
+def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_second_at_most(
+    monkeypatch, polyscope: str, speed: float, ticks: int, sent: int
+) -> None:
+    robot = load_robot("ur10" if polyscope == "3.15" else "ur10e")
+    controller = Controller(robot, profile(polyscope), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS, speed=speed)
+    passed: list[int] = []
+    monkeypatch.setattr(running.servers, "tick", lambda tick, count: passed.append(count))
+    monkeypatch.setattr("simbridge.emulator.running.time", Clock(running))
+    running._tick_until_stopped()
+    assert controller.state.tick == sum(passed) == pytest.approx(ticks, rel=0.002)
+    assert len(passed) == pytest.approx(sent, rel=0.002)
+    assert running.speed == pytest.approx(speed, rel=0.01)
+
+
+def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS, speed=10.0)
+    clock = Clock(running)
+    monkeypatch.setattr("simbridge.emulator.running.time", clock)
+    controller.program_name = "moves"
+    controller.on_event(Event("started", "moves"))
+    controller.state.timestamp, clock.now = 12.0, 1.5
+    controller.on_event(Event("stopped", "moves"))
+    assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
 def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:

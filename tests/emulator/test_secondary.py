@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 
 import numpy as np
 import pytest
@@ -128,26 +127,25 @@ def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_
     assert np.array_equal(bench.q, other.q)
 
 
-def test_sockets_may_be_used(bench: Bench) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        calls = (f'socket_open("127.0.0.1", {port})', 'socket_send_line("set speed 0.5")', "socket_close()")
-        bench.controller.load_script("\n  ".join(("sec s():", *calls)) + "\nend\n")
-        server.settimeout(10.0)
-        for _ in range(400):
-            bench.tick()
-            time.sleep(0.001)  # for the thread that connects
-        client, _ = server.accept()
-        with client, client.makefile("rb") as lines:
-            assert lines.read() == b"set speed 0.5\n"
-    assert not bench.faults()
-
-
 def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
     bench.controller.load_script('sec s():\n  popup("hello")\nend\n')
     bench.tick(5)
     assert bench.controller.popup_text == "hello"
     assert not bench.faults()
+
+
+def test_one_may_talk_to_a_server_while_the_main_program_continues(bench: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        calls = f'socket_open("127.0.0.1", {port})\n  socket_send_line("hello")\n  socket_close()'
+        bench.move()
+        bench.controller.load_script(f"sec s():\n  {calls}\nend\n")
+        bench.tick(20)
+        client, _ = server.accept()
+        with client:
+            assert client.recv(100) == b"hello\n"
+    assert not bench.faults()
+    assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
 def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.emulate import Control
-from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.program import ScriptProgram, builtin_functions
+from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import profile
@@ -52,3 +53,55 @@ def test_nothing_is_changed_when_one_of_several_is_refused(control):
 def test_joint_speed_limits_are_six_positive_numbers(value):
     with pytest.raises(InvalidParameter, match="joint_speed_limit"):
         Settings().changed({"joint_speed_limit": value})
+
+
+# Parts of the state
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]}, {"payload": 2.5, "payload_cog": [0.0, 0.1, 0.2]}),
+        ({"payload_inertia": [1, 2, 3, 4, 5, 6]}, {"payload_inertia": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}),
+        ({"tcp_offset": [0, 0, 0.1, 0, 0, 0]}, {"tcp_offset": [0.0, 0.0, 0.1, 0.0, 0.0, 0.0]}),
+    ],
+)
+def test_payload_and_tcp_are_set_and_read(control, values, expected):
+    assert ask(control, do="set", **values)["ok"]
+    state = ask(control, do="state")["value"]
+    assert {name: state[name] for name in expected} == expected
+
+
+def test_single_inputs_and_outputs_are_set_and_reach_programs_and_clients(control):
+    state, controller = control._controller.state, control._controller
+    state.digital_inputs = 0b101
+    assert ask(control, do="set", digital_inputs={"0": False, "17": True}, analog_inputs={"1": 0.004, "2": 5.5})["ok"]
+    assert [i for i, on in enumerate(ask(control, do="state")["value"]["digital_inputs"]) if on] == [2, 17]
+    functions = builtin_functions(controller)
+    assert functions["get_digital_in"](None, 2) and functions["get_tool_digital_in"](None, 1)
+    assert functions["get_standard_analog_in"](None, 1) == 0.004 and functions["get_tool_analog_in"](None, 0) == 5.5
+    variables = output_variables(controller.profile)
+    assert variables["actual_digital_input_bits"].read(state) == 0b100 | 1 << 17
+    assert variables["standard_analog_input1"].read(state) == 0.004
+    assert variables["tool_analog_input0"].read(state) == 5.5
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"payload": -1.0},
+        {"payload": float("nan")},
+        {"payload": "heavy"},
+        {"tcp_offset": [0.0] * 5},
+        {"tcp_offset": [float("inf")] * 6},
+        {"digital_inputs": {"18": True}},
+        {"digital_inputs": {"x": True}},
+        {"analog_inputs": {"4": 1.0}},
+        {"analog_inputs": {"0": float("nan")}},
+    ],
+)
+def test_a_part_of_the_state_that_is_not_possible_is_refused_by_name_and_nothing_is_set(control, values):
+    before = ask(control, do="state")["value"]
+    answer = ask(control, do="set", digital_outputs={"5": True}, **values)
+    assert not answer["ok"] and next(iter(values)) in answer["error"]
+    assert ask(control, do="state")["value"] == before

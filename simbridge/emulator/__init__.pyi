@@ -1,0 +1,3 @@
+from simbridge.emulator.handle import Emulator as Emulator
+
+__all__ = ["Emulator"]

@@ -1,0 +1,78 @@
+"""Several emulated arms: a process each, on the next addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from simbridge.emulator.handle import READY
+from simbridge.emulator.traffic import read_traffic
+from tests.controllers import loopback
+
+FIRST = loopback(80)
+SECOND = str(ipaddress.ip_address(FIRST) + 1)
+
+
+@pytest.fixture
+def arms(tmp_path):
+    """Two arms, ready, and the file with what they print."""
+    log = tmp_path / "log"
+    command = [sys.executable, "-m", "simbridge", "emulate", "--count", "2", "--host", FIRST, "--verbose"]
+    with log.open("wb") as file:
+        process = subprocess.Popen(
+            [*command, "--record", str(tmp_path / "all.jsonl")], stdout=file, stderr=subprocess.STDOUT
+        )
+    try:
+        deadline = time.monotonic() + 120.0
+        while log.read_text().count(READY) < 2 and time.monotonic() < deadline and process.poll() is None:
+            time.sleep(0.05)
+        assert log.read_text().count(READY) == 2, log.read_text()
+        yield process, log
+    finally:
+        process.terminate()
+        process.wait(30.0)
+
+
+def ask(host: str, line: str) -> str:
+    with socket.create_connection((host, 29999), timeout=10.0) as client, client.makefile("rw") as file:
+        file.readline()
+        file.write(f"{line}\n")
+        file.flush()
+        return file.readline().strip()
+
+
+def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_ends_all(arms, tmp_path):
+    process, log = arms
+    assert ask(FIRST, "power on") == "Powering on"
+    assert ask(SECOND, "robotmode") == "Robotmode: POWER_OFF"
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30.0) == 0
+    for host in (FIRST, SECOND):
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, 29999))
+    (request,) = (e for e in read_traffic(tmp_path / f"all-{SECOND}.jsonl") if e.event == "received")
+    assert (request.port, request.client, request.bytes) == (29999, 1, b"robotmode\n")
+    for words in ("client 1 -> dashboard: robotmode", "client 1 <- dashboard: Robotmode: POWER_OFF"):
+        assert words in log.read_text()
+
+
+def test_when_one_arm_ends_it_is_named_and_all_end_with_its_status(arms):
+    process, log = arms
+    with socket.create_connection((SECOND, 30020), timeout=10.0) as control:
+        control.sendall(b'{"do": "kill"}\n')
+    assert process.wait(30.0) == 9
+    assert f"The arm on {SECOND} has ended with status 9" in log.read_text()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((FIRST, 29999))
+
+
+@pytest.mark.parametrize(("options", "named"), [(("--count", 0), "count"), (("--count", 2, "--host", "robot"), "host")])
+def test_a_number_of_arms_that_is_not_possible_is_refused(cli, options, named):
+    answer = cli("emulate", *options)
+    assert answer.status == 2 and named in answer.message

@@ -1,0 +1,201 @@
+"""Moves, blends, speeds and stops of the emulated arm, as UR's script manual describes them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from simbridge.emulator.motion import Trapezoid
+from simbridge.ur.tables import RuntimeState
+from tests.emulator.test_controller import AHEAD, DT, ROBOT, Bench
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench().running()
+
+
+def places(bench: Bench) -> np.ndarray:
+    """The TCP (K, 3), m, at every tick, from where it began."""
+    points = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
+    return points - points[0]
+
+
+def speeds(points: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(np.diff(points, axis=0), axis=1) / DT
+
+
+def pose(x: float, y: float, z: float = 0.0) -> str:
+    return f"pose_add(p0, p[{x}, {y}, {z}, 0, 0, 0])"
+
+
+CORNER = np.array([0.0, 0.1, 0.0])
+ACROSS = np.array([0.1, 0.1, 0.0])
+
+
+@pytest.mark.parametrize("move", ["movel", "movep"])
+def test_a_blend_passes_its_corner_without_stopping_and_leaves_the_lines_at_its_radius(bench, move):
+    bench.load("p0 = get_target_tcp_pose()", f"{move}({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+               f"{move}({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    points = places(bench)
+    assert points[-1] == pytest.approx(ACROSS, abs=1e-8)
+    off = np.minimum(np.abs(points[:, 0]), np.abs(points[:, 1] - 0.1))
+    corner = np.linalg.norm(points - CORNER, axis=1)
+    assert corner[off > 1e-6].max() == pytest.approx(0.02, abs=7e-4)
+    inside = speeds(points)[corner[1:] < 0.02]
+    # A parabola is slowest at its middle, by the cosine of half the angle; movep keeps its speed.
+    slowest = 0.1 if move == "movep" else 0.1 * np.cos(np.pi / 4)
+    assert (inside.min(), inside.max()) == (pytest.approx(slowest, rel=6e-3), pytest.approx(0.1, rel=6e-3))
+
+
+def test_a_parabola_is_evenly_accelerated(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+               f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    points = places(bench)
+    acceleration = np.diff(points, 2, axis=0) / DT**2
+    inside = np.linalg.norm(points[1:-1] - CORNER, axis=1) < 0.019
+    # From one speed to the other along 2 r, in 2 r / v.
+    assert acceleration[inside] == pytest.approx(np.tile([0.25, -0.25, 0.0], (inside.sum(), 1)), abs=1e-3)
+
+
+def test_an_arc_of_movep_is_a_circle(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movep({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+               f"movep({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    points = places(bench)
+    inside = np.linalg.norm(points - CORNER, axis=1) < 0.0199
+    assert np.linalg.norm(points[inside] - [0.02, 0.08, 0.0], axis=1) == pytest.approx(0.02, abs=2e-4)
+
+
+@pytest.mark.parametrize("goal", ["[q[0] + 0.3, q[1] + 0.2, q[2], q[3], q[4], q[5]]", f"{pose(0.05, 0.1, -0.05)}"])
+def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
+    move = "movej" if goal.startswith("[") else "movel"
+    bench.load("p0 = get_target_tcp_pose()", "movej([q[0] + 0.3, q[1], q[2], q[3], q[4], q[5]], a=1.0, v=0.4, r=0.05)",
+               f"{move}({goal}, a=1.0, v=0.4)")  # fmt: skip
+    bench.finish()
+    if move == "movej":
+        assert bench.q[-1] - ROBOT.home == pytest.approx([0.3, 0.2, 0, 0, 0, 0], abs=1e-12)
+    change = np.abs(np.diff(bench.speeds(), axis=0)).max(axis=1)
+    middle = np.flatnonzero(speeds(places(bench)))
+    between = slice(middle[0] + 300, middle[-1] - 500)
+    assert speeds(places(bench))[between].min() > 0.05
+    assert change.max() < 0.05  # rad/s in a tick: no jump
+
+
+def test_a_radius_without_a_move_after_it_ends_at_the_goal(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)", "sleep(1)")
+    bench.finish()
+    assert places(bench)[-1] == pytest.approx(CORNER, abs=1e-8)
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0.1, 0)}, a=1.0, v=0.1, r=0.02)")
+    bench.finish()
+    assert places(bench)[-1] == pytest.approx([0.1, 0, 0], abs=1e-8)
+
+
+def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+               f"movel({pose(0, 0.13)}, a=1.0, v=0.1, r=0.02)", f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    points = places(bench)
+    assert "Overlapping blends in a movel" in bench.texts("safety")
+    assert points[:, 1].max() < 0.101 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
+
+
+def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
+    lines = ("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
+             f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.load(*lines)
+    bench.tick(1.1)
+    bench.controller.pause_program()
+    bench.tick(0.5)
+    assert bench.at_rest and 0.0 < places(bench)[-1][0] < 0.02
+    bench.controller.play_program()
+    bench.finish()
+    assert places(bench)[-1] == pytest.approx(ACROSS, abs=1e-8)
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tangent(bench, mode):
+    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, mode={mode})")
+    bench.finish()
+    frames = [bench.controller.arm.tool(q) for q in bench.q]
+    turned = np.linalg.norm(pin.log3(frames[-1].rotation @ frames[0].rotation.T))
+    assert np.linalg.norm(places(bench) - [0.0, 0.05, 0.0], axis=1) == pytest.approx(0.05, abs=1e-8)
+    assert speeds(places(bench)).max() == pytest.approx(0.1, rel=1e-3)
+    assert turned == pytest.approx(np.pi if mode else 0.0, abs=1e-6)
+
+
+def test_movec_blends_into_a_line(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, r=0.01)",
+               f"movel({pose(0, 0.2)}, a=1.0, v=0.1)")  # fmt: skip
+    bench.finish()
+    points = places(bench)
+    assert points[-1] == pytest.approx([0, 0.2, 0], abs=1e-8)
+    near = np.linalg.norm(points[1:] - CORNER, axis=1) < 0.01
+    assert speeds(points)[near].min() > 0.05
+    assert np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT < 0.01
+
+
+@pytest.mark.parametrize("rotation", [0.05, 0.2])
+def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, rotation):
+    bench.load(f"speedl([0.1, 0, 0, 0, 0, {rotation}], a=0.5, t=1.0, aRot={rotation / 0.4})", "stopl(1.0)")
+    bench.tick(0.1)
+    frames = [bench.controller.arm.tool(q) for q in (bench.q[0], bench.q[-1])]
+    ticks = len(bench.q) - 1
+    turned = np.linalg.norm(pin.log3(frames[1].rotation @ frames[0].rotation.T))
+    # 0.2 s for the translation, 0.4 s for the rotation: both take the longer.
+    assert turned == pytest.approx(0.5 * rotation / 0.4 * (ticks * DT) ** 2, rel=1e-3)
+    assert np.linalg.norm(frames[1].translation - frames[0].translation) == pytest.approx(
+        0.5 * 0.25 * (ticks * DT) ** 2, rel=1e-3
+    )
+
+
+def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
+    for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
+        shape = Trapezoid(0.7, 2.0, 0.6, begin=begin, through=through)
+        times = np.linspace(0.0, shape.duration, 20001)
+        way = np.array([shape.at(t) for t in times])
+        speed = np.array([shape.speed(t) for t in times])
+        assert way[0] == 0.0 and way[-1] == 0.7 and (np.diff(way) >= -1e-12).all()
+        assert speed[0] == pytest.approx(begin, abs=1e-9) and np.diff(way).max() / times[1] < max(0.6, begin) + 1e-6
+        assert np.diff(way) == pytest.approx(0.5 * (speed[1:] + speed[:-1]) * times[1], abs=1e-7)
+        assert way[-2] == pytest.approx(0.7, abs=1e-4)
+
+
+# The stop of a program
+
+
+def test_a_stopped_program_slows_down_by_an_eightieth_of_its_speed_each_cycle(bench):
+    bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
+    bench.tick(1.0)
+    bench.controller.stop_program()
+    bench.q = [bench.state.target_q]
+    seen = []
+    while bench.state.runtime_state == RuntimeState.STOPPING:
+        bench.tick()
+        seen.append(bench.state.limiter_scaling)
+    assert np.array(seen) == pytest.approx(1.0 - 0.0125 * np.arange(1, 81), abs=1e-9)
+    assert bench.speeds()[:, 0] == pytest.approx(0.5 * np.array(seen), abs=1e-9)
+    assert bench.state.runtime_state == RuntimeState.STOPPED and bench.at_rest
+
+
+def test_the_scaling_is_one_while_a_program_plays_and_zero_without(bench):
+    assert bench.state.limiter_scaling == 0.0
+    bench.load("sleep(0.1)")
+    bench.tick()
+    assert bench.state.limiter_scaling == 1.0
+    bench.finish()
+    assert bench.state.limiter_scaling == 0.0
+
+
+def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(bench):
+    bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
+    bench.tick(1.0)
+    bench.load("write_output_integer_register(0, 7)", "sleep(0.1)")
+    bench.tick(0.1)
+    assert bench.state.runtime_state == RuntimeState.STOPPING and bench.state.output_int[0] == 0
+    bench.tick(0.1)
+    assert bench.state.runtime_state == RuntimeState.PLAYING and bench.state.output_int[0] == 7
+    assert bench.at_rest

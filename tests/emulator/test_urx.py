@@ -1,0 +1,42 @@
+"""urx 0.11.0 with the emulator, where it is installed.
+
+It is no dependency of the tests: its class Robot does not work with the math3d that installs on Python 3.10 and later,
+and it cannot read the robot mode of PolyScope 3.5 and later, so that it waits for no move (docs/emulator.md).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from simbridge.emulator.handle import Emulator
+from tests.controllers import loopback
+
+pytest.importorskip("urx", reason="urx is not installed; it is optional, see the module's docstring")
+
+HOST = loopback(90)
+CLIENT = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from urx.urrobot import URRobot
+
+robot = URRobot(sys.argv[1])
+print(robot.getj())
+print(robot.getl())
+robot.movej([0.2, -1.3, 1.9, -2.2, -1.5, 0.1], acc=2.0, vel=1.0, wait=False)
+robot.close()
+"""
+
+
+def test_urx_reads_joints_and_tool_and_starts_moves():
+    with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
+        state = controller.state()
+        ended = subprocess.run([sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        joints, pose = (np.fromstring(line.strip("[]"), sep=",") for line in ended.stdout.splitlines())
+        assert np.allclose(joints, state["target_q"], atol=1e-6)
+        assert np.allclose(pose, state["tcp_pose"], atol=1e-6)
+        controller.wait_for("target_q", [0.2, -1.3, 1.9, -2.2, -1.5, 0.1])
