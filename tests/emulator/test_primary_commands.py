@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.connections import ScriptSession
-from simbridge.emulator.controller import UNLOCK_DELAY, Controller
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.safety import UNLOCK_DELAY
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
