@@ -273,4 +273,4 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
         speeds.append(np.abs(bench.state.target_qd))
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert np.allclose(bench.state.target_tcp_pose[:3] - begin[:3], [0.0, 0.0, 0.2], atol=1e-6)
-    assert (np.max(speeds, axis=0) <= ROBOT.max_velocity * (1.0 + 1e-6)).all()
+    assert (np.max(speeds, axis=0) <= bench.controller.joint_speed_limits * (1.0 + 1e-6)).all()
