@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import socket
 import time
 from collections import deque
@@ -14,6 +15,7 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event
 
+_SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
 
@@ -47,7 +49,8 @@ class ScriptSession:
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self._buffer = ScriptBuffer()
-        # Words instead of a program. UR does not document them; its own client library sends them.
+        # Words instead of a program. UR does not document them; its own client library, and others that control real
+        # arms ("set speed"), send them.
         self._commands: dict[str, Callable[[], object]] = {
             "power on": controller.power_on,
             "power off": controller.power_off,
@@ -65,6 +68,8 @@ class ScriptSession:
                 # compiling it would cost time with the lock held.
                 if command := self._commands.get(program.strip()):
                     command()
+                elif speed := _SET_SPEED.fullmatch(program.strip()):
+                    self._controller.set_speed_slider(float(speed[1]))
                 elif i not in replacing[:-1]:
                     self._controller.load_script(program)
         elif programs:

@@ -11,22 +11,18 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.drive import STOPPING_RATE, Drive
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
+from simbridge.emulator.safety import Safety
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings, state_values
-from simbridge.emulator.state import ControllerState, Event, Power, Profile
-from simbridge.emulator.watchdog import Watchdog
+from simbridge.emulator.state import ControllerState, Event, Power, Profile, Watchdog
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState
 
-UNLOCK_DELAY = 5.0  # s after a protective stop until the dashboard unlocks it
-RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
-# UR's error codes (C209A0 and so on)
-PROTECTIVE_STOP_CODE = 209
 # rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
 # recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
 SPEED_MARGIN = 0.2
@@ -34,7 +30,7 @@ SPEED_MARGIN = 0.2
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
 
 
-class Controller:
+class Controller(Safety):
     """A UR controller without its network. Nothing here blocks: `tick` is called once per control period.
 
     Args:
@@ -96,8 +92,6 @@ class Controller:
         )
         self.program_name = ""
         self._announced = self._was_stopped = False
-        self._stopped_at = -np.inf
-        self._released_at = np.inf
         self.watchdog = Watchdog()
         s = self.state
         start = robot.home if q is None else q
@@ -127,8 +121,7 @@ class Controller:
         s.tick += 1
         s.timestamp = s.tick * self.period
         self.power.tick(self.period)
-        if s.timestamp >= self._released_at:
-            self._unlock()
+        self.tick_safety()
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
@@ -228,73 +221,6 @@ class Controller:
             return False
         s.runtime_state = RuntimeState.PLAYING
         return True
-
-    # Safety
-
-    def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
-        """The safety system stops the arm; the program pauses or stops (`settings`). Its code: C209A0 is 209 and 0."""
-        if self.state.safety_mode != SafetyMode.NORMAL:
-            return
-        self._safety_stop(SafetyMode.PROTECTIVE_STOP)
-        text = f"Protective stop{': ' + reason if reason else ''}"
-        self.on_event(Event("safety", text, code=code, argument=argument))
-
-    def emergency_stop(self) -> None:
-        """The emergency button is pressed: the program pauses, the arm stops and loses power."""
-        self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
-        self.power.off()
-
-    def safeguard_stop(self) -> None:
-        """A safeguard is opened: the program pauses until it is closed and the operator resumes."""
-        if not self.state.safety_stop:
-            self._safety_stop(SafetyMode.SAFEGUARD_STOP)
-
-    def _set_safety_mode(self, mode: SafetyMode) -> None:
-        self.state.safety_mode = mode
-        self._released_at = np.inf
-        self.on_event(Event("safety mode", mode.name))
-
-    def _safety_stop(self, mode: SafetyMode) -> None:
-        s = self.state
-        self._set_safety_mode(mode)
-        self._stopped_at = s.timestamp
-        if mode == SafetyMode.PROTECTIVE_STOP and self.settings.on_protective_stop == "stop":
-            self._end_program()
-        elif s.runtime_state == RuntimeState.PLAYING:
-            s.runtime_state = RuntimeState.PAUSED
-
-    def release_safety(self) -> None:
-        """The emergency button is released, or the safeguard is closed."""
-        if self.state.emergency_stop or self.state.safety_mode == SafetyMode.SAFEGUARD_STOP:
-            self._set_safety_mode(SafetyMode.NORMAL)
-
-    def unlock_protective_stop(self) -> str:
-        """Return the dashboard's answer; refused for the first 5 s."""
-        s = self.state
-        if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
-            return "Protective stop releasing"
-        if s.timestamp - self._stopped_at < UNLOCK_DELAY:
-            return (
-                "Cannot unlock protective stop until 5s after occurrence. "
-                "Always inspect cause of protective stop before unlocking"
-            )
-        self._unlock()
-        return "Protective stop releasing"
-
-    def release_protective_stop(self) -> None:
-        """Unlock it by command of the primary interface: at any time, and it takes a moment."""
-        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP and self._released_at == np.inf:
-            self._released_at = self.state.timestamp + RELEASE_TIME
-
-    def _unlock(self) -> None:
-        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP:
-            self._set_safety_mode(SafetyMode.NORMAL)
-
-    def restart_safety(self) -> str:
-        """Reset the safety system after a fault or violation; the arm is powered off."""
-        self._set_safety_mode(SafetyMode.NORMAL)
-        self.power.off()
-        return "Restarting safety"
 
     # Settings from tests, from the dashboard and from programs
 

@@ -156,9 +156,14 @@ class SecondaryPrograms:
 
 
 def without_blocking(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The built-in functions as a secondary program may call them: those that block raise a fault."""
+    """The built-in functions as a secondary program may call them: those that block raise a fault.
+
+    Sockets are allowed, as on a controller: programs that control real arms use them so. Waiting for long ends them.
+    """
     return {
-        name: _refuse_blocking(name, function) if isgeneratorfunction(function) else function
+        name: _refuse_blocking(name, function)
+        if isgeneratorfunction(function) and not name.startswith("socket_")
+        else function
         for name, function in functions.items()
     }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+
 import numpy as np
 import pytest
 
@@ -106,7 +108,6 @@ def test_several_run_in_the_order_in_which_they_came(bench: Bench) -> None:
         "sleep(0.1)",
         "sync()",
         'popup("a", blocking=True)',
-        'socket_open("127.0.0.1", 1)',
     ],
 )
 def test_a_blocking_call_is_a_fault_with_its_name_and_line_and_the_main_program_continues(
@@ -131,6 +132,20 @@ def test_a_popup_that_does_not_block_is_shown(bench: Bench) -> None:
     bench.tick(5)
     assert bench.controller.popup_text == "hello"
     assert not bench.faults()
+
+
+def test_one_may_talk_to_a_server_while_the_main_program_continues(bench: Bench) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        calls = f'socket_open("127.0.0.1", {port})\n  socket_send_line("hello")\n  socket_close()'
+        bench.move()
+        bench.controller.load_script(f"sec s():\n  {calls}\nend\n")
+        bench.tick(20)
+        client, _ = server.accept()
+        with client:
+            assert client.recv(100) == b"hello\n"
+    assert not bench.faults()
+    assert bench.state.runtime_state == RuntimeState.PLAYING
 
 
 def test_one_that_never_ends_is_ended_and_the_next_one_runs(bench: Bench) -> None:
