@@ -100,6 +100,7 @@ class Controllers:
         for command in ("stop_program", "release_registers", "release_safety"):
             controller.do(command)
         controller.do("slider", fraction=1.0)
+        controller.set(on_protective_stop="pause")
         controller.do("remote_control", on=True)
         if controller.state()["robot_mode"] != "RUNNING":
             controller.do("power_on_and_release")

@@ -16,17 +16,14 @@ _SAID: WeakKeyDictionary[Controller, set[str]] = WeakKeyDictionary()
 # What the functions return: their names.
 WITHOUT_EFFECT: list[tuple[Any, str]] = [
     # Forces, free drive, motion planning
-    (None, "force_mode end_force_mode force_mode_set_damping force_mode_set_gain_scaling zero_ftsensor"),
-    (None, "ft_rtde_input_enable enable_external_ft_sensor screw_driving end_screw_driving"),
-    (None, "freedrive_mode end_freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode end_teach_mode"),
+    (None, "force_mode_set_damping screw_driving end_screw_driving"),
     (None, "tool_wrench_limit_set tool_wrench_limit_disable high_holding_torque_enable high_holding_torque_disable"),
     (None, "path_offset_enable path_offset_disable path_offset_set path_offset_set_alpha_filter"),
     (None, "path_offset_set_max_offset motion_version_set jerk_gain_scaling_set set_base_acceleration set_pos"),
     (None, "position_deviation_warning pause_on_error_code reset_revolution_counter"),
     (None, "set_safety_mode_transition_hardness"),
-    (0, "get_freedrive_status"),
     (0.005, "force_mode_get_damping"),
-    (1.0, "force_mode_get_gain_scaling jerk_gain_scaling_get"),
+    (1.0, "jerk_gain_scaling_get"),
     (1, "motion_version_get"),
     (Pose([0.0] * 6), "path_offset_get"),
     ((0.0, 0.0, 0.0), "get_base_acceleration get_tool_accelerometer_reading"),

@@ -138,10 +138,6 @@ class ControllerFunctions(FunctionGroup):
     def do_is_steady(self, _thread: Any) -> bool:
         return not self._state.target_qd.any()
 
-    def do_tool_contact(self, _thread: Any, direction: Any = None) -> int:
-        # There is nothing to touch.
-        return 0
-
     # Tool centre point, payload, gravity
 
     def do_set_tcp(self, _thread: Any, pose: Any, name: str = "") -> None:

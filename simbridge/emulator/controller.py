@@ -8,41 +8,29 @@ from pathlib import Path
 import numpy as np
 
 from simbridge.emulator.arm import Arm
+from simbridge.emulator.drive import STOPPING_RATE, Drive
 from simbridge.emulator.motion import Hold, Motion, Servo
 from simbridge.emulator.record import Record
+from simbridge.emulator.safety import Safety
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary, program_name
 from simbridge.emulator.settings import Settings, state_values
-from simbridge.emulator.state import ControllerState, Event, Power, Profile
-from simbridge.emulator.watchdog import Watchdog
+from simbridge.emulator.state import ControllerState, Event, Power, Profile, Watchdog
 from simbridge.errors import SimbridgeError
 from simbridge.robot.calibration import nominal_dh, with_dh
 from simbridge.robot.parts import DhTable
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.servo.plant import JOINT_LAG
-from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
+from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState
 
-UNLOCK_DELAY = 5.0  # s after a protective stop until the dashboard unlocks it
-RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
-PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
-STOPPING_RATE = 6.25  # 1/s: one whose program is stopped, as in URSim (0.0125 in each cycle)
-STOP_RATE = 10.0  # 1/s: one stopped by a safeguard or in an emergency, within a tenth
-PROTECTIVE_STOP_RATE = 384.0  # 1/s: in a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles
-BRAKING = 20.0  # rad/s^2, to end a motion that has no path
-STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
-# UR's error codes (C209A0 and so on)
-PROTECTIVE_STOP_CODE = 209
 # rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
 # recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
 SPEED_MARGIN = 0.2
-# Rounding must not count as a joint that is too fast.
-_SLACK = 1.0 + 1e-6
 
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
 
 
-class Controller:
+class Controller(Safety):
     """A UR controller without its network. Nothing here blocks: `tick` is called once per control period.
 
     Args:
@@ -61,6 +49,7 @@ class Controller:
         robot_type: As in the primary interface's configuration data (`ur.tables.ROBOT_TYPES`).
         programs: The folder of its programs (*.urp); None has none.
         settings: As changed by `controller.set(...)`.
+        drive: What moves the joints.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
         watchdog: Of an RTDE input.
@@ -91,10 +80,10 @@ class Controller:
         self.settings = Settings()
         self._speed_limits = robot.max_velocity + SPEED_MARGIN
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
+        self.drive = Drive(self.state, robot, self.arm, self.period)
         self.record = Record()
         self.on_event: Callable[[Event], None] = lambda event: None
         self.popup_text = ""
-        self.motion: Motion = Hold()
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
         self._make_program = make_program
@@ -102,15 +91,21 @@ class Controller:
             lambda source: self._make_program(self, source, self._fault), self._fault, self.period
         )
         self.program_name = ""
-        self._announced = False
-        self._rate = 1.0
-        self._stopped_at = -np.inf
-        self._released_at = np.inf
+        self._announced = self._was_stopped = False
         self.watchdog = Watchdog()
         s = self.state
         start = robot.home if q is None else q
         s.target_q, s.actual_q = start.copy(), start.copy()
         s.target_tcp_pose = s.actual_tcp_pose = self.arm.pose(start)
+
+    @property
+    def motion(self) -> Motion:
+        """What the program moves the arm by."""
+        return self.drive.motion
+
+    @motion.setter
+    def motion(self, motion: Motion) -> None:
+        self.drive.motion = motion
 
     @property
     def joint_speed_limits(self) -> Array:
@@ -126,8 +121,7 @@ class Controller:
         s.tick += 1
         s.timestamp = s.tick * self.period
         self.power.tick(self.period)
-        if s.timestamp >= self._released_at:
-            self._unlock()
+        self.tick_safety()
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
@@ -138,87 +132,28 @@ class Controller:
             self.program.tick()
             s.script_control_line = self.program.line
             if not self.program.running and not self.motion.blending:
-                self._end_program()
+                self._end_program(stopped=False)
         self._secondary.tick()
-        self._move()
+        stop = self.drive.step(self.settings, self.joint_speed_limits)
+        if stop is not None:
+            self.protective_stop(stop.reason, stop.code, stop.argument)
         self._settle()
         setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
         self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
 
-    def _halted(self) -> bool:
-        s = self.state
-        return s.safety_stop or s.runtime_state in (RuntimeState.PAUSED, RuntimeState.STOPPING)
-
     def _settle(self) -> None:
         """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""
-        s = self.state
-        at_rest = s.robot_mode != RobotMode.RUNNING or not (self._rate or s.target_qd.any())
-        if s.runtime_state == RuntimeState.STOPPING and at_rest:
-            self.motion, self._rate = Hold(), 1.0
+        s, drive = self.state, self.drive
+        if s.runtime_state == RuntimeState.STOPPING and drive.at_rest:
+            drive.motion, drive.rate, self._was_stopped = Hold(), 1.0, False
             s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
-        reported = {RuntimeState.STOPPED: 0.0, RuntimeState.PLAYING: 1.0}
-        s.limiter_scaling = reported.get(RuntimeState(s.runtime_state), self._rate)
-
-    def _move(self) -> None:
-        s, dt = self.state, self.period
-        halted = self._halted()
-        rate = PAUSE_RATE if s.runtime_state != RuntimeState.STOPPING else STOPPING_RATE
-        if s.safety_stop:
-            rate = PROTECTIVE_STOP_RATE if s.safety_mode == SafetyMode.PROTECTIVE_STOP else STOP_RATE
-        # Rounded, so that eighty steps of an eightieth end at zero.
-        self._rate = min(max(round(self._rate + (-rate if halted else rate) * dt, 9), 0.0), 1.0)
-        if s.robot_mode != RobotMode.RUNNING:
-            self._set_target(s.target_q)
-            return
-        try:
-            target, speed = self._next_target(halted)
-        except SimbridgeError as error:
-            self.protective_stop(f"{error}")
-            target, speed = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0), None
-        reason = self._limit_violation(target)
-        if reason:
-            self.protective_stop(reason)
-            target, speed = Hold(STOP_ACCELERATION).step(s.target_q, s.target_qd, dt, 1.0), None
-            # The brakes hold a joint at its limit, whatever its speed.
-            target = np.clip(target, self.robot.position_min, self.robot.position_max)
-        self._set_target(target, speed)
-
-    def _next_target(self, halted: bool) -> tuple[Array, Array | None]:
-        """The joints' target (n,), rad, and their speed (n,), rad/s, where the motion knows it."""
-        s, dt, motion = self.state, self.period, self.motion
-        if halted and self._rate == 0.0 and not s.target_qd.any():
-            motion.moved(s.target_q, s.target_qd)
-            return s.target_q, None  # a motion that cannot go on is not tried until it is resumed
-        if not motion.has_path and (halted or self._rate < 1.0):
-            braking = BRAKING if s.runtime_state == RuntimeState.STOPPING and not s.safety_stop else STOP_ACCELERATION
-            rest = Hold(braking).step(s.target_q, s.target_qd, dt, 1.0)
-            motion.moved(rest, (rest - s.target_q) / dt)
-            return rest, None
-        return motion.step(s.target_q, s.target_qd, dt, s.speed_scaling * self._rate), motion.speed
-
-    def _limit_violation(self, target: Array) -> str:
-        s, robot, limits = self.state, self.robot, self.joint_speed_limits
-        speed = np.abs(target - s.target_q) / self.period
-        if self.state.safety_mode == SafetyMode.NORMAL and (speed > limits * _SLACK).any():
-            i = int(np.argmax(speed / limits))
-            return f"{robot.joint_names[i]} would move at {speed[i]:.2f} rad/s, its limit is {limits[i]:.2f}"
-        if (target < robot.position_min - 1e-9).any() or (target > robot.position_max + 1e-9).any():
-            i = int(np.argmax(np.maximum(robot.position_min - target, target - robot.position_max)))
-            return f"{robot.joint_names[i]} would leave its range, at {target[i]:.3f} rad"
-        return ""
-
-    def _set_target(self, q: Array, speed: Array | None = None) -> None:
-        s, dt = self.state, self.period
-        if not (s.target_qd.any() or s.target_qdd.any()) and (q is s.target_q or np.array_equal(q, s.target_q)):
-            return  # at rest: the kinematics below would take most of an idle controller's tick
-        velocity = (q - s.target_q) / dt if speed is None else speed
-        s.target_qdd = (velocity - s.target_qd) / dt
-        s.target_q, s.target_qd = q, velocity
-        s.target_tcp_pose = self.arm.pose(q)
-        s.target_tcp_speed = self.arm.jacobian(q) @ velocity
-        # The joints are where their targets were a joint lag ago.
-        s.actual_q, s.actual_qd = q - JOINT_LAG * velocity, velocity
-        s.actual_tcp_pose, s.actual_tcp_speed = self.arm.pose(s.actual_q), s.target_tcp_speed
+        if s.runtime_state == RuntimeState.PLAYING:
+            s.limiter_scaling = 1.0
+        elif s.runtime_state != RuntimeState.STOPPED:
+            s.limiter_scaling = drive.rate
+        else:
+            fall = STOPPING_RATE * self.period if self._was_stopped else 1.0
+            s.limiter_scaling = max(round(s.limiter_scaling - fall, 9), 0.0)
 
     # The program
 
@@ -241,33 +176,35 @@ class Controller:
             return
         self.program_name = program_name(source)
         if self.state.runtime_state != RuntimeState.STOPPING:
-            self.state.runtime_state, self._rate = RuntimeState.PLAYING, 1.0
+            self.state.runtime_state, self.drive.rate = RuntimeState.PLAYING, 1.0
 
     def _fault(self, message: str, line: int = 0, column: int = 0) -> None:
         self.on_event(Event("error", message, line, column))
 
-    def _end_program(self, *, at_once: bool = True) -> None:
-        """End the program; without `at_once`, or while the arm moves, it stops first, slower and slower."""
-        s, motion, began = self.state, self.motion, self._announced
+    def _end_program(self, *, stopped: bool = True) -> None:
+        """End the program, because it is stopped or at its own end. A moving arm first comes to rest along its path."""
+        s = self.state
+        self.drive.end_force_mode()
+        motion = self.motion
         if self.program is not None:
             self.program.stop()
             self.program = None
-            if began:
+            if self._announced:
                 self._announced = False
                 self.on_event(Event("stopped", self.program_name))
         self.watchdog.disarm()
         s.script_control_line = 0
         if s.runtime_state == RuntimeState.STOPPED:
             return
-        moving = not motion.done and s.target_qd.any()
-        stops = moving or (began and s.runtime_state == RuntimeState.PLAYING and not at_once)
+        self._was_stopped = stopped
+        stops = not motion.done and s.target_qd.any()
         s.runtime_state = RuntimeState.STOPPING if stops else RuntimeState.STOPPED
         # The functions of the program have let go of its motion, but it slows down along its path.
         self.motion = motion if stops or motion.done else Hold()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest."""
-        self._end_program(at_once=False)
+        self._end_program()
         return True
 
     def pause_program(self) -> bool:
@@ -284,73 +221,6 @@ class Controller:
             return False
         s.runtime_state = RuntimeState.PLAYING
         return True
-
-    # Safety
-
-    def protective_stop(self, reason: str = "", code: int = PROTECTIVE_STOP_CODE, argument: int = 0) -> None:
-        """The safety system stops the arm; the program pauses or stops (`settings`). Its code: C209A0 is 209 and 0."""
-        if self.state.safety_mode != SafetyMode.NORMAL:
-            return
-        self._safety_stop(SafetyMode.PROTECTIVE_STOP)
-        text = f"Protective stop{': ' + reason if reason else ''}"
-        self.on_event(Event("safety", text, code=code, argument=argument))
-
-    def emergency_stop(self) -> None:
-        """The emergency button is pressed: the program pauses, the arm stops and loses power."""
-        self._safety_stop(SafetyMode.ROBOT_EMERGENCY_STOP)
-        self.power.off()
-
-    def safeguard_stop(self) -> None:
-        """A safeguard is opened: the program pauses until it is closed and the operator resumes."""
-        if not self.state.safety_stop:
-            self._safety_stop(SafetyMode.SAFEGUARD_STOP)
-
-    def _set_safety_mode(self, mode: SafetyMode) -> None:
-        self.state.safety_mode = mode
-        self._released_at = np.inf
-        self.on_event(Event("safety mode", mode.name))
-
-    def _safety_stop(self, mode: SafetyMode) -> None:
-        s = self.state
-        self._set_safety_mode(mode)
-        self._stopped_at = s.timestamp
-        if mode == SafetyMode.PROTECTIVE_STOP and self.settings.on_protective_stop == "stop":
-            self._end_program()
-        elif s.runtime_state == RuntimeState.PLAYING:
-            s.runtime_state = RuntimeState.PAUSED
-
-    def release_safety(self) -> None:
-        """The emergency button is released, or the safeguard is closed."""
-        if self.state.emergency_stop or self.state.safety_mode == SafetyMode.SAFEGUARD_STOP:
-            self._set_safety_mode(SafetyMode.NORMAL)
-
-    def unlock_protective_stop(self) -> str:
-        """Return the dashboard's answer; refused for the first 5 s."""
-        s = self.state
-        if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
-            return "Protective stop releasing"
-        if s.timestamp - self._stopped_at < UNLOCK_DELAY:
-            return (
-                "Cannot unlock protective stop until 5s after occurrence. "
-                "Always inspect cause of protective stop before unlocking"
-            )
-        self._unlock()
-        return "Protective stop releasing"
-
-    def release_protective_stop(self) -> None:
-        """Unlock it by command of the primary interface: at any time, and it takes a moment."""
-        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP and self._released_at == np.inf:
-            self._released_at = self.state.timestamp + RELEASE_TIME
-
-    def _unlock(self) -> None:
-        if self.state.safety_mode == SafetyMode.PROTECTIVE_STOP:
-            self._set_safety_mode(SafetyMode.NORMAL)
-
-    def restart_safety(self) -> str:
-        """Reset the safety system after a fault or violation; the arm is powered off."""
-        self._set_safety_mode(SafetyMode.NORMAL)
-        self.power.off()
-        return "Restarting safety"
 
     # Settings from tests, from the dashboard and from programs
 

@@ -200,6 +200,11 @@ class Control:
     unlock_protective_stop = _action(Controller.unlock_protective_stop)  # refused for the first 5 s
     run_script = _action(Controller.load_script)
 
+    def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:
+        """Push the tool for some seconds: force and torque at the TCP, N and N m, along the axes of the base."""
+        with self._running.lock:
+            self._controller.drive.contact.push(wrench, _within("seconds", seconds, _MAX_FAULT))
+
     def slider(self, fraction: float) -> None:
         """Move the speed slider, 0..1."""
         value = _within("fraction", fraction, 1.0)

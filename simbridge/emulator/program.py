@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from simbridge.emulator.builtin_force import ForceFunctions
 from simbridge.emulator.builtin_geometry import GeometryFunctions
 from simbridge.emulator.builtin_io import IoFunctions
 from simbridge.emulator.builtin_motion import MotionFunctions
@@ -31,7 +32,8 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
     groups = (
-        GeometryFunctions(), RpcFunctions(), EthernetIpFunctions(), IoFunctions(controller), MotionFunctions(controller)
+        GeometryFunctions(), RpcFunctions(), EthernetIpFunctions(), IoFunctions(controller),
+        MotionFunctions(controller), ForceFunctions(controller),
     )  # fmt: skip
     return {
         **functions_without_effect(controller),

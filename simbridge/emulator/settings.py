@@ -35,15 +35,24 @@ class Settings:
             shows.
         servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS driver says without
             a formula. By default servoj keeps to real time at any slider, as the bridge reckons.
+        table: Height of a table that the tool can touch, m, in the pendant's base; None without one.
+        tool_force_limit: The force on the tool that stops the arm, N. UR's default is not known; its safety presets are
+            from 100 to 250 N.
         joint_speed_limit: Of the safety system, one for each joint, rad/s; None for UR's own (`Controller`).
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"
     servoj_follows_slider: bool = False
+    table: float | None = None
+    tool_force_limit: float = 150.0
     joint_speed_limit: tuple[float, float, float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidParameter: A speed limit is not a positive number."""
+        """Raises InvalidParameter: A limit is not a positive number, or the table's height not a finite one."""
+        if self.table is not None and not isfinite(self.table):
+            raise InvalidParameter("table", self.table, "a height, m")
+        if not self.tool_force_limit > 0.0:
+            raise InvalidParameter("tool_force_limit", self.tool_force_limit, "a positive number, N")
         if not all(0.0 < limit < inf for limit in self.joint_speed_limit or ()):
             raise InvalidParameter("joint_speed_limit", self.joint_speed_limit, "six positive numbers, rad/s")
 

@@ -29,6 +29,7 @@ ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 SOAK = pytest.mark.soak
 STOPS = [
     pytest.param("protective_stop", "protective_stop"),
+    pytest.param("protective_stop that stops", "protective_stop", marks=SOAK),
     pytest.param("emergency_stop", "emergency_stop", marks=SOAK),
     pytest.param("safeguard_stop", "safeguard_stop", marks=SOAK),
 ]
@@ -58,6 +59,14 @@ def check_end(trial, cause, status=2):
     return ended_by
 
 
+def stop_by(controller, stop):
+    """Cause a stop; "protective_stop that stops" ends the program, as URSim has been seen to do."""
+    stop, _, ends = stop.partition(" ")
+    if ends:
+        controller.set(on_protective_stop="stop")
+    controller.do(stop)
+
+
 def nothing_moves(controller, seconds=0.3):
     q, end = np.array(controller.state()["actual_q"]), time.monotonic() + seconds
     while time.monotonic() < end:
@@ -72,9 +81,9 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(e_series,
         run.connecting()
         plays(e_series)
         time.sleep(delay)
-        e_series.do(stop)
+        stop_by(e_series, stop)
         check_end(run, cause)
-        e_series.do("release_safety") if stop != "protective_stop" else None
+        e_series.do("release_safety") if cause != "protective_stop" else None
         nothing_moves(e_series)
 
 
@@ -195,13 +204,14 @@ AFTER_THE_STOP = {
 }
 
 
+@pytest.mark.parametrize("stop", ["protective_stop", "protective_stop that stops"])
 @pytest.mark.parametrize(
     "then", [pytest.param(name, marks=() if name == "Ctrl-C" else SOAK) for name in AFTER_THE_STOP]
 )
-def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(e_series, tmp_path, then):
+def test_after_a_protective_stop_whatever_follows_our_script_is_stopped(e_series, tmp_path, then, stop):
     with trial(e_series, tmp_path) as run:
         run.streaming()
-        e_series.do("protective_stop")
+        stop_by(e_series, stop)
         AFTER_THE_STOP[then](run)
         status, _ = run.end()
         assert status in (2, 130)

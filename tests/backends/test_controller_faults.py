@@ -34,6 +34,12 @@ def do(command, **arguments):
     return lambda trial: trial.controller.do(command, **arguments)
 
 
+def stop_and_end(trial):
+    """A protective stop that ends the script, as in a recording of URSim; by default it pauses it."""
+    trial.controller.set(on_protective_stop="stop")
+    trial.controller.do("protective_stop")
+
+
 @pytest.mark.parametrize(
     ("fault", "outcome", "message_part"),
     [
@@ -45,6 +51,7 @@ def do(command, **arguments):
         pytest.param(do("safeguard_stop"), "SafeguardStop", "Close the safeguard", id="safeguard stop", marks=SOAK),
         pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", marks=SOAK,
                      id="protective stop"),
+        pytest.param(stop_and_end, "ProtectiveStop", "confirm at the pendant", id="protective stop that ends it"),
         pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped", marks=SOAK),
         pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ServoProcessLost",
                      "was killed by SIGKILL. The arm is at rest", id="servo process killed"),

@@ -26,10 +26,12 @@ PERIOD = 0.008
         ({"command": "drop", "port": 30004}, ConnectionLost, None),
         # URSim is unlocked from here, but not before five seconds have passed.
         ({"command": "protective_stop"}, ProtectiveStop, None),
+        ({"command": "protective_stop", "on_protective_stop": "stop"}, ProtectiveStop, None),
     ],
 )
 def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fault, kind, release, cb3, tmp_path):
-    controller = cb3
+    controller, fault = cb3, dict(fault)
+    controller.set(on_protective_stop=fault.pop("on_protective_stop", "pause"))
     ready = prepare(line(tmp_path), robot="ur10", options=Options(host=cb3.host, **realtime_options()), backend="ursim")
     plan = ready.plan.setpoints
     with open_backend(ready) as arm:

@@ -243,7 +243,9 @@ def test_after_a_stop_a_real_arm_moves_again_only_after_confirmation(calibrated)
     assert "was stopped" in operator.shown[1][0]["stopped by"]
 
 
-def test_a_real_arm_is_never_unlocked_from_here(calibrated):
+@pytest.mark.parametrize("setting", ["pause", pytest.param("stop", marks=pytest.mark.soak)])
+def test_a_real_arm_is_never_unlocked_from_here(calibrated, setting):
+    calibrated.set(on_protective_stop=setting)
     with RealBackend(ROBOT, calibrated.host, settings=SETTINGS, ask=Operator(True)) as arm:
         with pytest.raises(ProtectiveStop):
             stopped_by(calibrated, arm, "protective_stop")

@@ -190,6 +190,17 @@ def test_the_scaling_is_one_while_a_program_plays_and_zero_without(bench):
     assert bench.state.limiter_scaling == 0.0
 
 
+def test_the_scaling_falls_also_when_the_arm_was_at_rest(bench):
+    bench.load("sleep(10)")
+    bench.tick(0.1)
+    bench.controller.stop_program()
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    bench.tick(0.1)
+    assert bench.state.limiter_scaling == pytest.approx(1.0 - 0.1 * 6.25)
+    bench.tick(0.1)
+    assert bench.state.limiter_scaling == 0.0
+
+
 def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(bench):
     bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
     bench.tick(1.0)

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.connections import ScriptSession
-from simbridge.emulator.controller import UNLOCK_DELAY, Controller
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
+from simbridge.emulator.safety import UNLOCK_DELAY
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
@@ -112,7 +113,6 @@ def test_a_program_is_stopped_by_words(bench: Bench) -> None:
     bench.tick()
     assert bench.state.runtime_state == RuntimeState.PLAYING
     bench.send("stop program")
-    bench.tick(0.2)
     assert bench.state.runtime_state == RuntimeState.STOPPED
 
 
@@ -272,4 +272,4 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
         speeds.append(np.abs(bench.state.target_qd))
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert np.allclose(bench.state.target_tcp_pose[:3] - begin[:3], [0.0, 0.0, 0.2], atol=1e-6)
-    assert (np.max(speeds, axis=0) <= ROBOT.max_velocity * (1.0 + 1e-6)).all()
+    assert (np.max(speeds, axis=0) <= bench.controller.joint_speed_limits * (1.0 + 1e-6)).all()

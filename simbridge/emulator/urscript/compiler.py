@@ -1,8 +1,9 @@
 """Translates a syntax tree to Python: functions that may block become generators, the others plain functions.
 
-Names get a prefix by kind (u_ function, b_ built-in, g_ global, v_ local), so that none collides with Python's.
-A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of the tick is
-used up, and `WAITING` when it waits for another thread. Lines are not tracked at run time: Python's own suffice.
+Names get a prefix by kind (u_ function, m_ main program, b_ built-in, g_ global, v_ local), so that none collides with
+Python's. A generator yields None when it has nothing to do until the next tick, `SPENT` when the thread's budget of
+the tick is used up, and `WAITING` when it waits for another thread. Lines are not tracked at run time: Python's own
+suffice.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) ->
         code = compile(python, FILE_NAME, "exec")
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
-    return Code(python, code, tuple(writer.lines), f"u_{analysis.main.definition.name}")
+    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main))
 
 
 class _Writer:
@@ -122,6 +123,11 @@ class _Writer:
         yield
         self._indent -= 1
 
+    def name_of(self, function: Function) -> str:
+        """Its name in Python; that of the main program differs from the one of a function in it with its name."""
+        name = function.definition.name
+        return f"m_{name}" if self._functions.get(name, function) is not function else f"u_{name}"
+
     # Functions and blocks
 
     def function(self, function: Function) -> None:
@@ -132,7 +138,7 @@ class _Writer:
         parameters = ["_t"]
         for parameter in definition.parameters:
             parameters.append(f"v_{parameter.name}" + ("=_UNSET" if parameter.default else ""))
-        with self._block(f"def u_{definition.name}({', '.join(parameters)}):"):
+        with self._block(f"def {self.name_of(function)}({', '.join(parameters)}):"):
             if function.assigned_globals:
                 self._put("global " + ", ".join(sorted(f"g_{name}" for name in function.assigned_globals)))
             if function.may_block:

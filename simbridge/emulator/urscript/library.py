@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, MAX_STRING, Struct, check_size, kind_of, to_text, wrap
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, to_text, wrap
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,6 @@ def _text(thread: Any, value: Any) -> str:
         return value
     text = to_text(value)
     thread.charge(len(text))
-    return text
-
-
-def _bounded(text: str) -> str:
-    if len(text) > MAX_STRING:
-        raise RuntimeFault(f"A string has more than {MAX_STRING} characters.")
     return text
 
 
@@ -141,10 +135,10 @@ class Library(FunctionGroup):
         return made
 
     def do_to_str(self, thread: Any, val: Any) -> str:
-        return _bounded(_text(thread, val))
+        return bounded(_text(thread, val))
 
     def do_str_cat(self, thread: Any, op1: Any, op2: Any) -> str:
-        return _bounded(_text(thread, op1) + _text(thread, op2))
+        return bounded(_text(thread, op1) + _text(thread, op2))
 
     def do_to_num(self, _thread: Any, text: str) -> int | float:
         try:

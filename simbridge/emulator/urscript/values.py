@@ -152,6 +152,17 @@ def _modulo(a: Any, b: Any) -> Any:
     return int(result) if type(a) is int and type(b) is int else result
 
 
+def bounded(text: str) -> str:
+    """A string as it is.
+
+    Raises:
+        RuntimeFault: It is too long.
+    """
+    if len(text) > MAX_STRING:
+        raise RuntimeFault(f"A string has more than {MAX_STRING} characters.")
+    return text
+
+
 class Operators:
     """The operators of one program. Operations on lists are charged to its budget.
 
@@ -181,6 +192,8 @@ class Operators:
                 if sign == "*" and _is_matrix(a) and kind_b is tuple and b:
                     return self._product(a, b)
                 return self._vector(apply, a, b, sign)
+            if kind_a is str and kind_b is str and sign == "+":
+                return bounded(a + b)
             raise RuntimeFault(f"'{sign}' cannot be applied to {kind_of(a)} and {kind_of(b)}.")
 
         return apply

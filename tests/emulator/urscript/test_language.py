@@ -241,6 +241,18 @@ def test_functions_may_be_empty_nested_and_used_before_they_are_written(script: 
     assert not program.faults
 
 
+def test_a_function_with_the_name_of_the_program_around_it_is_another(script: Any) -> None:
+    program = script("def move():\n say(1)\n def move():\n say(2)\n end\n move()\nend")
+    assert program.run() == [1, 2]
+    assert not program.faults
+
+
+def test_strings_are_joined_by_plus(script: Any) -> None:
+    program = script('s = "http://127.0.0.1:" + to_str(61101) + "/RPC2"\nsay(s)\nsay("a" + 1)')
+    assert program.run() == ["http://127.0.0.1:61101/RPC2"]
+    assert "'+' cannot be applied to a string and" in program.fault.reason
+
+
 def test_a_function_without_return_returns_nothing(script: Any) -> None:
     program = script("def f():\n return\nend\ndef g():\nend\nx = f()\ny = g()\nsay(x == y)\nz = x + 1")
     assert program.run() == [True]
