@@ -113,7 +113,9 @@ def emulate(
             f"{control_port}. It is {mode}. Ctrl-C ends it.",
             flush=True,
         )
-        while not stop.wait(0.2) and running.alive:
+        alive = True
+        while alive:
+            alive = not stop.wait(0.2) and running.alive
             while running.log:
                 print(running.log.popleft(), file=sys.stderr, flush=True)
     return 0

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
+import numpy as np
+import pinocchio as pin
 import pytest
 
+from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import RuntimeFault
+from simbridge.emulator.program import ScriptProgram
+from simbridge.emulator.state import profile
 from simbridge.emulator.urscript.compiler import compile_script
 from simbridge.emulator.urscript.library import describe
 from simbridge.emulator.urscript.runtime import Interpreter
+from simbridge.robot import load_robot
+from simbridge.ur.tables import RobotMode
 
 VERSIONS = ["3.15", "5.12", "5.25"]
 
@@ -131,3 +138,34 @@ def test_a_command_whose_function_is_missing_ends_the_script_and_names_it(source
     (fault,) = registers.faults
     assert "'movej'" in fault.reason
     assert "movej(" in source.splitlines()[fault.line - 1]
+
+
+def test_jacobian_and_dynamics_come_in_the_registers_that_the_client_reads(control_scripts: dict[str, str]) -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.25"), ScriptProgram)
+    controller.state.robot_mode = RobotMode.RUNNING
+    faults: list[str] = []
+    controller.on_event = lambda event: faults.append(event.text) if event.kind == "error" else None
+    controller.load_script(control_scripts["5.25"])
+    controller.program.compilation.join()
+    state, robot = controller.state, controller.robot
+
+    def answer(command: int) -> np.ndarray:
+        state.output_double[:] = [np.nan] * 48
+        state.input_int[0] = command
+        for _ in range(4):
+            controller.tick()
+        return np.array(state.output_double)
+
+    def matrix(command: int) -> np.ndarray:
+        """36 numbers, column by column, around the registers of a client with an offset."""
+        registers = answer(command)
+        return np.concatenate([registers[:24], registers[36:]]).reshape(6, 6).T
+
+    assert np.allclose(matrix(70), controller.arm.jacobian(state.actual_q), atol=1e-9)
+    mass = pin.crba(robot.model, robot.model.createData(), state.actual_q)
+    assert np.allclose(np.triu(matrix(67)), np.triu(mass), atol=1e-9)
+    assert np.allclose(matrix(67), matrix(67).T)
+    assert np.allclose(matrix(71), 0.0) and np.allclose(answer(68)[:6], 0.0)  # at rest
+    assert np.allclose(answer(69)[:6], 0.0)
+    assert answer(26)[0] == controller.period
+    assert not faults
