@@ -50,6 +50,7 @@ class Controller(Safety):
         programs: The folder of its programs (*.urp); None has none.
         settings: As changed by `controller.set(...)`.
         drive: What moves the joints.
+        own_ports: Its ports as a program of its own sees them (127.0.0.1, 30003), and where they are.
         remote_control: Whether an e-Series accepts commands from outside.
         dh: theta, a, d, alpha, each of n numbers, as in the kinematics info and the configuration data.
         watchdog: Of an RTDE input.
@@ -71,6 +72,7 @@ class Controller(Safety):
         self.robot, self.profile, self.boot_time = robot, profile, boot_time
         self.serial_number, self.remote_control = serial_number, True
         self.programs: Path | None = None
+        self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}
         self.model_name, self.robot_type = _ROBOT_TYPES.get(robot.name.removesuffix("e"), ("UR10", 2))
         table = dh or nominal_dh(robot)
         self.dh = (table.theta, table.a, table.d, table.alpha)

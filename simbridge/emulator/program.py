@@ -58,7 +58,7 @@ class ScriptProgram:
 
     def __init__(self, controller: Controller, source: str, on_fault: Callable[[str, int, int], None]) -> None:
         self.running = True
-        self._sockets = SocketFunctions(controller.period)
+        self._sockets = SocketFunctions(controller.period, controller.own_ports)
         functions = {**builtin_functions(controller), **self._sockets.table()}
         secondary = is_secondary(source)
         self._functions = without_blocking(functions) if secondary else functions

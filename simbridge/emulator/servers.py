@@ -230,6 +230,8 @@ class Servers:
         sock.setblocking(False)
         port.listener = sock
         self.address, self.ports[port.number] = sock.getsockname()
+        for local in ("127.0.0.1", "localhost"):
+            self._controller.own_ports[local, port.number] = self.address, self.ports[port.number]
         self._selector.register(sock, selectors.EVENT_READ, port)
 
     def _wake(self) -> None:

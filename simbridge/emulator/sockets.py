@@ -10,7 +10,7 @@ import errno
 import re
 import socket
 import struct
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from simbridge.emulator.builtins import Wait
@@ -54,10 +54,11 @@ class SocketFunctions(FunctionGroup):
 
     Args:
         period: Control period, s.
+        own: Where the controller's own ports are, by address and port as on the controller itself (127.0.0.1, 30003).
     """
 
-    def __init__(self, period: float) -> None:
-        self._period = period
+    def __init__(self, period: float, own: Mapping[tuple[str, int], tuple[str, int]] | None = None) -> None:
+        self._period, self._own = period, own or {}
         self._open: dict[str, _Connection] = {}
 
     def close(self) -> None:
@@ -81,8 +82,9 @@ class SocketFunctions(FunctionGroup):
         sock.setblocking(False)
         connected = False
         try:
+            wanted = str(address), int(port)
             for _ in self._ticks(CONNECT_TIMEOUT):
-                code = sock.connect_ex((str(address), int(port)))
+                code = sock.connect_ex(self._own.get(wanted, wanted))
                 connected = code in (0, errno.EISCONN)
                 if connected or code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
                     break

@@ -1,7 +1,7 @@
 """direct_torque: the joints move as the rigid-body model of the arm does under the torques commanded.
 
-Gravity is compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e and a UR10e; others have
-that of the one closer in size. Friction, elasticity and the payload are not modelled.
+Gravity is compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e and a UR10e; others
+have that of the one closer in size. Friction, elasticity and the payload are not modelled.
 """
 
 from __future__ import annotations

@@ -46,6 +46,7 @@ class FakeController:
         self.model_name, self.robot_type, self.serial_number = "UR10", 2, "20261234567"
         self.remote_control = True
         self.programs: Path | None = None
+        self.own_ports: dict[tuple[str, int], tuple[str, int]] = {}
         self.kinematics_checksum: tuple[int, ...] = (0xFFFFFFFF,) * 6
         self.dh = ((0.0,) * 6, UR10_A, UR10_D, UR10_ALPHA)
         self.calls: list[tuple[object, ...]] = []

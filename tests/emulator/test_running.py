@@ -103,6 +103,18 @@ def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     assert list(running.log) == ["moves took 12.000 s, 8.0 times faster than real time"]
 
 
+def test_a_program_reaches_its_own_controller_at_127_0_0_1_whatever_the_controllers_address() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    calls = 'socket_open("127.0.0.1", 30003)\n  socket_send_line("set speed 0.25")\n  socket_close()'
+    with RunningController(controller, HOST, ANY_PORTS) as running:
+        with running.lock:
+            controller.load_script(f"sec s():\n  {calls}\nend\n")
+        deadline = time.monotonic() + 30.0
+        while controller.state.speed_slider != 0.25:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 def test_the_process_ends_with_status_1_a_traceback_and_a_paragraph() -> None:
     program = f"""
         import sys
