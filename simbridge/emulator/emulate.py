@@ -81,7 +81,7 @@ def emulate(
     arm, software = load_robot(robot), profile(polyscope)
     check_pair(arm, software)
     dh, checksum = (None, None) if calibration is None else kinematics_of(arm, Path(calibration))
-    warm_up()
+    compiler = warm_up()
     q = start_joints(arm, start_pose)
     controller = Controller(arm, software, ScriptProgram, boot_time=boot_time, dh=dh, checksum=checksum, q=q)
     if joint_speed_limit is not None:
@@ -100,6 +100,7 @@ def emulate(
         control = ControlServer(running, host, control_port)
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
+    compiler.join()
     with traffic, running, control:
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):

@@ -17,7 +17,7 @@ from simbridge.emulator.rpc import RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
-from simbridge.emulator.urscript.compilation import Compiler
+from simbridge.emulator.urscript.compilation import Compilation, Compiler
 from simbridge.emulator.urscript.compiler import Code
 from simbridge.emulator.urscript.library import Builtin, describe
 from simbridge.emulator.urscript.runtime import Interpreter
@@ -109,6 +109,6 @@ class ScriptProgram:
         self._sockets.close()
 
 
-def warm_up() -> None:
-    """Start the compiler's process, so that the first program need not wait for it."""
-    COMPILER.compile("", {}, lambda code, error: None)
+def warm_up() -> Compilation:
+    """Start the compiler's process, so that the first program need not wait for it: it is ready when this is."""
+    return COMPILER.compile("", {}, lambda code, error: None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from simbridge.emulator.urscript import syntax
@@ -43,8 +44,11 @@ class Function:
 
     def nodes(self, kind: type[NodeT]) -> list[NodeT]:
         """The nodes of this kind in its parameters and body, without those of the definitions in it."""
-        definition = self.definition
-        return [node for node in syntax.walk(*definition.parameters, *definition.body) if isinstance(node, kind)]
+        return [node for node in self._below if isinstance(node, kind)]
+
+    @cached_property
+    def _below(self) -> list[syntax.Node]:
+        return list(syntax.walk(*self.definition.parameters, *self.definition.body))
 
     @property
     def calls(self) -> list[str]:
