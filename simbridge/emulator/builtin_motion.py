@@ -165,7 +165,7 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         # There is no friction here that could be compensated.
         if type(self._controller.motion) is not JointTorque:
-            self._controller.motion = JointTorque(self._controller.robot.model)
+            self._controller.motion = JointTorque(self._controller.robot)
         self._controller.motion.aim(numbers("torque", torque, 6))
         yield
 
