@@ -223,7 +223,7 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
-    settings = manual.split("## Settings")[1].split("Parts of the state")[0]
+    settings = manual.split("## Settings")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(emulator.state()["settings"])
     parts = manual.split("## Payload, TCP, inputs and outputs")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", parts, flags=re.MULTILINE) == list(STATE)
