@@ -100,13 +100,13 @@ def emulate(
         control = ControlServer(running, host, control_port)
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
-    compiler.join()
     with traffic, running, control:
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
         if warning := reach(running.servers.address):
             print(warning, file=sys.stderr)
+        compiler.join()  # what is said to be ready runs a program at once; the servers answer before
         ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
         mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
         print(
