@@ -75,6 +75,12 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
     assert bench.state.speed_slider == 0.5 and not bench.log
 
 
+def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
+    bench.send("digital_out[3]=True")
+    bench.tick(0.1)
+    assert bench.state.digital_outputs == 1 << 3 and not bench.log
+
+
 # What is ignored
 
 
