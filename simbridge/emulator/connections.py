@@ -43,7 +43,7 @@ class ScriptSession:
     """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered.
 
     Args:
-        controller: The controller; an e-Series that is not in remote control ignores programs silently.
+        controller: The controller; an e-Series that is not in remote control ignores programs.
     """
 
     finished = False
