@@ -202,7 +202,7 @@ class Controller(Safety):
         stops = not motion.done and s.target_qd.any()
         s.runtime_state = RuntimeState.STOPPING if stops else RuntimeState.STOPPED
         # The functions of the program have let go of its motion, but it slows down along its path.
-        self.motion = motion if stops or motion.done else Hold()
+        self.motion = motion if motion.done or (stops and motion.has_path) else Hold()
 
     def stop_program(self) -> bool:
         """Stop the program; the arm comes to rest."""

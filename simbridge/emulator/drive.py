@@ -22,7 +22,6 @@ PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a q
 STOPPING_RATE = 6.25  # 1/s: one whose program is stopped, as in URSim (0.0125 in each cycle)
 STOP_RATE = 10.0  # 1/s: one stopped by a safeguard or in an emergency, within a tenth
 PROTECTIVE_STOP_RATE = 384.0  # 1/s: in a protective stop; a recording of URSim has 1, 0.232, 0 in successive cycles
-BRAKING = 20.0  # rad/s^2, to end a motion that has no path
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
@@ -130,8 +129,7 @@ class Drive:
     def _advance(self, q: Array, qd: Array) -> tuple[Array, Array | None]:
         s, dt, motion = self._state, self._period, self.motion
         if not motion.has_path and (self.halted or self.rate < 1.0):
-            braking = BRAKING if s.runtime_state == RuntimeState.STOPPING and not s.safety_stop else STOP_ACCELERATION
-            rest = Hold(braking).step(q, qd, dt, 1.0)
+            rest = Hold(STOP_ACCELERATION).step(q, qd, dt, 1.0)
             motion.moved(rest, (rest - q) / dt)
             return rest, None
         return motion.step(q, qd, dt, s.speed_scaling * self.rate), motion.speed

@@ -191,7 +191,8 @@ def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function
     begin = int(np.flatnonzero(slowing > 0.5 * deceleration)[0])
     end = int(np.flatnonzero(speed)[-1])
     assert end - begin > 10
-    assert slowing[begin:end] == pytest.approx(deceleration, rel=1e-6)
+    # These are mean speeds of each cycle: the last two change by less.
+    assert slowing[begin : end - 1] == pytest.approx(deceleration, rel=1e-6)
     assert not np.allclose(stopped["q"], session.WAYPOINTS[-1], atol=1e-2)
 
 
@@ -203,7 +204,7 @@ def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
     begin = int(np.flatnonzero(slowing > 0.5 * session.STOPL_DECELERATION)[0])
     end = int(np.flatnonzero(speed > 1e-9)[-1])
     assert end - begin > 10
-    assert slowing[begin:end] == pytest.approx(session.STOPL_DECELERATION, rel=1e-3)
+    assert slowing[begin : end - 1] == pytest.approx(session.STOPL_DECELERATION, rel=1e-3)
     assert speed[begin] ** 2 / (2.0 * session.STOPL_DECELERATION) == pytest.approx(
         np.linalg.norm(path[-1] - path[begin]), abs=speed[begin] * seen.period
     )
