@@ -214,9 +214,9 @@ class ControllerFunctions(FunctionGroup):
     def do_powerdown(self, _thread: Any) -> None:
         self._controller.power_off()
 
-    def do_protective_stop(self, _thread: Any) -> Wait:
+    def do_protective_stop(self, _thread: Any) -> None:
+        # The program is paused before its next tick; one that has nothing left to do has ended, as UR's tests expect.
         self._controller.protective_stop("the program asked for it")
-        yield  # nothing follows before the program is resumed
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 
