@@ -10,9 +10,9 @@ import numpy as np
 
 from simbridge.emulator import motion, moves
 from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
+from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
-from simbridge.emulator.torque import JointTorque
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
