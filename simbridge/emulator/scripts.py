@@ -171,14 +171,12 @@ def without_blocking(functions: Mapping[str, Callable[..., Any]]) -> dict[str, C
 def _refuse_blocking(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
-        # A popup blocks only when asked to, and after a protective stop only the main program waits.
-        if name in ("popup", "protective_stop"):
+        # A popup blocks only when asked to.
+        if name == "popup":
             try:
                 next(function(*arguments, **named))
             except StopIteration as end:
                 return end.value
-            if name == "protective_stop":
-                return None
         raise RuntimeFault(f"A secondary program must not take time, and {name} does.")
 
     return call
