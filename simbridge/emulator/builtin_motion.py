@@ -10,16 +10,16 @@ import numpy as np
 
 from simbridge.emulator import motion, moves
 from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
+from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
-from simbridge.emulator.torque import JointTorque
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
 OPTIMOVE_JOINTS = 10.0  # rad/s^2, at a=1
 OPTIMOVE_TOOL = (5.0, 1.5)  # m/s^2 and m/s, at a=1 and v=1
 # UR's error code for overlapping blends (C171), and its argument for each kind of move
-OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11}
+OVERLAP, OVERLAPPING = 171, {"movec": 0, "movej": 4, "movep": 9, "movel": 11, "optimovel": 11}
 BRAKING = 20.0  # rad/s^2, for an arm that is still moving when a move begins
 
 
@@ -114,7 +114,7 @@ class MotionFunctions(ControllerFunctions):
     @_moving
     def do_optimovel(self, thread: Any, goal: Any, a: float = 0.3, v: float = 0.3, r: float = 0.0) -> Wait:
         acceleration, speed = fraction("a", a) * OPTIMOVE_TOOL[0], fraction("v", v) * OPTIMOVE_TOOL[1]
-        yield from self._straight("movel", goal, acceleration, speed, 0.0, r)
+        yield from self._straight("optimovel", goal, acceleration, speed, 0.0, r)
 
     @_moving
     def do_movep(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:

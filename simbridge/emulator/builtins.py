@@ -215,6 +215,7 @@ class ControllerFunctions(FunctionGroup):
         self._controller.power_off()
 
     def do_protective_stop(self, _thread: Any) -> None:
+        # The program is paused before its next tick; one that has nothing left to do has ended, as UR's tests expect.
         self._controller.protective_stop("the program asked for it")
 
     # Forward and inverse kinematics, Jacobian, mass matrix

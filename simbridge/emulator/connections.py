@@ -15,6 +15,8 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event
 
+# How urx sets an output, undocumented, too.
+_SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
 _SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
@@ -41,7 +43,7 @@ class ScriptSession:
     """The receiving side of the ports 30001 to 30003: programs are run, nothing is answered.
 
     Args:
-        controller: The controller; an e-Series that is not in remote control ignores programs silently.
+        controller: The controller; an e-Series that is not in remote control ignores programs.
     """
 
     finished = False
@@ -71,7 +73,7 @@ class ScriptSession:
                 elif speed := _SET_SPEED.fullmatch(program.strip()):
                     self._controller.set_speed_slider(float(speed[1]))
                 elif i not in replacing[:-1]:
-                    self._controller.load_script(program)
+                    self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
         elif programs:
             self._ignored("the robot is not in remote control", data)
         return b""

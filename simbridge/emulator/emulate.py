@@ -23,14 +23,13 @@ from typing import Any, get_type_hints
 
 import msgspec
 
-from simbridge.emulator.check import check_files
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
-from simbridge.emulator.program import ScriptProgram, known_functions, warm_up
+from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
 from simbridge.emulator.record import new_record
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
-from simbridge.emulator.setup import check_pair, kinematics_of, speed_limits, start_joints
+from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.emulator.traffic import Traffic
 from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
@@ -100,13 +99,13 @@ def emulate(
         control = ControlServer(running, host, control_port)
     except OSError as error:
         raise CannotListen(host, control_port, error.errno or 0) from None
-    compiler.join()
     with traffic, running, control:
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
         if warning := reach(running.servers.address):
             print(warning, file=sys.stderr)
+        compiler.join()  # what is said to be ready runs a program at once; the servers answer before
         ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
         mode = RobotMode(controller.state.robot_mode).name.lower().replace("_", " ")
         print(

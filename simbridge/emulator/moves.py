@@ -179,9 +179,9 @@ class ToolMove(ToolPath):
         goal: TCP in the pendant's base.
         acceleration, speed: m/s^2 and m/s; for a pure rotation, of a tenth of the angle (1 rad counts as 0.1 m).
         duration: s; above zero it takes precedence over the speed, and too short a one is exceeded.
-        limits: Maximum joint speeds (n,), rad/s, that a given duration does not exceed.
+        limits: Maximum joint speeds (n,), rad/s, that a given duration, or an optimovel, does not exceed.
         radius, previous: As of JointMove.
-        kind: "movel" or "movep".
+        kind: "movel", "movep" or "optimovel".
     """
 
     def __init__(
@@ -193,8 +193,8 @@ class ToolMove(ToolPath):
         self._rotation = pin.log3(goal.rotation @ self._start.rotation.T)
         self._travel = goal.translation - self._start.translation
         length = max(float(np.linalg.norm(self._travel)), 0.1 * float(np.linalg.norm(self._rotation)))
-        self._limits = limits if duration > 0.0 else None
-        if self._limits is not None and length > 0.0:
+        self._limits = limits if duration > 0.0 or kind == "optimovel" else None
+        if self._limits is not None and duration > 0.0 and length > 0.0:
             # A first estimate of how long it takes, from the joint speeds at the start; a triangle's peak is 2 / t.
             twist = np.concatenate([self._travel, self._rotation])
             joints = np.linalg.lstsq(arm.jacobian(q), twist, rcond=1e-3)[0]

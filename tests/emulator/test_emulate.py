@@ -10,7 +10,7 @@ import pytest
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.program import ScriptProgram
-from simbridge.emulator.setup import speed_limits, start_joints
+from simbridge.emulator.settings import speed_limits, start_joints
 from simbridge.emulator.state import profile
 from simbridge.errors import InvalidParameter
 from simbridge.resources import robot_files

@@ -75,6 +75,12 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
     assert bench.state.speed_slider == 0.5 and not bench.log
 
 
+def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
+    bench.send("digital_out[3]=True")
+    bench.tick(0.1)
+    assert bench.state.digital_outputs == 1 << 3 and not bench.log
+
+
 # What is ignored
 
 
@@ -273,3 +279,16 @@ def test_a_movel_with_too_short_a_time_takes_longer(bench: Bench) -> None:
     assert bench.state.safety_mode == SafetyMode.NORMAL
     assert np.allclose(bench.state.target_tcp_pose[:3] - begin[:3], [0.0, 0.0, 0.2], atol=1e-6)
     assert (np.max(speeds, axis=0) <= bench.controller.joint_speed_limits * (1.0 + 1e-6)).all()
+
+
+def test_an_optimovel_is_no_faster_than_the_joints(bench: Bench) -> None:
+    turn = "p[0, 0, 0.1, 0, 0, 2.5]"
+    bench.send(f"def turn():\n  optimovel(pose_trans(get_target_tcp_pose(), {turn}), a=1.0, v=1.0)\nend")
+    fastest = np.zeros(6)
+    for _ in range(1500):
+        bench.tick()
+        fastest = np.maximum(fastest, np.abs(bench.state.target_qd))
+    assert bench.state.safety_mode == SafetyMode.NORMAL
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    limits = bench.controller.joint_speed_limits
+    assert (fastest <= limits * (1.0 + 1e-6)).all() and (fastest / limits).max() > 0.9

@@ -101,11 +101,11 @@ def test_every_version_has_the_variables_that_ur_rtde_always_requests(polyscope:
 @pytest.mark.parametrize(
     ("variable", "kind", "known"),
     [
-        ("ft_raw_wrench", "VECTOR6D", {"5.12", "5.25"}),
+        ("ft_raw_wrench", "VECTOR6D", {"5.9", "5.12", "5.25"}),
         ("payload_inertia", "VECTOR6D", {"3.15", "5.12", "5.25"}),
-        ("payload_cog", "VECTOR3D", {"3.15", "5.12", "5.25"}),
+        ("payload_cog", "VECTOR3D", {"3.15", "5.9", "5.12", "5.25"}),
         ("actual_current_as_torque", "VECTOR6D", {"5.25"}),
-        ("output_double_register_47", "DOUBLE", {"3.15", "5.12", "5.25"}),
+        ("output_double_register_47", "DOUBLE", {"3.15", "5.9", "5.12", "5.25"}),
         ("no_such_thing", "", set()),
         ("output_int_register_48", "", set()),
     ],
