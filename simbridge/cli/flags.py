@@ -201,7 +201,7 @@ class Emulate:
     """A new file for all traffic with its clients: a JSON object per line."""
     verbose: bool = False
     """Print each message of its clients, and to them, in words."""
-    check: Annotated[tuple[str, ...], arg(metavar="FILE...")] = ()
+    check: Annotated[tuple[str, ...], given("FILE...", "none")] = ()
     """Only check URScript files: whether they compile, and which functions are unknown; exits with 1 if one fails."""
     as_json: AsJson = False
 

@@ -75,8 +75,11 @@ class Traffic:
 
     def _run(self) -> None:
         while (exchange := self._queue.get()) is not None:
-            if self._verbose:
-                self._show(exchange)
+            try:
+                if self._verbose:
+                    self._show(exchange)
+            except OSError:
+                self._verbose = False  # nobody reads it any more
             try:
                 if self._file is not None and self._error is None:
                     row = {**asdict(exchange), "bytes": exchange.bytes.hex()}

@@ -13,6 +13,7 @@ import pytest
 
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
+from simbridge.emulator.settings import STATE
 from simbridge.robot.calibration import nominal_dh, ros_difference
 from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration import read_ros_calibration
@@ -222,8 +223,10 @@ def test_the_manual_lists_every_command_and_no_other(emulator):
     section = manual.split("## The control socket")[1].split("\n## ")[0]
     listed = re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)
     assert sorted(listed) == emulator.do("commands")
-    settings = manual.split("## Settings")[1].split("Parts of the state")[0]
+    settings = manual.split("## Settings")[1].split("\n## ")[0]
     assert re.findall(r"^\| `(\w+)` \|", settings, flags=re.MULTILINE) == list(emulator.state()["settings"])
+    parts = manual.split("## Payload, TCP, inputs and outputs")[1].split("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", parts, flags=re.MULTILINE) == list(STATE)
 
 
 def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_path):

@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -24,7 +25,7 @@ from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.errors import UnknownName
 from simbridge.ur.tables import DASHBOARD, PRIMARY, REALTIME, RTDE, SECONDARY, RtdePackage
 from tests.controllers import loopback
-from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand
+from tests.emulator.fake_controller import ANY_PORTS, FakeController, Stand, stand, write_program
 
 HOST, OTHER = loopback(41), loopback(42)
 ALL_PORTS = (DASHBOARD, PRIMARY, SECONDARY, REALTIME, RTDE)
@@ -495,8 +496,10 @@ def test_ur_rtde_writes_inputs() -> None:
 
 
 @pytest.mark.parametrize("polyscope", ["3.15", "5.12", "5.25"])
-def test_ur_rtde_understands_the_dashboard(polyscope: str) -> None:
+def test_ur_rtde_understands_the_dashboard(polyscope: str, tmp_path: Path) -> None:
     with stand(polyscope, HOST, {}) as served:
+        write_program(tmp_path / "weld.urp")
+        served.controller.programs = tmp_path
         output = run(f"""
             from dashboard_client import DashboardClient
             d = DashboardClient("{HOST}")
