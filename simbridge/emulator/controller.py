@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.motion import Hold, Motion, Servo
+from simbridge.emulator.record import Record
 from simbridge.emulator.scripts import Program, SecondaryPrograms, is_secondary
 from simbridge.emulator.state import ControllerState, Power, Profile
 from simbridge.errors import SimbridgeError
@@ -25,26 +25,10 @@ SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 PAUSE_RATE = 4.0  # 1/s: a paused motion comes to rest along its path within a quarter second
 STOP_RATE = 10.0  # 1/s: one stopped by the safety system, within a tenth
 STOP_ACCELERATION = 30.0  # rad/s^2, to stop a motion that has no path
-RECORD_LENGTH = 200_000
 # Rounding must not count as a joint that is too fast.
 _SLACK = 1.0 + 1e-6
 
 _ROBOT_TYPES = {model.lower(): (model, number) for number, model in ROBOT_TYPES.items()}
-
-
-@dataclass
-class Record:
-    """What happened; only the latest entries are kept.
-
-    Attributes:
-        inputs: Every RTDE input package on arrival: tick, names, values.
-        ticks: Every tick: number, servoj setpoint in force (or None), target joints, actual joints.
-    """
-
-    inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = field(
-        default_factory=lambda: deque(maxlen=RECORD_LENGTH)
-    )
-    ticks: deque[tuple[int, Array | None, Array, Array]] = field(default_factory=lambda: deque(maxlen=RECORD_LENGTH))
 
 
 class Controller:
@@ -88,7 +72,7 @@ class Controller:
         self.period = profile.period
         self.state = ControllerState()
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
-        self.record = Record()
+        self.record = Record(robot.n)
         self.on_message: Callable[[str, str, int], None] = lambda kind, text, line: None
         self.popup_text = ""
         self.motion: Motion = Hold()
@@ -133,7 +117,7 @@ class Controller:
         self._secondary.tick()
         self._move()
         setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
-        self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
+        self.record.add(s.tick, setpoint, s.target_q, s.actual_q)
 
     def _halted(self) -> bool:
         s = self.state

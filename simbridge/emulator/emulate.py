@@ -17,19 +17,17 @@ import socket
 import socketserver
 import struct
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import msgspec
-import numpy as np
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, warm_up
+from simbridge.emulator.record import new_record, save
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.state import PROFILES, Profile, profile
@@ -37,14 +35,12 @@ from simbridge.errors import InputFileError, InvalidParameter, SimbridgeError
 from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable
-from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, read_ros_calibration
 from simbridge.scheduling import ask_for_priority
 from simbridge.ur.tables import PORT_NAMES, URSIM_CHECKSUM, RobotMode, RuntimeState, SafetyMode
 
 _MAX_LINE = 1 << 16
-_PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
 _MAX_FAULT = 3600.0  # s, of a delay or a frozen controller
 
 
@@ -290,37 +286,12 @@ class Control:
         period, work = self._running.timing()
         return {"period": period.tolist(), "work": work.tolist()}
 
-    def save_record(self, path: str) -> None:
-        """Write the record as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
-        file = _new_record(path)
+    def save_record(self, path: str, after: int = -1) -> None:
+        """Write the record after a tick as npz; see `record.save`."""
+        file, record = new_record(path), self._controller.record
         with self._running.lock:
-            ticks = list(self._controller.record.ticks)
-            inputs = list(self._controller.record.inputs)
-        none = np.full(self._controller.robot.n, np.nan)
-        texts = [json.dumps([pair for _, *pair in piece])[1:-1].encode() for piece in _pieces(inputs)]
-        arrays: dict[str, Any] = {
-            "tick": _array([t for t, *_ in ticks]),
-            "setpoint": _array([none if s is None else s for _, s, _, _ in ticks]),
-            "target_q": _array([q for _, _, q, _ in ticks]),
-            "actual_q": _array([q for *_, q in ticks]),
-            "input_tick": _array([t for t, _, _ in inputs]),
-            "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
-        }
-        with file.open("xb") as output:
-            np.savez(output, **arrays)
-
-
-def _pieces(rows: list[Any]) -> Iterator[list[Any]]:
-    """A list in pieces with pauses. A piece holds Python's lock for a millisecond; and a thread with real-time priority
-    that never pauses is stopped by the system, together with all others of that priority."""
-    for at in range(0, len(rows), _PIECE):
-        yield rows[at : at + _PIECE]
-        time.sleep(_PAUSE)
-
-
-def _array(rows: list[Any]) -> Array:
-    """As np.array, in pieces."""
-    return np.concatenate([np.array(piece) for piece in _pieces(rows)] or [np.empty(0)])
+            ticks, inputs = record.ticks(after), [entry for entry in record.inputs if entry[0] > after]
+        save(file, ticks, inputs)
 
 
 def _port(port: int) -> int:
@@ -339,15 +310,6 @@ def _within(name: str, value: float, largest: float) -> float:
     if not 0.0 <= value <= largest:
         raise ValueError(f"{name} is {value}, it must be a number from 0 to {largest:g}")
     return value
-
-
-def _new_record(path: str) -> Path:
-    """The path of a record where one may be written; else a ValueError."""
-    file = Path(path)
-    folders = [Path(tempfile.gettempdir()).resolve(), Path.cwd().resolve()]
-    if file.suffix != ".npz" or not any(file.resolve().is_relative_to(folder) for folder in folders):
-        raise ValueError(f"path is {path!r}; a record is a new .npz file under {' or '.join(map(str, folders))}")
-    return file.resolve()
 
 
 class ControlServer(socketserver.ThreadingTCPServer):
