@@ -211,7 +211,8 @@ class ToolMove(ToolPath):
         # As far along the path as the joints can get in this tick.
         self._time -= dt * scaling * (1.0 - 0.99 / excess)
         self.done = False
-        return super().step(q, qd, 0.0, scaling)
+        target, self.speed = super().step(q, qd, 0.0, scaling), None
+        return target
 
     def frame(self, share: float) -> pin.SE3:
         if share == 1.0:
