@@ -118,9 +118,8 @@ class ControllerFunctions(FunctionGroup):
     do_get_tcp_offset = _reads("tcp_offset", as_pose)
 
     def do_get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
-        ticks = self._controller.record.ticks
-        back = min(max(int(steps), 0), len(ticks) - 1)
-        return as_list(ticks[-1 - back][3]) if ticks else as_list(self._state.actual_q)
+        past = self._controller.record.ticks(self._state.tick - 2 - max(int(steps), 0))["actual_q"]
+        return as_list(past[0] if len(past) else self._state.actual_q)
 
     def do_get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
         arm = self._controller.arm

@@ -14,7 +14,7 @@ import pinocchio as pin
 
 from simbridge.emulator.arm import Arm
 from simbridge.emulator.contact import Contact
-from simbridge.emulator.motion import Motion, ramped
+from simbridge.emulator.motion import Motion, joint_speeds, ramped
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -53,9 +53,7 @@ class Freedrive(Motion):
         velocity = decay * self._velocity + (1.0 - decay) * force / _DAMPING
         self._velocity = np.where(self._free, velocity, 0.0)
         self._velocity[np.abs(self._velocity) < 1e-6] = 0.0
-        jacobian = self._arm.jacobian(q)
-        normal = jacobian @ jacobian.T + 1e-4 * np.eye(6)
-        return q + dt * jacobian.T @ np.linalg.solve(normal, self._turn @ self._velocity)
+        return q + dt * joint_speeds(self._arm, q, self._turn @ self._velocity, damping=1e-4)
 
 
 class ForceMode:

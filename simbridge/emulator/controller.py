@@ -83,7 +83,7 @@ class Controller(Safety):
         self._speed_limits = robot.max_velocity + SPEED_MARGIN
         self.arm = Arm(robot if dh is None else with_dh(robot, dh))
         self.drive = Drive(self.state, robot, self.arm, self.period)
-        self.record = Record()
+        self.record = Record(robot.n)
         self.on_event: Callable[[Event], None] = lambda event: None
         self.popup_text = ""
         self.program: Program | None = None
@@ -141,7 +141,7 @@ class Controller(Safety):
             self.protective_stop(stop.reason, stop.code, stop.argument)
         self._settle()
         setpoint = self.motion.setpoint if isinstance(self.motion, Servo) else None
-        self.record.ticks.append((s.tick, setpoint, s.target_q, s.actual_q))
+        self.record.add(s.tick, setpoint, s.target_q, s.actual_q)
 
     def _settle(self) -> None:
         """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""

@@ -166,11 +166,12 @@ class Drive:
         s, dt = self._state, self._period
         if not (s.target_qd.any() or s.target_qdd.any()) and (q is s.target_q or np.array_equal(q, s.target_q)):
             return  # at rest: the kinematics below would take most of an idle controller's tick
-        velocity = (q - s.target_q) / dt if speed is None else speed
+        mean = (q - s.target_q) / dt
+        velocity = mean if speed is None else speed
         s.target_qdd = (velocity - s.target_qd) / dt
         s.target_q, s.target_qd = q, velocity
         s.target_tcp_pose = self._arm.pose(q)
         s.target_tcp_speed = self._arm.jacobian(q) @ velocity
         # The joints are where their targets were a joint lag ago.
-        s.actual_q, s.actual_qd = q - JOINT_LAG * velocity, velocity
+        s.actual_q, s.actual_qd = q - JOINT_LAG * mean, velocity
         s.actual_tcp_pose, s.actual_tcp_speed = self._arm.pose(s.actual_q), s.target_tcp_speed

@@ -26,7 +26,7 @@ import msgspec
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import CannotListen
 from simbridge.emulator.program import ScriptProgram, check_files, known_functions, warm_up
-from simbridge.emulator.record import new_record
+from simbridge.emulator.record import new_record, save
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.servers import MAX_CLIENTS
 from simbridge.emulator.settings import check_pair, kinematics_of, speed_limits, start_joints
@@ -295,12 +295,12 @@ class Control:
         period, work = self._running.timing()
         return {"period": period.tolist(), "work": work.tolist()}
 
-    def save_record(self, path: str) -> None:
-        """Write the record as npz; `handle.Recorded` names its arrays."""
-        file = new_record(path)
+    def save_record(self, path: str, after: int = -1) -> None:
+        """Write the record after a tick as npz; see `record.save`."""
+        file, record = new_record(path), self._controller.record
         with self._running.lock:
-            record = self._controller.record.copy()
-        record.save(file)
+            ticks, inputs = record.ticks(after), [entry for entry in record.inputs if entry[0] > after]
+        save(file, ticks, inputs)
 
 
 def _port(port: int) -> int:

@@ -216,11 +216,11 @@ class Emulator:
                 raise EmulatorError(f"{name} is {state[name]!r} and did not become {value!r} within {timeout:g} s.")
             time.sleep(0.01)
 
-    def record(self) -> Recorded:
-        """The record so far."""
+    def record(self, after: int = -1) -> Recorded:
+        """The record after a tick."""
         with tempfile.TemporaryDirectory() as directory:
             path = Path(directory) / "record.npz"
-            self.do("save_record", path=str(path))
+            self.do("save_record", path=str(path), after=after)
             with np.load(path) as data:
                 inputs = [(names, values) for names, values in json.loads(b"[%b]" % data["inputs"].tobytes())]
                 arrays = {name: data[name] for name in ("tick", "setpoint", "target_q", "actual_q", "input_tick")}

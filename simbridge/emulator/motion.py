@@ -135,6 +135,13 @@ class Trapezoid:
         return 0.0 if time >= self.duration else self._covered(time)[1]
 
 
+def joint_speeds(arm: Arm, q: Array, twist: Array, damping: float = 1e-8) -> Array:
+    """Joint speeds (n,), rad/s, that move the tool by a twist (6,) at q (n,); damped, so finite at singularities."""
+    jacobian = arm.jacobian(q)
+    speeds: Array = jacobian.T @ np.linalg.solve(jacobian @ jacobian.T + damping * np.eye(6), twist)
+    return speeds
+
+
 class JointSpeed(Motion):
     """speedj: ramp to joint speeds and keep them until another motion follows.
 
@@ -212,10 +219,7 @@ class ToolSpeed(Motion):
         self._way = self._way + 0.5 * dt * scaling * (before + after)
         rotation = pin.exp3(self._way[3:]) @ self._start.rotation
         target = self._arm.joints(pin.SE3(rotation, self._start.translation + self._way[:3]), q)
-        jacobian = self._arm.jacobian(target)
-        # Damped, so that the speed stays finite at singularities.
-        normal = jacobian @ jacobian.T + 1e-8 * np.eye(6)
-        self.speed = jacobian.T @ np.linalg.solve(normal, scaling * after)
+        self.speed = joint_speeds(self._arm, target, scaling * after)
         return target
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Arm, Unreachable, pose_of
-from simbridge.emulator.motion import Motion, Trapezoid
+from simbridge.emulator.motion import Motion, Trapezoid, joint_speeds
 from simbridge.robot.pose import Array
 
 _STEP = 1e-4  # of a path, for its derivative
@@ -80,23 +80,30 @@ class PathMove(Motion):
     def progress(self) -> tuple[float, float]:
         """Share of the path covered, and its rate, per s."""
         time = self._time - (self._blend.duration if self._blend is not None else 0.0)
+        if time >= self._profile.duration:
+            return 1.0, 0.0
         return self._begin + self._profile.at(time) / self._length, self._profile.speed(time) / self._length
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
+        self.speed = None
         if self.done:
             return q
         self._time += dt * scaling
-        time = self._time
-        if self._blend is not None:
-            if time < self._blend.duration:
-                return self._blend.at(time, q)
-            time -= self._blend.duration
-        self.done = time >= self._profile.duration
-        return self.joints(1.0 if self.done else self._begin + self._profile.at(time) / self._length, q)
+        if self._blend is not None and self._time < self._blend.duration:
+            return self._blend.at(self._time, q)
+        share, rate = self.progress
+        self.done = share >= 1.0
+        target = self.joints(1.0 if self.done else share, q)
+        self.speed = self.speeds(share, target, 0.0 if self.done else scaling * rate)
+        return target
 
     @abstractmethod
     def joints(self, share: float, q: Array) -> Array:
         """The joints (n,), rad, at a share 0..1 of the path; q are the present ones."""
+
+    @abstractmethod
+    def speeds(self, share: float, q: Array, rate: float) -> Array:
+        """The joints' speeds (n,), rad/s, there, at q, for a rate of the share per s."""
 
     @abstractmethod
     def place(self, share: float) -> Array:
@@ -133,6 +140,9 @@ class JointMove(PathMove):
     def joints(self, share: float, q: Array) -> Array:
         return self._goal if share == 1.0 else self._start + share * (self._goal - self._start)
 
+    def speeds(self, share: float, q: Array, rate: float) -> Array:
+        return rate * (self._goal - self._start)
+
     def place(self, share: float) -> Array:
         return self._arm.tool(self.joints(share, self._start)).translation
 
@@ -146,8 +156,15 @@ class ToolPath(PathMove):
     def frame(self, share: float) -> pin.SE3:
         """The TCP in the pendant's base at a share 0..1 of the path."""
 
+    @abstractmethod
+    def slope(self, share: float) -> Array:
+        """The TCP's twist (6,) in the pendant's base for a share of one per s."""
+
     def joints(self, share: float, q: Array) -> Array:
         return self._arm.joints(self.frame(share), q)
+
+    def speeds(self, share: float, q: Array, rate: float) -> Array:
+        return joint_speeds(self._arm, q, rate * self.slope(share))
 
     def place(self, share: float) -> Array:
         return self.frame(share).translation
@@ -194,13 +211,17 @@ class ToolMove(ToolPath):
         # As far along the path as the joints can get in this tick.
         self._time -= dt * scaling * (1.0 - 0.99 / excess)
         self.done = False
-        return super().step(q, qd, 0.0, scaling)
+        target, self.speed = super().step(q, qd, 0.0, scaling), None
+        return target
 
     def frame(self, share: float) -> pin.SE3:
         if share == 1.0:
             return self._goal
         rotation = pin.exp3(share * self._rotation) @ self._start.rotation
         return pin.SE3(rotation, self._start.translation + share * self._travel)
+
+    def slope(self, share: float) -> Array:
+        return np.concatenate([self._travel, self._rotation])
 
     def goal(self) -> Array | None:
         return pose_of(self._goal)
@@ -246,6 +267,10 @@ class CircleMove(ToolPath):
     def frame(self, share: float) -> pin.SE3:
         radius = pin.exp3(share * self._angle * self._axis) @ self._radius
         return pin.SE3(pin.exp3(share * self._rotation) @ self._start.rotation, self._centre + radius)
+
+    def slope(self, share: float) -> Array:
+        radius = pin.exp3(share * self._angle * self._axis) @ self._radius
+        return np.concatenate([np.cross(self._angle * self._axis, radius), self._rotation])
 
 
 class Blend:

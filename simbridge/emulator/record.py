@@ -1,4 +1,4 @@
-"""The record of a controller: what happened in the latest ticks."""
+"""The record of a controller: what happened in its latest ticks."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,55 +14,58 @@ import numpy as np
 from simbridge.robot.pose import Array
 
 RECORD_LENGTH = 200_000
-_PIECE, _PAUSE = 250, 0.001  # rows of a record that are converted at once, and the pause after them, s
+_PIECE, _PAUSE = 250, 0.001  # packages that are converted at once, and the pause after them, s
 
 
-@dataclass
 class Record:
-    """What happened; only the latest entries are kept.
+    """What happened; only the latest RECORD_LENGTH ticks and packages are kept.
+
+    Args:
+        n: Number of the arm's joints.
 
     Attributes:
         inputs: Every RTDE input package on arrival: tick, names, values.
-        ticks: Every tick: number, servoj setpoint in force (or None), target joints, actual joints.
     """
 
-    inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = field(
-        default_factory=lambda: deque(maxlen=RECORD_LENGTH)
-    )
-    ticks: deque[tuple[int, Array | None, Array, Array]] = field(default_factory=lambda: deque(maxlen=RECORD_LENGTH))
+    def __init__(self, n: int) -> None:
+        self.inputs: deque[tuple[int, tuple[str, ...], tuple[object, ...]]] = deque(maxlen=RECORD_LENGTH)
+        self._n, self._count = n, 0
+        self._rows = np.zeros((RECORD_LENGTH, 1 + 3 * n))
 
-    def copy(self) -> Record:
-        """What is recorded up to now."""
-        return Record(self.inputs.copy(), self.ticks.copy())
+    def add(self, tick: int, setpoint: Array | None, target_q: Array, actual_q: Array) -> None:
+        """A tick: its number, servoj's setpoint in force, target and actual joints (n,), rad."""
+        n, row = self._n, self._rows[self._count % RECORD_LENGTH]
+        row[0] = tick
+        row[1 : n + 1] = np.nan if setpoint is None else setpoint
+        row[n + 1 : 2 * n + 1], row[2 * n + 1 :] = target_q, actual_q
+        self._count += 1
 
-    def save(self, file: Path) -> None:
-        """Write it as npz: tick, setpoint (nan without servoj), target_q, actual_q; input_tick, inputs."""
-        n = len(self.ticks[0][2]) if self.ticks else 0
-        none = np.full(n, np.nan)
-        texts = [json.dumps([pair for _, *pair in piece])[1:-1].encode() for piece in _pieces(list(self.inputs))]
-        arrays: dict[str, Any] = {
-            "tick": _array([t for t, *_ in self.ticks]),
-            "setpoint": _array([none if s is None else s for _, s, _, _ in self.ticks]),
-            "target_q": _array([q for _, _, q, _ in self.ticks]),
-            "actual_q": _array([q for *_, q in self.ticks]),
-            "input_tick": _array([t for t, _, _ in self.inputs]),
-            "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
-        }
-        with file.open("xb") as output:
-            np.savez(output, **arrays)
+    def ticks(self, after: int = -1) -> dict[str, Array]:
+        """The ticks after one: tick (K,), setpoint (nan without servoj), target_q, actual_q (K, n), rad."""
+        newest = int(self._rows[(self._count - 1) % RECORD_LENGTH, 0]) if self._count else -1
+        wanted = min(self._count, RECORD_LENGTH, max(newest - after, 0))
+        rows = self._rows[np.arange(self._count - wanted, self._count) % RECORD_LENGTH]
+        setpoint, target_q, actual_q = np.split(rows[:, 1:], 3, axis=1)
+        return {"tick": rows[:, 0].astype(np.int64), "setpoint": setpoint, "target_q": target_q, "actual_q": actual_q}
 
 
-def _pieces(rows: list[Any]) -> Iterator[list[Any]]:
-    """A list in pieces with pauses. A piece holds Python's lock for a millisecond; and a thread with real-time priority
-    that never pauses is stopped by the system, together with all others of that priority."""
-    for at in range(0, len(rows), _PIECE):
-        yield rows[at : at + _PIECE]
+def save(file: Path, ticks: dict[str, Array], inputs: list[Any]) -> None:
+    """Write parts of a record as npz: ticks; input_tick and inputs, the latter as JSON.
+
+    In pieces with pauses: one holds Python's lock for a millisecond; and a thread with real-time priority that never
+    pauses is stopped by the system, together with all others of that priority.
+    """
+    texts = []
+    for at in range(0, len(inputs), _PIECE):
+        texts.append(json.dumps([pair for _, *pair in inputs[at : at + _PIECE]])[1:-1].encode())
         time.sleep(_PAUSE)
-
-
-def _array(rows: list[Any]) -> Array:
-    """As np.array, in pieces."""
-    return np.concatenate([np.array(piece) for piece in _pieces(rows)] or [np.empty(0)])
+    arrays: dict[str, Any] = {
+        **ticks,
+        "input_tick": np.array([tick for tick, *_ in inputs], dtype=np.int64),
+        "inputs": np.frombuffer(b",".join(texts), dtype=np.uint8),
+    }
+    with file.open("xb") as output:
+        np.savez(output, **arrays)
 
 
 def new_record(path: str) -> Path:

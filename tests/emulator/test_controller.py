@@ -592,23 +592,34 @@ def test_the_record_holds_setpoints_joints_and_inputs_by_tick(bench):
     bench.load("i = 0", "while i < 10:", "i = i + 1", f"servoj({AHEAD}, t=0.002, lookahead_time=0.2, gain=100)", "end")
     bench.tick()
     bench.controller.record_input(("input_int_register_0",), (7,))
-    tick, setpoint, target, actual = bench.controller.record.ticks[-1]
-    assert tick == bench.state.tick
-    assert setpoint == pytest.approx(ROBOT.home + np.array([1.0, 0, 0, 0, 0, 0]))
-    assert (target == bench.state.target_q).all() and (actual == bench.state.actual_q).all()
+    tick = bench.state.tick
+    ticks = bench.controller.record.ticks(after=tick - 1)
+    assert ticks["tick"].tolist() == [tick]
+    assert ticks["setpoint"][0] == pytest.approx(ROBOT.home + np.array([1.0, 0, 0, 0, 0, 0]))
+    assert (ticks["target_q"][0] == bench.state.target_q).all() and (ticks["actual_q"][0] == bench.state.actual_q).all()
     assert bench.controller.record.inputs[-1] == (tick, ("input_int_register_0",), (7,))
     bench.finish()
-    assert bench.controller.record.ticks[-1][1] is None
+    assert np.isnan(bench.controller.record.ticks()["setpoint"][-1]).all()
+
+
+def test_a_program_reads_the_joints_of_earlier_ticks(bench):
+    ask = "write_output_float_register({}, get_actual_joint_positions_history({})[0])"
+    bench.load("speedj([0.5, 0, 0, 0, 0, 0], 2.0, 0.2)", ask.format(0, 0), ask.format(1, 5), "sleep(9)")
+    bench.tick(0.5)
+    newest, earlier = bench.state.output_double[:2]
+    seen = bench.controller.record.ticks()["actual_q"][:, 0]
+    [now] = np.flatnonzero(seen == newest)
+    assert seen[now - 5] == earlier != newest
 
 
 def test_the_record_is_bounded():
-    record = Record()
+    record = Record(6)
     q = np.zeros(6)
     for i in range(RECORD_LENGTH + 10):
-        record.ticks.append((i, None, q, q))
+        record.add(i, None, q, q)
         record.inputs.append((i, (), ()))
-    assert len(record.ticks) == len(record.inputs) == RECORD_LENGTH
-    assert record.ticks[0][0] == 10
+    assert len(record.ticks()["tick"]) == len(record.inputs) == RECORD_LENGTH
+    assert record.ticks()["tick"][0] == record.inputs[0][0] == 10
 
 
 def test_a_tool_target_out_of_reach_causes_a_protective_stop(bench):

@@ -84,6 +84,11 @@ def test_a_movej_is_the_recorded_one():
     mine = bench.rows(last - first + 3, late=ROW - round(speed[first] / a / DT))
     assert (a, v) == pytest.approx((0.5, 1.0), abs=1e-9)
     assert np.abs(mine - q[first : last + 3]).max() < 1e-4
+    bench = Bench(q[0])
+    bench.load(f"movej({goal.tolist()}, a={a}, v={v})")
+    bench.rows(100, late=ROW - round(speed[first] / a / DT))
+    for name in ("target_qd", "target_qdd"):
+        assert getattr(bench.state, name) == pytest.approx(recording.joints(name)[first + 99], abs=1e-6)
     assert (mine[last - first] == mine[-1]).all() and (mine[last - first - 1] != mine[-1]).any()
 
 

@@ -58,10 +58,10 @@ class Station:
         assert self._emulator is not None
         return self._emulator.state()
 
-    def record(self) -> Recorded:
+    def record(self, after: int = -1) -> Recorded:
         """See `Emulator.record`."""
         assert self._emulator is not None
-        return self._emulator.record()
+        return self._emulator.record(after)
 
     def _begin(self, **changes: Any) -> None:
         priority = SERVO_PRIORITY + 10 if REALTIME else 0

@@ -32,7 +32,7 @@ def scenario(robot: Robot) -> Scenario:
     return Scenario(Trajectory(times, poses))
 """
 # How often the record is read, s.
-EVERY = 120.0
+EVERY = 30.0
 
 
 def _memory(pid: int) -> float:
@@ -90,15 +90,14 @@ def stream(seconds: float, host: str, robot_name: str, results: Path) -> list[st
 
 
 def _piece(station: Station, trial: ProcessTrial, most: np.ndarray, period: float, after: int) -> tuple[dict, int]:
-    """What the record shows after a tick, and its newest tick."""
-    record = station.record()
-    mine = record.tick >= after
-    sent = np.isfinite(record.setpoint[mine]).all(axis=1)
-    steps = np.abs(np.diff(record.setpoint[mine], axis=0))[sent[1:] & sent[:-1]] / (period * most)
-    speed = np.abs(np.diff(record.target_q[mine], axis=0)) / (period * most)
-    acceleration = np.abs(np.diff(record.target_q[mine], n=2, axis=0)) / period**2
+    """What the record shows from a tick on, and its newest tick."""
+    record = station.record(after - 1)
+    sent = np.isfinite(record.setpoint).all(axis=1)
+    steps = np.abs(np.diff(record.setpoint, axis=0))[sent[1:] & sent[:-1]] / (period * most)
+    speed = np.abs(np.diff(record.target_q, axis=0)) / (period * most)
+    acceleration = np.abs(np.diff(record.target_q, n=2, axis=0)) / period**2
     piece = {
-        "ticks": int(mine.sum()),
+        "ticks": len(record.tick),
         "with_setpoint": int(sent.sum()),
         "repeated": int((steps.max(axis=1, initial=0.0) == 0.0).sum()),
         "step_share": float(steps.max(initial=0.0)),
