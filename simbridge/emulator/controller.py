@@ -155,7 +155,8 @@ class Controller(Safety):
             s.limiter_scaling = drive.rate
         if s.runtime_state == RuntimeState.STOPPING and drive.at_rest:
             drive.motion, drive.rate = Hold(), 1.0
-            s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
+            waiting = RuntimeState.PAUSED if s.safety_stop else RuntimeState.PLAYING
+            s.runtime_state = RuntimeState.STOPPED if self.program is None else waiting
 
     # The program
 

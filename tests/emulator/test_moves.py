@@ -217,3 +217,13 @@ def test_a_program_that_replaces_a_moving_one_begins_when_the_arm_has_stopped(be
     bench.tick(0.1)
     assert bench.state.runtime_state == RuntimeState.PLAYING and bench.state.output_int[0] == 7
     assert bench.at_rest
+
+
+def test_a_program_that_waits_for_the_arm_is_paused_by_a_protective_stop(bench):
+    bench.load(f"movej({AHEAD}, a=2.0, v=0.5)")
+    bench.tick(1.0)
+    bench.load("write_output_integer_register(0, 7)", "sleep(1)")
+    bench.tick(0.05)
+    bench.controller.protective_stop()
+    bench.tick(0.2)
+    assert bench.state.runtime_state == RuntimeState.PAUSED and bench.state.output_int[0] == 0
