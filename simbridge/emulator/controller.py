@@ -146,16 +146,16 @@ class Controller(Safety):
     def _settle(self) -> None:
         """End a stop once the arm is at rest, and report the limiter's scaling as UR's controllers do."""
         s, drive = self.state, self.drive
-        if s.runtime_state == RuntimeState.STOPPING and drive.at_rest:
-            drive.motion, drive.rate, self._was_stopped = Hold(), 1.0, False
-            s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
         if s.runtime_state == RuntimeState.PLAYING:
             s.limiter_scaling = 1.0
-        elif s.runtime_state != RuntimeState.STOPPED:
-            s.limiter_scaling = drive.rate
-        else:
+        elif s.runtime_state == RuntimeState.STOPPED:
             fall = STOPPING_RATE * self.period if self._was_stopped else 1.0
             s.limiter_scaling = max(round(s.limiter_scaling - fall, 9), 0.0)
+        else:
+            s.limiter_scaling = drive.rate
+        if s.runtime_state == RuntimeState.STOPPING and drive.at_rest:
+            drive.motion, drive.rate = Hold(), 1.0
+            s.runtime_state = RuntimeState.STOPPED if self.program is None else RuntimeState.PLAYING
 
     # The program
 

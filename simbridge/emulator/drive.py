@@ -73,7 +73,8 @@ class Drive:
     def at_rest(self) -> bool:
         """Whether a halt has come to its end."""
         s = self._state
-        return s.robot_mode != RobotMode.RUNNING or not (self.rate or s.target_qd.any())
+        going_on = self.rate > 0.0 and not self.motion.done
+        return s.robot_mode != RobotMode.RUNNING or not (going_on or s.target_qd.any())
 
     def end_force_mode(self) -> None:
         """The arm stays where it is, and a motion of the program ends there."""
