@@ -260,6 +260,8 @@ class CircleMove(ToolPath):
         self._angle = angle if angle > 0.0 else angle + 2.0 * math.pi
         self._rotation = self._angle * self._axis if fixed else pin.log3(goal.rotation @ self._start.rotation.T)
         length = self._angle * float(np.linalg.norm(to_centre))
+        # The tool's acceleration also bends its way: v^2 / r of it.
+        speed = min(speed, math.sqrt(acceleration * length / self._angle))
         self._plan(length, acceleration, speed, corner=q, radius=radius, previous=previous)
 
     def frame(self, share: float) -> pin.SE3:

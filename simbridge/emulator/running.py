@@ -125,7 +125,7 @@ class RunningController:
             return
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
-            self.log.append(f"error in {controller.program_name or 'a program'}{place}: {event.text}")
+            self.log.append(f"fault in {controller.program_name or 'a program'}{place}: {event.text}")
             message = primary.runtime_exception(controller, event.line, event.column, event.text)
         elif event.kind == "popup":
             message = primary.popup_message(controller, event.text)

@@ -127,6 +127,13 @@ def test_movec_follows_the_circle_and_in_mode_1_keeps_its_orientation_to_the_tan
     assert turned == pytest.approx(np.pi if mode else 0.0, abs=1e-6)
 
 
+def test_on_a_circle_the_tool_is_no_faster_than_its_acceleration_can_bend_its_way(bench):
+    bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=1.0)")
+    bench.finish()
+    assert speeds(places(bench)).max() == pytest.approx(np.sqrt(1.0 * 0.05), rel=1e-3)
+    assert places(bench)[-1] == pytest.approx([0, 0.1, 0], abs=1e-8)
+
+
 def test_movec_blends_into_a_line(bench):
     bench.load("p0 = get_target_tcp_pose()", f"movec({pose(0.05, 0.05)}, {pose(0, 0.1)}, a=1.0, v=0.1, r=0.01)",
                f"movel({pose(0, 0.2)}, a=1.0, v=0.1)")  # fmt: skip
