@@ -23,7 +23,7 @@ from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import ProcessTrial, line
-from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options
+from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 SOAK = pytest.mark.soak
@@ -213,10 +213,12 @@ OTHER = b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n"
 
 
 def start_another_program(controller):
-    """Send another program, as a colleague does."""
+    """Send another program, as a colleague does, and wait until it runs in the place of ours."""
     with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
         client.sendall(OTHER)
-        time.sleep(0.02)
+        while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():
+            time.sleep(0.005)
+        controller.wait_for("runtime_state", "PLAYING")
 
 
 @pytest.mark.parametrize("delay", [0.01, pytest.param(0.03, marks=SOAK), pytest.param(0.1, marks=SOAK)])
