@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import simbridge
+from simbridge.backends import controller
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
@@ -21,6 +22,7 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
+from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import ProcessTrial, line
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
@@ -331,6 +333,16 @@ def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path
         ended_by = check_end(run, cause, status=128 + number)
         assert 0.0 < ended_by["at_s"] < 2.0
         run.check_rest(tick)
+
+
+def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, monkeypatch):
+    def interrupted(host):
+        signal.raise_signal(signal.SIGINT)
+        return ControllerMessages(host)
+
+    monkeypatch.setattr(controller, "ControllerMessages", interrupted)
+    assert run_from_python(e_series.host, tmp_path) == 130
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
