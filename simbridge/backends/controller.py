@@ -233,9 +233,9 @@ class ControllerBackend(Backend):
         self._check_again()
         self._last, self._ring, self._first, self._number = None, None, None, random_number()
         config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
-        self._process = ServoProcess(config)
-        self._messages = ControllerMessages(self.host)
         with self._stop_on_error():
+            with signals_wait():  # there is never one without the other
+                self._process, self._messages = ServoProcess(config), ControllerMessages(self.host)
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
             if settings.tcp is not None or settings.payload is not None:

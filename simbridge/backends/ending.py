@@ -147,11 +147,12 @@ class _Watcher:
             self._ending.evidence.append(words)
 
     def _watch_program(self) -> ProgramWatch:
-        """Begins with what the servo process saw of the program until it ended; one that was killed says nothing."""
+        """Begins with what the servo process saw of the program until it ended. One that was killed says nothing: then
+        it is ours, once it was."""
         reached, program = self._process.reached, self._process.program
         begun = State.READY in reached
-        if begun and program is Program.UNKNOWN:
-            program = Program.OURS
+        if program is None:
+            program = Program.OURS if begun else Program.UNKNOWN
         return ProgramWatch(self._number, uploaded=State.UPLOADING in reached and not begun, program=program)
 
     def until_at_rest(self) -> None:

@@ -62,7 +62,7 @@ class ServoProcess:
         self._buffer = b""
         self._shared: list[int] = []
         self.reached = {State.CONNECTING}
-        self.program = Program.UNKNOWN
+        self.program: Program | None = None
         self.failures: list[str] = []
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         self._process = subprocess.Popen(

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import simbridge
+from simbridge.backends import controller
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
@@ -21,9 +22,10 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
+from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
 from tests.backends.trial import ProcessTrial, line
-from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options
+from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
 SOAK = pytest.mark.soak
@@ -223,10 +225,12 @@ OTHER = b"def other():\n  while True:\n    sleep(0.1)\n  end\nend\n"
 
 
 def start_another_program(controller):
-    """Send another program, as a colleague does."""
+    """Send another program, as a colleague does, and wait until it runs in the place of ours."""
     with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
         client.sendall(OTHER)
-        time.sleep(0.02)
+        while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():
+            time.sleep(0.005)
+        controller.wait_for("runtime_state", "PLAYING")
 
 
 @pytest.mark.parametrize("delay", [0.01, pytest.param(0.03, marks=SOAK), pytest.param(0.1, marks=SOAK)])
@@ -339,6 +343,16 @@ def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path
         ended_by = check_end(run, cause, status=128 + number)
         assert 0.0 < ended_by["at_s"] < 2.0
         run.check_rest(tick)
+
+
+def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, monkeypatch):
+    def interrupted(host):
+        signal.raise_signal(signal.SIGINT)
+        return ControllerMessages(host)
+
+    monkeypatch.setattr(controller, "ControllerMessages", interrupted)
+    assert run_from_python(e_series.host, tmp_path) == 130
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):

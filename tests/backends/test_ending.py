@@ -143,8 +143,14 @@ def test_a_paused_script_of_ours_is_stopped_by_the_dashboard(controller, dashboa
 
 def test_a_servo_process_that_was_killed_leaves_no_paused_script(controller, dashboard):
     controller(**PAUSED_OURS)
-    ended(FakeProcess(program=Program.UNKNOWN))
+    ended(FakeProcess(program=None))
     assert set(dashboard.asked) == {"stop"}
+
+
+def test_a_paused_program_that_may_be_anothers_is_left_alone(controller, dashboard):
+    controller(**PAUSED_OURS)
+    found = ended(FakeProcess(program=Program.UNKNOWN))
+    assert dashboard.asked == [] and found.script_ended is not True
 
 
 def test_a_program_that_takes_the_place_of_ours_while_the_dashboard_answers_is_left_alone(controller, dashboard):

@@ -32,7 +32,7 @@ class Seen:
     def __init__(self, polyscope, directory):
         name, host = SETUPS[polyscope]
         file = directory / f"{polyscope}.json"
-        # Its watchdog ends a client that stalls for 100 ms.
+        # Its watchdog ends a client that stalls for a quarter of a second.
         controller, niceness = (SERVO_PRIORITY + 10, -15) if REALTIME else (0, 0)
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
         with Emulator(name, polyscope=polyscope, host=host, realtime_priority=controller) as emulator:

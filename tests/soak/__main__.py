@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import random
 import resource
+import signal
 import subprocess
 import sys
 import time
@@ -65,6 +66,8 @@ def main() -> int:
         print(table(read_results(given.table)))
         return 0
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # A shell starts what it puts in the background deaf to Ctrl-C, and the runs would be so, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     end, violations = time.monotonic() + 60.0 * given.minutes, []
     for part in PARTS if given.only is None else (given.only,):
         left = end - time.monotonic()
