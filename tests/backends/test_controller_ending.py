@@ -13,6 +13,7 @@ import pytest
 
 import simbridge
 from simbridge.backends import controller
+from simbridge.backends.servo_channel import StateRing
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
@@ -343,6 +344,18 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
     monkeypatch.setattr(controller, "ControllerMessages", interrupted)
     assert run_from_python(e_series.host, tmp_path) == 130
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
+
+
+def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_silence(e_series, tmp_path, monkeypatch):
+    read, held_up = StateRing.new_states, iter([1.0])
+
+    def new_states(ring, period):
+        yield from read(ring, period)
+        time.sleep(next(held_up, 0.0))
+
+    monkeypatch.setattr(StateRing, "new_states", new_states)
+    run_from_python(e_series.host, tmp_path)
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "completed"
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):
