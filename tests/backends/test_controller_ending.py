@@ -25,7 +25,7 @@ from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
-from tests.backends.trial import ProcessTrial, line
+from tests.backends.trial import PATIENCE, ProcessTrial, line
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -219,7 +219,9 @@ def start_another_program(controller):
     """Send another program, as a colleague does, and wait until it runs in the place of ours."""
     with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
         client.sendall(OTHER)
+        deadline = time.monotonic() + PATIENCE
         while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():
+            assert time.monotonic() < deadline, "setpoints still arrive: our program was not replaced"
             time.sleep(0.005)
         controller.wait_for("runtime_state", "PLAYING")
 
