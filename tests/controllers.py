@@ -43,6 +43,8 @@ def _realtime_is_granted() -> bool:
 SERVO_PRIORITY = 20
 REALTIME = _realtime_is_granted()
 """Whether this system grants real-time priorities."""
+EMULATOR_PRIORITY = SERVO_PRIORITY + 10 if REALTIME else 0
+"""Above the servo process: an emulated controller keeps its own time, as a real one does. 0: none."""
 
 
 def realtime_options() -> dict[str, int]:
@@ -84,15 +86,10 @@ class Controllers:
         if kind != self._kind or not self._is_usable():
             self.close()
             host = loopback(60 + list(_KINDS).index(kind))
-            self._kind, self._running = (
-                kind,
-                Emulator(
-                    host=host,
-                    realtime_priority=SERVO_PRIORITY + 10 if REALTIME else 0,
-                    joint_speed_limit=SPEED_LIMITS,
-                    **_KINDS[kind],
-                ).__enter__(),
+            emulator = Emulator(
+                host=host, realtime_priority=EMULATOR_PRIORITY, joint_speed_limit=SPEED_LIMITS, **_KINDS[kind]
             )
+            self._kind, self._running = kind, emulator.__enter__()
         controller = self._running
         assert controller is not None
         for port in _PORTS:

@@ -16,16 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from simbridge.backends import preflight
+from simbridge.backends import controller_setup, preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import random_number
-from simbridge.backends.controller_setup import (
-    controller_host,
-    controller_settings,
-    identify_controller,
-    resolve_options,
-    with_calibration,
-)
 from simbridge.backends.ending import end_session, signals_wait
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.power_control import power_up, unlock
@@ -80,10 +73,10 @@ class ControllerBackend(Backend):
     @classmethod
     def resolve(cls, robot: Robot, options: Options) -> tuple[ControllerFacts, Robot, Options]:
         """See `Backend.resolve`: the arm as its controller describes it."""
-        host = controller_host(options, cls.default_host)
-        facts = identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
-        arm = with_calibration(robot, facts, options)
-        return facts, arm, resolve_options(facts, options, cls.tool_speed_limit)
+        host = controller_setup.controller_host(options, cls.default_host)
+        facts = controller_setup.identify_controller(host, robot, options.cell, period=options.period, ursim=cls.ursim)
+        arm = controller_setup.with_calibration(robot, facts, options)
+        return facts, arm, controller_setup.resolve_options(facts, options, cls.tool_speed_limit)
 
     @classmethod
     def from_options(
@@ -91,9 +84,9 @@ class ControllerBackend(Backend):
     ) -> ControllerBackend:
         return cls(
             robot,
-            controller_host(options, cls.default_host),
+            controller_setup.controller_host(options, cls.default_host),
             period=options.period,
-            settings=controller_settings(robot, options),
+            settings=controller_setup.controller_settings(robot, options),
             cell=options.cell,
             collision_scene=options.collision_scene,
             plan_facts=plan_facts,
@@ -144,7 +137,9 @@ class ControllerBackend(Backend):
         return self
 
     def _identify(self) -> ControllerFacts:
-        return identify_controller(self.host, self.robot, self._cell, period=self.period, ursim=self.ursim)
+        return controller_setup.identify_controller(
+            self.host, self.robot, self._cell, period=self.period, ursim=self.ursim
+        )
 
     def _ready(self) -> ControllerFacts:
         """The controller's facts, once it is identified and ready to move; URSim is powered on."""
@@ -270,7 +265,7 @@ class ControllerBackend(Backend):
         """The states of a plan, as they arrive."""
         with self._stop_on_error():
             self._ring = ring = process.replay(setpoints, feedforward=feedforward)
-            done, heard = False, time.monotonic()
+            done, silent, heard = False, False, time.monotonic()
             failure: SimbridgeError | None = None
             while not done and failure is None:
                 events = []
@@ -291,7 +286,7 @@ class ControllerBackend(Backend):
                     heard = time.monotonic()
                 if failure is not None:
                     raise failure
-                self._check_silence(heard)
+                silent = self._check_silence(heard, silent)
 
     def unread(self) -> Iterator[ArmState]:
         """See `Backend.unread`."""
@@ -317,16 +312,19 @@ class ControllerBackend(Backend):
 
     def _await(self, process: ServoProcess, ring: StateRing, number: int) -> None:
         """Wait until a live setpoint was sent and, for the first, its state has arrived."""
-        begin = time.monotonic()
+        silent, begin = False, time.monotonic()
         while ring.taken < number or not ring.written:
             process.events(self.period / 10.0)
-            self._check_silence(begin)
+            silent = self._check_silence(begin, silent)
 
-    def _check_silence(self, heard: float) -> None:
+    def _check_silence(self, heard: float, before: bool) -> bool:
+        """Whether nothing was heard for too long. Only the second time in a row is an error: after the first, what came
+        while this program was halted is read."""
         silent = time.monotonic() - heard
-        if silent > SILENCE:
+        if silent > SILENCE and before:
             timestamp = 0.0 if self._last is None else self._last.timestamp
             raise StaleState(self.host, timestamp, silent, said_by="the process on this computer that sends setpoints")
+        return silent > SILENCE
 
     @contextlib.contextmanager
     def _stop_on_error(self) -> Iterator[None]:

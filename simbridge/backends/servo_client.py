@@ -286,17 +286,18 @@ class LoopTiming:
         self._missed |= {name: int(event[name]) for name in self._missed if name in event}
 
     def summary(self) -> dict[str, float | int] | None:
-        """As in summary.json's `loop`; None before the second setpoint.
+        """As in summary.json's `loop`; None before the second setpoint that followed a state.
 
-        A period is the time between two consecutive setpoints; the age of a state is the time from its arrival until
-        the next setpoint was sent.
+        A period is the time between two consecutive setpoints. The age of a state is the time from its arrival to a
+        setpoint that was sent when it was the newest one.
         """
         sequence, sent, received = np.array(self._sequence), np.array(self._sent), np.array(self._received)
-        consecutive = np.diff(sequence) == 1
-        if not consecutive.any():
+        newest = np.searchsorted(received, sent[1:], side="right") - 1
+        counted = (np.diff(sequence) == 1) & (newest >= 0)
+        if not counted.any():
             return None
-        periods = np.diff(sent)[consecutive]
-        ages = (sent[1:] - received[:-1])[consecutive]
+        periods = np.diff(sent)[counted]
+        ages = (sent[1:] - received[newest])[counted]
         return {
             "period_mean_s": float(periods.mean()),
             "period_std_s": float(periods.std()),

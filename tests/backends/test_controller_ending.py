@@ -13,6 +13,7 @@ import pytest
 
 import simbridge
 from simbridge.backends import controller
+from simbridge.backends.servo_channel import StateRing
 from simbridge.emulator.handle import Emulator
 from simbridge.errors import Interrupted
 from simbridge.planning.options import Options
@@ -24,7 +25,7 @@ from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
-from tests.backends.trial import ProcessTrial, line
+from tests.backends.trial import PATIENCE, ProcessTrial, line
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -228,7 +229,9 @@ def start_another_program(controller):
     """Send another program, as a colleague does, and wait until it runs in the place of ours."""
     with socket.create_connection((controller.host, SECONDARY), 5.0) as client:
         client.sendall(OTHER)
+        deadline = time.monotonic() + PATIENCE
         while np.isfinite(controller.record(after=tick(controller) - 2).setpoint).any():
+            assert time.monotonic() < deadline, "setpoints still arrive: our program was not replaced"
             time.sleep(0.005)
         controller.wait_for("runtime_state", "PLAYING")
 
@@ -353,6 +356,18 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
     monkeypatch.setattr(controller, "ControllerMessages", interrupted)
     assert run_from_python(e_series.host, tmp_path) == 130
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
+
+
+def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_silence(e_series, tmp_path, monkeypatch):
+    read, held_up = StateRing.new_states, iter([1.0])
+
+    def new_states(ring, period):
+        yield from read(ring, period)
+        time.sleep(next(held_up, 0.0))
+
+    monkeypatch.setattr(StateRing, "new_states", new_states)
+    run_from_python(e_series.host, tmp_path)
+    assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "completed"
 
 
 def test_a_halted_program_does_not_keep_the_arm_moving(e_series, tmp_path):

@@ -47,11 +47,17 @@ def test_the_999th_thousandth_shows_one_late_period_in_a_hundred_and_hides_one_i
         assert found["period_max_s"] == pytest.approx(0.004)
 
 
-def test_the_age_of_a_state_is_the_time_until_the_next_setpoint():
+def test_the_age_of_a_state_is_the_time_from_its_arrival_until_a_setpoint_followed_it():
     sent = np.array([0.0, 0.008, 0.016])
     # The states of the first two arrived 6 and 5 ms before the next setpoint was sent.
     found = timed(sent, [0.002, 0.011, 0.024]).summary()
     assert found["state_age_mean_s"] == pytest.approx(0.0055)
+
+
+def test_setpoints_that_run_ahead_of_late_states_rely_on_an_older_state():
+    # The second state is 17 ms late: the setpoints at 16 and 24 ms follow the first one, 14 and 22 ms after it.
+    found = timed([0.0, 0.008, 0.016, 0.024, 0.032], [0.002, 0.025, 0.026, 0.027, 0.034]).summary()
+    assert found["state_age_mean_s"] == pytest.approx((0.006 + 0.014 + 0.022 + 0.005) / 4)
 
 
 def test_a_sample_that_was_missed_makes_no_period():

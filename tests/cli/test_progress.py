@@ -15,6 +15,7 @@ from rich.console import Console
 from simbridge.cli.progress import BARS, ProgressLine
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
+from tests.controllers import EMULATOR_PRIORITY, REALTIME_FLAGS
 
 CALIBRATION = Path(__file__).parents[1] / "data/ur10e_calibration.toml"
 HOST = "127.0.0.51"
@@ -76,8 +77,8 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, t
 
 
 def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path: Path) -> None:
-    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION):
-        flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, "--out", tmp_path / "run")
+    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION, realtime_priority=EMULATOR_PRIORITY):
+        flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, *REALTIME_FLAGS, "--out", tmp_path / "run")
         text = seen_on_a_terminal(line, *flags, answer="yes")
     before, after = text.split("Type yes to confirm: ")
     # The line is hidden while the operator answers.

@@ -15,7 +15,7 @@ import pytest
 from simbridge.emulator.handle import Emulator
 from simbridge.robot import load_robot
 from simbridge.servo.law import ServojLaw
-from tests.controllers import REALTIME, SERVO_PRIORITY, loopback
+from tests.controllers import EMULATOR_PRIORITY, REALTIME, loopback
 from tests.emulator import ur_rtde_session as session
 
 SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
@@ -33,9 +33,9 @@ class Seen:
         name, host = SETUPS[polyscope]
         file = directory / f"{polyscope}.json"
         # Its watchdog ends a client that stalls for a quarter of a second.
-        controller, niceness = (SERVO_PRIORITY + 10, -15) if REALTIME else (0, 0)
+        niceness = -15 if REALTIME else 0
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
-        with Emulator(name, polyscope=polyscope, host=host, realtime_priority=controller) as emulator:
+        with Emulator(name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY) as emulator:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator.handle import Emulator, Recorded
-from tests.controllers import CALIBRATION, HOME, REALTIME, SERVO_PRIORITY, SPEED_LIMITS
+from tests.controllers import CALIBRATION, EMULATOR_PRIORITY, HOME, SPEED_LIMITS
 from tests.soak.proxy import Proxy
 
 POLYSCOPE = {"ur10e": "5.12", "ur10": "3.15"}
@@ -64,9 +64,8 @@ class Station:
         return self._emulator.record(after)
 
     def _begin(self, **changes: Any) -> None:
-        priority = SERVO_PRIORITY + 10 if REALTIME else 0
         settings = {"polyscope": POLYSCOPE[self._robot], "joint_speed_limit": SPEED_LIMITS, **changes}
-        emulator = Emulator(self._robot, host=self._host, realtime_priority=priority, **settings)
+        emulator = Emulator(self._robot, host=self._host, realtime_priority=EMULATOR_PRIORITY, **settings)
         self._emulator = emulator.__enter__()
 
     def kill(self) -> None:
@@ -93,7 +92,8 @@ class Station:
         else:
             self._put_in_order()
         if network:
-            priority = SERVO_PRIORITY + 9 if REALTIME else 0
+            # Below the emulator, above the servo process.
+            priority = max(0, EMULATOR_PRIORITY - 1)
             self._proxy = Proxy(self._host.replace("127.0.0.", "127.0.1."), self._host, priority).__enter__()
 
     def leave(self) -> None:
