@@ -18,6 +18,8 @@ from simbridge.emulator.urscript.values import Pose, Struct, to_text, value_of
 from simbridge.errors import InvalidParameter
 
 TIMEOUT = 60.0  # s of one call
+MAX_ANSWER = 1 << 20
+"""Largest answer of a remote procedure, bytes."""
 _POSE = ("x", "y", "z", "rx", "ry", "rz")
 
 
@@ -76,7 +78,18 @@ class RemoteServer:
 
 
 class _Transport(Transport):
-    """A connection that gives up after a while."""
+    """A connection that gives up after a while, and takes answers of limited size."""
+
+    accept_gzip_encoding = False
+
+    def parse_response(self, response: Any) -> Any:
+        content = response.read(MAX_ANSWER + 1)
+        if len(content) > MAX_ANSWER:
+            raise OSError(f"the answer has more than {MAX_ANSWER} bytes")
+        parser, unmarshaller = self.getparser()
+        parser.feed(content)
+        parser.close()
+        return unmarshaller.close()
 
     def make_connection(self, host: Any) -> Any:
         connection = super().make_connection(host)

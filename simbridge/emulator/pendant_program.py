@@ -11,17 +11,39 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from xml.etree import ElementTree
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from simbridge.emulator.errors import UnknownNode
 
 _MAX_BYTES = 1 << 24  # of a file, unpacked
+_MAX_DEPTH = 200  # elements in each other
 _PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
 # motionParameters' speed and acceleration by motion type, and the function
 _MOVES = {"MoveJ": ("movej", "joint"), "MoveL": ("movel", "cartesian"), "MoveP": ("movep", "cartesian")}
 
 Lines = Iterator[str]
+
+
+class _Builder(TreeBuilder):
+    """Builds the tree of a program; refuses what can grow without limit: entities, which a document type declares, and
+    depth."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._depth = 0
+
+    def doctype(self, *_declaration: str | None) -> None:
+        raise ValueError("it declares a document type")
+
+    def start(self, tag: str, attributes: dict[str, str], /) -> Element:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise ValueError(f"it is more than {_MAX_DEPTH} elements deep")
+        return super().start(tag, attributes)
+
+    def end(self, tag: str, /) -> Element:
+        self._depth -= 1
+        return super().end(tag)
 
 
 def translate(path: Path) -> str:
@@ -33,19 +55,19 @@ def translate(path: Path) -> str:
     """
     try:
         with gzip.open(path) as file:
-            root = ElementTree.fromstring(file.read(_MAX_BYTES))
-    except (gzip.BadGzipFile, EOFError, zlib.error, ElementTree.ParseError) as error:
-        raise UnknownNode(path.name, f"the file itself ({error})") from None
-    main = root.find("children/MainProgram")
-    if main is None:
-        raise UnknownNode(path.name, "the file itself (it has no main program)")
-    name = re.sub(r"\W", "_", path.stem)
-    lines = [f"def p_{name}():" if name[:1].isdigit() else f"def {name}():"]
-    try:
+            parser = XMLParser(target=_Builder())
+            parser.feed(file.read(_MAX_BYTES))
+            root = parser.close()
+        if root.find("children/MainProgram") is None:
+            raise ValueError("it has no main program")
+        name = re.sub(r"\W", "_", path.stem)
+        lines = [f"def p_{name}():" if name[:1].isdigit() else f"def {name}():"]
         for node in root.findall("children/*"):
             lines += [f"  {line}" for line in _translated(node)]
     except UnknownNode as error:
         raise UnknownNode(path.name, error.node) from None
+    except (gzip.BadGzipFile, EOFError, zlib.error, ParseError, ValueError) as error:
+        raise UnknownNode(path.name, f"the file itself ({error})") from None
     return "\n".join([*lines, "end", ""])
 
 

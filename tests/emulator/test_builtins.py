@@ -18,6 +18,7 @@ from scipy.spatial.transform import Rotation
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtin_without_effect import WITHOUT_EFFECT
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.handles import MAX_ANSWER
 from simbridge.emulator.program import ScriptProgram, builtin_functions
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
@@ -276,6 +277,20 @@ def test_a_remote_procedure_gets_and_returns_urscripts_values():
             controller.tick()
     assert controller.state.output_double[0] == 4.5
     assert asked == [({"x": 1.0, "y": 2.0, "z": 3.0, "rx": 0.0, "ry": 0.0, "rz": 0.0}, [1, True], {"a": 1})]
+
+
+def test_a_remote_procedure_that_answers_too_much_ends_the_program():
+    with SimpleXMLRPCServer(("127.0.0.118", 0), logRequests=False) as server:
+        server.register_function(lambda: "x" * (MAX_ANSWER + 1), "f")
+        server.timeout = 10
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        controller, messages = fault_of(f'h = rpc_factory("xmlrpc", "127.0.0.118:{server.server_address[1]}")\nh.f()\n')
+        thread.join()
+        deadline = time.monotonic() + 10.0
+        while not messages and time.monotonic() < deadline:
+            controller.tick()
+    assert f"the answer has more than {MAX_ANSWER} bytes" in messages[0][1]
 
 
 def test_a_remote_procedure_that_cannot_be_reached_ends_the_program():

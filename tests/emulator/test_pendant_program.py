@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,26 @@ def test_a_file_that_is_no_program_is_refused(content: bytes, tmp_path: Path) ->
     (tmp_path / "p.urp").write_bytes(content)
     with pytest.raises(UnknownNode):
         translate(tmp_path / "p.urp")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ('<!DOCTYPE a [<!ENTITY b "c">]><URProgram name="&b;"/>', "document type"),
+        ("<a>" * 5000 + "</a>" * 5000, "200 elements deep"),
+        ("<URProgram><children/></URProgram>", "no main program"),
+    ],
+    ids=["entity", "depth", "empty"],
+)
+def test_a_program_that_could_grow_without_limit_or_is_none_is_refused(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "p.urp").write_bytes(gzip.compress(text.encode()))
+    with pytest.raises(UnknownNode, match=reason):
+        translate(tmp_path / "p.urp")
+
+
+def test_a_number_that_is_none_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNode, match="soon"):
+        translate(write_program(tmp_path / "p.urp", '<Wait type="Sleep"><waitTime>soon</waitTime></Wait>'))
 
 
 def test_the_dashboard_runs_a_program_to_its_end(tmp_path: Path) -> None:
