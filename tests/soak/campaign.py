@@ -188,7 +188,9 @@ def _judge_record(result: Result, trial: Trial, begin: int, braked: int | None) 
             result.violations.append("the log has setpoints that never arrived")
         return
     from_, to = int(first[0]), int(last[-1])
-    missing = (np.flatnonzero(sent)[-1] - to) * period
+    # When the last one came, not how long it was in force: a script that is paused keeps it.
+    came = 1 + np.flatnonzero((setpoint[1:] != setpoint[:-1]).any(axis=1) & sent[1:])
+    missing = (came.max(initial=0) - to) * period
     if missing > LOST and result.cause != "completed":
         result.violations.append(f"the log ends {missing:.2f} s before the last setpoint")
     steps = np.abs(np.diff(setpoint[from_ : to + 1], axis=0)) / (period * robot.max_velocity)
