@@ -210,12 +210,14 @@ class ControllerFunctions(FunctionGroup):
         nanoseconds = time.time_ns() if mode else round(1e9 * self._state.timestamp)
         return Struct({"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9})
 
-    def do_powerdown(self, _thread: Any) -> None:
+    def do_powerdown(self, thread: Any) -> None:
         self._controller.power_off()
+        thread.check_ended()
 
-    def do_protective_stop(self, _thread: Any) -> None:
+    def do_protective_stop(self, thread: Any) -> None:
         # The program is paused before its next tick; one that has nothing left to do has ended, as UR's tests expect.
         self._controller.protective_stop("the program asked for it")
+        thread.check_ended()
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 

@@ -127,14 +127,16 @@ class Controller(Safety):
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
-        if s.runtime_state == RuntimeState.PLAYING and self.program is not None:
-            if self.program.ready and not self._announced:
+        program = self.program
+        if s.runtime_state == RuntimeState.PLAYING and program is not None:
+            if program.ready and not self._announced:
                 self._announced = True
                 self.on_event(Event("started", self.program_name))
-            self.program.tick()
-            s.script_control_line = self.program.line
-            if not self.program.running and not self.motion.blending:
-                self._end_program(stopped=False)
+            program.tick()
+            if self.program is program:  # otherwise it has ended itself: powerdown(), a protective stop
+                s.script_control_line = program.line
+                if not program.running and not self.motion.blending:
+                    self._end_program(stopped=False)
         self._secondary.tick()
         stop = self.drive.step(self.settings, self.joint_speed_limits)
         if stop is not None:

@@ -63,6 +63,11 @@ class Thread:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
         self._interpreter.budget_left[0] -= cost
 
+    def check_ended(self) -> None:
+        """To be called where a built-in function may have ended the program: nothing that follows is run."""
+        if self.ended:
+            raise _Ended
+
     # Called by compiled programs
 
     def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
