@@ -62,10 +62,14 @@ class MotionFunctions(ControllerFunctions):
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
             yield from self._until_done(motion.JointStop(BRAKING))
 
+    def _previous(self) -> moves.PathMove | None:
+        """The move that the next one blends with."""
+        current = self._controller.motion
+        return current if isinstance(current, moves.PathMove) and current.blending else None
+
     def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
-        current = self._controller.motion
-        previous = current if isinstance(current, moves.PathMove) and current.blending else None
+        previous = self._previous()
         if previous is None:
             yield from self._brake()
         start = self._state.target_q
@@ -80,14 +84,17 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(move)
 
     @_moving
-    def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
+    def do_movej(self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
         radius, c = not_negative("r", r), self._controller
 
+        previous = self._previous()
+        near = self._state.target_q if previous is None else previous.joints(1.0, self._state.target_q)
+        goal = yield from self._joints(thread, q, near)
+        if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
+            raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
+
         def make(start: Array, previous: moves.PathMove | None) -> moves.JointMove:
-            goal = self._joints(q)
-            if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
-                raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
             limits = c.joint_speed_limits
             return moves.JointMove(c.arm, start, goal, limits, acceleration, speed, duration, radius, previous)
 

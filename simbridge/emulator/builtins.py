@@ -23,6 +23,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
 Wait = Generator[None, None, Any]  # what a blocking function returns
+ATTEMPT_COST = 4000  # of inverse kinematics, in units of a tick's budget
 _ACTIVE = (None, "active_tcp")
 
 # Arguments are checked by these; each raises InvalidParameter.
@@ -92,11 +93,17 @@ class ControllerFunctions(FunctionGroup):
         self._controller = controller
         self._state = controller.state
 
-    def _joints(self, target: Any) -> Array:
-        """Joint positions (6,) of a target given as joints or as a pose."""
+    def _joints(self, thread: Any, target: Any, near: Array) -> Wait:
+        """Joint positions (6,) of a target given as joints, or as a pose: then those found first, from nearby ones."""
         if isinstance(target, Pose):
-            return self._controller.arm.any_joints(self._frame("pose", target), self._state.target_q)
+            return (yield from self._inverse(thread, self._frame("pose", target), near))
         return numbers("joint positions", target, 6)
+
+    def _inverse(self, thread: Any, target: pin.SE3, near: Array) -> Wait:
+        for found in self._controller.arm.any_joints(target, near):
+            yield from thread.work(ATTEMPT_COST)
+            if found is not None:
+                return found
 
     def _frame(self, name: str, target: Any) -> pin.SE3:
         if not isinstance(target, Pose):
@@ -118,8 +125,7 @@ class ControllerFunctions(FunctionGroup):
     do_get_tcp_offset = _reads("tcp_offset", as_pose)
 
     def do_get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
-        past = self._controller.record.ticks(self._state.tick - 2 - max(int(steps), 0))["actual_q"]
-        return as_list(past[0] if len(past) else self._state.actual_q)
+        return as_list(self._controller.record.past_q(int(steps)))
 
     def do_get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
         arm = self._controller.arm
@@ -232,26 +238,29 @@ class ControllerFunctions(FunctionGroup):
         return as_pose(pose_of(flange * self._frame("tcp", tcp)))
 
     def do_get_inverse_kin(
-        self, _thread: Any, x: Any, qnear: Any = None, maxPositionError: float = 1e-10,
+        self, thread: Any, x: Any, qnear: Any = None, maxPositionError: float = 1e-10,
         maxOrientationError: float = 1e-10, tcp: Any = None,
-    ) -> list[float]:  # fmt: skip
+    ) -> Wait:  # fmt: skip
         target = self._frame("x", x)
         arm = self._controller.arm
         if tcp not in _ACTIVE:
             target = target * self._frame("tcp", tcp).inverse() * frame_of(arm.tcp)
-        return as_list(arm.any_joints(target, self._q_or_actual(qnear, "qnear")))
+        return as_list((yield from self._inverse(thread, target, self._q_or_actual(qnear, "qnear"))))
 
-    def do_get_inverse_kin_has_solution(self, _thread: Any, x: Any, *more: Any) -> bool:
+    def do_get_inverse_kin_has_solution(
+        self, thread: Any, pose: Any, qnear: Any = None, maxPositionError: float = 1e-10,
+        maxOrientationError: float = 1e-10, tcp: Any = None,
+    ) -> Wait:  # fmt: skip
         try:
-            self.do_get_inverse_kin(_thread, x, *more)
+            yield from self.do_get_inverse_kin(thread, pose, qnear, maxPositionError, maxOrientationError, tcp)
         except Unreachable:
             return False
         return True
 
-    def do_is_within_safety_limits(self, _thread: Any, q: Any) -> bool:
+    def do_is_within_safety_limits(self, thread: Any, pose: Any, qnear: Any = None) -> Wait:
         robot = self._controller.robot
         try:
-            joints = self._joints(q)
+            joints = yield from self._joints(thread, pose, self._q_or_actual(qnear, "qnear"))
         except Unreachable:
             return False
         return bool((joints >= robot.position_min).all() and (joints <= robot.position_max).all())

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import threading
 import time
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 from xmlrpc.server import SimpleXMLRPCServer
 
 import numpy as np
@@ -44,7 +46,21 @@ def controller() -> Controller:
 @pytest.fixture(scope="module")
 def call(controller):
     table = builtin_functions(controller)
-    return lambda name, *arguments, thread=None: table[name](thread, *arguments)
+
+    def call(name: str, *arguments: Any, thread: Any = None) -> Any:
+        result = table[name](thread or Thread(), *arguments)
+        return finished(result) if isinstance(result, Generator) else result
+
+    return call
+
+
+def finished(generator: Generator[Any, None, Any]) -> Any:
+    """What a function returns that may have to wait."""
+    while True:
+        try:
+            next(generator)
+        except StopIteration as end:
+            return end.value
 
 
 class Thread:
@@ -52,6 +68,9 @@ class Thread:
 
     def charge(self, cost: int) -> None:
         """Without a budget."""
+
+    def work(self, cost: int) -> Iterator[None]:
+        return iter(())
 
 
 def flange(q: np.ndarray) -> pin.SE3:

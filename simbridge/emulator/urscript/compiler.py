@@ -186,15 +186,18 @@ class _Writer:
     def _body_cost(self, body: tuple[syntax.Statement, ...]) -> int:
         return sum(self._cost(statement) for statement in body)
 
+    def _sum(self, nodes: tuple[syntax.Node, ...]) -> int:
+        return block_cost(nodes, self._functions, self._builtins)
+
     def _cost(self, statement: syntax.Statement) -> int:
         """The cost of a statement that its block is charged with."""
         if isinstance(statement, syntax.While | syntax.Definition):
             return 0
         if isinstance(statement, syntax.If):
-            conditions = block_cost(tuple(branch.condition for branch in statement.branches), self._functions)
+            conditions = self._sum(tuple(branch.condition for branch in statement.branches))
             bodies = [*(branch.body for branch in statement.branches), statement.otherwise]
             return conditions + max((cost for cost in map(self._body_cost, bodies) if cost <= _SMALL), default=0)
-        return block_cost((statement,), self._functions)
+        return self._sum((statement,))
 
     # Statements
 
@@ -207,7 +210,7 @@ class _Writer:
                 self._if(statement)
             case syntax.While():
                 with self._block(f"while {self._condition(statement.condition)}:"):
-                    self._statements(statement.body, 1 + block_cost((statement.condition,), self._functions))
+                    self._statements(statement.body, 1 + self._sum((statement.condition,)))
             case syntax.Call():
                 self._put(self._call(statement))
             case syntax.Start() | syntax.Method():

@@ -16,6 +16,18 @@ from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, to_text, wrap
 
 
+# What a call costs of the budget of a tick: 1 is about 0.1 microseconds.
+CALL_COST = 3
+_COSTS = {
+    200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist rpy2rotvec"
+    " rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
+    500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
+    " freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode",
+    1000: "get_jacobian_time_derivative",
+}  # fmt: skip
+COSTS = {name: cost for cost, names in _COSTS.items() for name in names.split()}
+
+
 @dataclass(frozen=True)
 class Builtin:
     """The description of a built-in function.
@@ -23,10 +35,12 @@ class Builtin:
     Attributes:
         signature: Its parameters; the first is the calling thread.
         blocks: Whether it may have to wait: it is a generator function.
+        cost: Of a call, in units of the budget.
     """
 
     signature: inspect.Signature
     blocks: bool
+    cost: int = CALL_COST
 
 
 class FunctionGroup:
@@ -183,6 +197,6 @@ LIBRARY = Library().table()
 def describe(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:
     """Descriptions of these functions and of the library's, by name."""
     return {
-        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function))
+        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function), COSTS.get(name, CALL_COST))
         for name, function in {**LIBRARY, **functions}.items()
     }

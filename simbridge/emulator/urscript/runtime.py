@@ -63,6 +63,12 @@ class Thread:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
         self._interpreter.budget_left[0] -= cost
 
+    def work(self, cost: int) -> Generator[str | None, None, None]:
+        """Charge a piece of a built-in function's work, and wait for the next tick where the budget is used up."""
+        self.charge(cost)
+        if self._interpreter.budget_left[0] < 0:
+            yield SPENT
+
     def check_ended(self) -> None:
         """To be called where a built-in function may have ended the program: nothing that follows is run."""
         if self.ended:
