@@ -8,7 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import frame_of
-from simbridge.emulator.builtins import numbers
+from simbridge.emulator.builtins import number, numbers
 from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import JointStop
@@ -48,7 +48,7 @@ class ForceFunctions(FunctionGroup):
         self._controller.drive.end_force_mode()
 
     def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
-        if not 0.0 <= scaling <= 2.0:
+        if not 0.0 <= number("gain scaling", scaling) <= 2.0:
             raise InvalidParameter("gain scaling", scaling, "from 0 to 2")
         self._gain = float(scaling)
 
@@ -56,7 +56,11 @@ class ForceFunctions(FunctionGroup):
         return self._gain
 
     def _freedrive(self, axes: Any, feature: Any) -> None:
-        turn = pin.exp3(numbers("feature", feature, 6)[3:])
+        if feature in ("base", "tool"):
+            tool = self._controller.arm.tool(self._controller.state.target_q).rotation
+            turn = tool if feature == "tool" else np.eye(3)
+        else:
+            turn = pin.exp3(numbers("feature", feature, 6)[3:])
         controller, free = self._controller, numbers("freeAxes", axes, 6)
         controller.motion = Freedrive(controller.arm, controller.drive.contact, free, turn)
 

@@ -68,7 +68,7 @@ class GeometryFunctions(FunctionGroup):
         return as_list(pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3))))
 
     def do_normalize(self, thread: Any, v: Any) -> list[float]:
-        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0)
+        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0, most=1e150)
         length = float(np.linalg.norm(vector))
         if length == 0.0:
             raise InvalidParameter("v", v, "a list of numbers that are not all zero")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simbridge.emulator.builtins import not_negative, register
+from simbridge.emulator.builtins import not_negative, number, register
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.urscript.library import FunctionGroup
@@ -64,8 +64,8 @@ class IoFunctions(FunctionGroup):
     do_read_output_integer_register = _reads_register("output_int")
     do_read_output_float_register = _reads_register("output_double")
     do_read_output_boolean_register = _reads_register("output_bit")
-    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(value)))
-    do_write_output_float_register = _writes_register("output_double", float)
+    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(number("value", value))))
+    do_write_output_float_register = _writes_register("output_double", lambda value: number("value", value))
     do_write_output_boolean_register = _writes_register("output_bit", bool)
 
     do_get_digital_in, do_get_digital_out = _reads_bit("digital_inputs"), _reads_bit("digital_outputs")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion, moves
-from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
+from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
@@ -181,13 +181,13 @@ class MotionFunctions(ControllerFunctions):
     def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""
         period = self._controller.period
-        for _ in range(max(1, round(float(duration) / period))):
+        for _ in range(max(1, round(number("time", duration) / period))):
             yield
 
     def _pass(self, duration: float) -> Wait:
         """Block for a time of the motion, which passes as slowly as the arm moves: at a quarter of its speed, a call
         lasts four times as long. UR's manual does not say so; UR's own script reckons with it (docs/emulator.md)."""
-        period, left = self._controller.period, float(duration) + self._carried
+        period, left = self._controller.period, number("time", duration) + self._carried
         while True:
             left -= period * self._state.speed_scaling
             yield

@@ -29,12 +29,22 @@ _ACTIVE = (None, "active_tcp")
 # Arguments are checked by these; each raises InvalidParameter.
 
 
-def numbers(name: str, values: Any, count: int) -> Array:
-    """An array of `count` finite numbers."""
-    array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
-    if array.shape != (count,) or not np.isfinite(array).all():
-        raise InvalidParameter(name, values, f"{count} finite numbers")
+def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
+    """An array of `count` numbers, none of them larger than `most`: larger ones do not stay finite."""
+    try:
+        array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
+    except (TypeError, ValueError):  # texts, or lists of different lengths
+        array = np.zeros(0)
+    if array.shape != (count,) or not (np.abs(array) <= most).all():
+        raise InvalidParameter(name, to_text(values)[:200], f"{count} finite numbers, from {-most:g} to {most:g}")
     return array
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidParameter(name, value, "a finite number")
+    return float(value)
 
 
 def positive(name: str, value: Any) -> float:
@@ -182,7 +192,9 @@ class ControllerFunctions(FunctionGroup):
     def do_rtde_set_watchdog(
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
     ) -> None:
-        self._controller.watchdog.set(str(variable_name), float(min_frequency), str(action), self._state.timestamp)
+        self._controller.watchdog.set(
+            str(variable_name), number("min_frequency", min_frequency), str(action), self._state.timestamp
+        )
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
         self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))

@@ -137,6 +137,8 @@ class Drive:
 
     def _limit_violation(self, target: Array, limits: Array) -> Stop | None:
         s, robot = self._state, self._robot
+        if not np.isfinite(target).all():
+            return Stop("the joints' next target is not a number", _PATH, _INVALID)
         speed = np.abs(target - s.target_q) / self._period
         if s.safety_mode == SafetyMode.NORMAL and (speed > limits * _SLACK).any():
             i = int(np.argmax(speed / limits))

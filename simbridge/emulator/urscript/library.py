@@ -15,12 +15,11 @@ from typing import Any
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, to_text, wrap
 
-
 # What a call costs of the budget of a tick: 1 is about 0.1 microseconds.
 CALL_COST = 3
 _COSTS = {
-    200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist rpy2rotvec"
-    " rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
+    200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist"
+    " rpy2rotvec rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
     500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
     " freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode",
     1000: "get_jacobian_time_derivative",
