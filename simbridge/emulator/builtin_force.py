@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,11 @@ class ForceFunctions(FunctionGroup):
 
     Args:
         controller: The one they act on.
+        check_mover: Raises a fault if another thread is in a function that moves the arm.
     """
 
-    def __init__(self, controller: Controller) -> None:
-        self._controller, self._gain = controller, 0.5
+    def __init__(self, controller: Controller, check_mover: Callable[[Any], None]) -> None:
+        self._controller, self._check_mover, self._gain = controller, check_mover, 0.5
 
     def do_force_mode(
         self, _thread: Any, task_frame: Any, selection_vector: Any, wrench: Any, type: int, limits: Any
@@ -45,7 +47,7 @@ class ForceFunctions(FunctionGroup):
         drive.force_mode.aim(s.target_q, *arguments, self._gain)
 
     def do_end_force_mode(self, _thread: Any) -> None:
-        self._controller.drive.end_force_mode()
+        self._controller.drive.release_force_mode()
 
     def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
         if not 0.0 <= number("gain scaling", scaling) <= 2.0:
@@ -55,7 +57,8 @@ class ForceFunctions(FunctionGroup):
     def do_force_mode_get_gain_scaling(self, _thread: Any) -> float:
         return self._gain
 
-    def _freedrive(self, axes: Any, feature: Any) -> None:
+    def _freedrive(self, thread: Any, axes: Any, feature: Any) -> None:
+        self._check_mover(thread)
         if feature in ("base", "tool"):
             tool = self._controller.arm.tool(self._controller.state.target_q).rotation
             turn = tool if feature == "tool" else np.eye(3)
@@ -65,14 +68,14 @@ class ForceFunctions(FunctionGroup):
         controller.motion = Freedrive(controller.arm, controller.drive.contact, free, turn)
 
     def do_freedrive_mode(
-        self, _thread: Any, freeAxes: Any = _ALL, feature: Any = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        self, thread: Any, freeAxes: Any = _ALL, feature: Any = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     ) -> None:
-        self._freedrive(freeAxes, feature)
+        self._freedrive(thread, freeAxes, feature)
 
     do_freedrive_mode_no_incorrect_payload_check = do_freedrive_mode
 
-    def do_teach_mode(self, _thread: Any) -> None:
-        self.do_freedrive_mode(_thread)
+    def do_teach_mode(self, thread: Any) -> None:
+        self.do_freedrive_mode(thread)
 
     def do_end_freedrive_mode(self, _thread: Any) -> None:
         if isinstance(self._controller.motion, Freedrive):

@@ -28,8 +28,7 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
     @functools.wraps(function)
     def exclusive(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
-        if self._mover not in (None, thread):
-            raise RuntimeFault("Another thread is already controlling the robot.")
+        self.check_mover(thread)
         self._mover = thread
         try:
             return (yield from function(self, thread, *arguments, **named))
@@ -44,6 +43,11 @@ class MotionFunctions(ControllerFunctions):
 
     _mover: Any = None
     _carried = 0.0  # s, of a timed motion's call that did not end with a tick
+
+    def check_mover(self, thread: Any) -> None:
+        """Raise a fault if another thread is in a function that moves the arm."""
+        if self._mover not in (None, thread):
+            raise RuntimeFault("Another thread is already controlling the robot.")
 
     def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
         """Run a motion to its end, or to where the next one may take over."""

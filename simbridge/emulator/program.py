@@ -38,9 +38,10 @@ _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
+    motion = MotionFunctions(controller)
     groups = (
         GeometryFunctions(), RpcFunctions(), EthernetIpFunctions(), IoFunctions(controller),
-        MotionFunctions(controller), ForceFunctions(controller),
+        motion, ForceFunctions(controller, motion.check_mover),
     )  # fmt: skip
     return {
         **functions_without_effect(controller),

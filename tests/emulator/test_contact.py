@@ -269,3 +269,47 @@ def test_the_code_of_a_protective_stop_is_urs(bench, program, code):
     bench.tick(5.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.codes == [code]
+
+
+@pytest.mark.parametrize(
+    "call", [force_mode("[0, 0, 20, 0, 0, 0]"), "end_force_mode()", "freedrive_mode()", "end_freedrive_mode()",
+             "teach_mode()", "end_teach_mode()", "freedrive_mode_no_incorrect_payload_check()"]
+)  # fmt: skip
+def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, call):
+    bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0]), v=0.1)")
+    bench.tick(0.3)
+    bench.controller.load_script(f"sec s():\n  {call}\nend\n")
+    bench.tick()
+    bench.controller._secondary._program.compilation.join()
+    bench.finish()
+    assert bench.texts("error").startswith("A secondary program must not move the arm")
+    moved = bench.controller.arm.tool(bench.q[-1]).translation - bench.controller.arm.tool(bench.q[0]).translation
+    assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
+
+
+def test_freedrive_does_not_take_over_from_a_thread_that_moves_the_arm(bench):
+    bench.load("thread free():", "  sleep(0.2)", "  freedrive_mode()", "end", "run free()",
+               "movej([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]])")  # fmt: skip
+    bench.finish()
+    assert "Another thread is already controlling the robot" in bench.texts("error")
+
+
+@pytest.mark.parametrize("move", ["movel(p1, v=0.1)", "movej(get_inverse_kin(p1), v=0.1)"])
+def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
+    bench.load("p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])", "thread ends():", "  sleep(0.5)",
+               "  end_force_mode()", "end", force_mode("[0, 0, 20, 0, 0, 0]"), "run ends()", move)  # fmt: skip
+    bench.finish()
+    places = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
+    assert places[-1][:2] - places[0][:2] == pytest.approx([0, 0.1], abs=1e-6)
+    # Where force mode had come to after half a second; it is not pressed on, and nothing jumps.
+    assert 0.005 < places[-1][2] - places[0][2] < 0.02
+    assert np.abs(np.diff(places, 2, axis=0)).max() / DT < 0.01
+    assert bench.state.safety_mode == SafetyMode.NORMAL and bench.controller.drive.force_mode is None
+
+
+def test_a_stream_of_servoj_goes_on_to_its_setpoints_after_force_mode(bench):
+    bench.load(force_mode("[0, 0, 20, 0, 0, 0]"), "i = 0", "while i < 1000:", "  servoj(q)", "  i = i + 1",
+               "  if i == 250:", "    end_force_mode()", "  end", "end")  # fmt: skip
+    bench.finish()
+    assert bench.q[-1] == pytest.approx(ROBOT.home, abs=1e-4)
+    assert bench.state.safety_mode == SafetyMode.NORMAL

@@ -67,7 +67,7 @@ def test_a_tcp_that_is_too_far_away_cannot_be_set(bench):
     "call",
     ['movej("abc")', 'set_gravity("x")', 'movej(["a", 1, 2, 3, 4, 5])', "set_gravity([[1], 2, 3])", "sleep(1e999)",
      'sleep("x")', 'servoj(q, t="x")', 'speedj(q, t="x")', 'rtde_set_watchdog("input_int_register_0", "x")',
-     'force_mode_set_gain_scaling("x")'],
+     'force_mode_set_gain_scaling("x")', 'write_output_integer_register(0, "x")'],
 )  # fmt: skip
 def test_an_argument_of_another_kind_is_named_in_urscripts_terms(bench, call):
     bench.load(call)
