@@ -12,7 +12,7 @@ import inspect
 import marshal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import CodeType
 
@@ -46,12 +46,14 @@ class Code:
         code: The same, compiled.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
+        unknown: The functions that it calls and that do not exist, by name: line and column of the first call.
     """
 
     python: str
     code: CodeType
     lines: tuple[int, ...]
     main: str
+    unknown: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def line_of(self, python_line: int) -> int:
         """The script's line for a line of the Python source."""
@@ -76,7 +78,7 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
 
 
 def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Code:
-    """Compile a program. A missing function is an error when it is called, as on a controller.
+    """Compile a program. What it calls and does not exist is named in `unknown`: controllers refuse such a program.
 
     Args:
         program: A script's syntax tree.
@@ -95,7 +97,10 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) ->
         code = compile(python, FILE_NAME, "exec")
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
-    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main))
+    unknown: dict[str, tuple[int, int]] = {}
+    for call in sorted(writer.unknown, key=lambda call: (call.line, call.column)):
+        unknown.setdefault(call.name, (call.line, call.column))
+    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main), unknown)
 
 
 class _Writer:
@@ -104,6 +109,7 @@ class _Writer:
     def __init__(self, analysis: Analysis, builtins: Mapping[str, Builtin]) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
+        self.unknown: list[syntax.Call] = []
         self._functions = analysis.functions
         self._builtins = builtins
         self._signatures: dict[str, inspect.Signature] = {}
@@ -307,8 +313,7 @@ class _Writer:
         function = self._functions.get(call.name)
         reason = self._call_error(call)
         if reason:
-            unknown = call.name if self._signature(call.name) is None else ""
-            return f"_fail({reason!r}, {call.line}, {call.column}, {unknown!r})"
+            return f"_fail({reason!r}, {call.line})"
         if function is not None:
             python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
             return f"(yield from {python})" if function.may_block else python
@@ -330,10 +335,9 @@ class _Writer:
         return f"((_m := {python}), ({variable} := {changed}))[0][1]"
 
     def _start(self, call: syntax.Call) -> str:
+        reason = self._call_error(call)
         if call.name not in self._functions:
             reason = f"There is no thread '{call.name}' in the program to run."
-        else:
-            reason = self._call_error(call)
         if reason:
             return f"_fail({reason!r}, {call.line})"
         arguments = self._arguments(call, "", "v_")
@@ -353,6 +357,7 @@ class _Writer:
         """Why a call is invalid, or ""."""
         signature = self._signature(call.name)
         if signature is None:
+            self.unknown.append(call)
             return f"There is no function '{call.name}'."
         try:
             prefix = "v_" if call.name in self._functions else ""

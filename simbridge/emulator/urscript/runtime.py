@@ -280,8 +280,7 @@ class Interpreter:
         if self.fault is not None:
             return
         line = getattr(error, "line", 0) or self._line_of(error.__traceback__)
-        column, unknown = (error.column, error.unknown) if isinstance(error, RuntimeFault) else (0, "")
-        self.fault = RuntimeFault(_reason(error), line=line, column=column, unknown=unknown)
+        self.fault = RuntimeFault(_reason(error), line=line)
         self.stop()
         self._on_fault(self.fault)
 
@@ -294,8 +293,8 @@ class Interpreter:
         return line
 
 
-def _fail(reason: str, line: int, column: int = 0, unknown: str = "") -> None:
-    raise RuntimeFault(reason, line=line, column=column, unknown=unknown)
+def _fail(reason: str, line: int) -> None:
+    raise RuntimeFault(reason, line=line)
 
 
 def _innermost(generator: Any) -> FrameType | None:
