@@ -158,17 +158,24 @@ class MotionFunctions(ControllerFunctions):
         yield from self.do_movel(_thread, pose, a, v)
 
     @_moving
-    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
-        self._controller.motion = motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
-        yield from self._pass(t)
+    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
+        yield from self._speed(motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
     @_moving
-    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
+    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
-        self._controller.motion = motion.ToolSpeed(self._controller.arm, speed, acceleration, angular)
-        yield from self._pass(t)
+        yield from self._speed(motion.ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
+
+    def _speed(self, ramp: motion.JointSpeed | motion.ToolSpeed, duration: Any) -> Wait:
+        """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
+        self._controller.motion = ramp
+        if duration is not None:
+            yield from self._pass(duration)
+            return
+        while self._controller.motion is ramp and not ramp.reached:
+            yield
 
     @_moving
     def do_direct_torque(

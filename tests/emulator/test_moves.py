@@ -159,6 +159,26 @@ def test_the_rotation_of_speedl_and_stopl_has_an_acceleration_of_its_own(bench, 
     )
 
 
+@pytest.mark.parametrize("call", ["speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "speedl([0.05, 0, 0, 0, 0, 0], a=0.2)"])
+def test_without_a_time_a_speed_returns_when_it_is_reached(bench, call):
+    bench.load(call, "set_flag(0, True)", "sleep(0.1)")
+    ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
+    assert ticks * DT == pytest.approx(0.25, abs=2 * DT)
+    goal = call[call.index("[") + 1 : call.index(",")]
+    reached = bench.state.target_qd[0] if call.startswith("speedj") else bench.state.target_tcp_speed[0]
+    assert reached == pytest.approx(float(goal), rel=1e-3)
+
+
+@pytest.mark.parametrize("scaling", [0.25, 1.0])
+def test_a_speed_that_is_reached_already_returns_in_the_next_tick(bench, scaling):
+    bench.controller.set_speed_slider(scaling)
+    bench.tick(1.0)
+    bench.load("speedj([0.5, 0, 0, 0, 0, 0], 2.0)", "i = 0", "while i < 10:", "  speedj([0.5, 0, 0, 0, 0, 0], 2.0)",
+               "  i = i + 1", "end", "set_flag(0, True)", "stopj(2)")  # fmt: skip
+    ticks = next(i for i in range(1000) if bench.tick() or bench.state.flags[0])
+    assert ticks * DT == pytest.approx(0.25 + 10 * DT, abs=2 * DT)
+
+
 def test_a_trapezoid_that_begins_moving_and_keeps_its_speed_covers_its_length():
     for begin, through in ((0.3, 0.0), (0.0, 0.5), (0.3, 0.5), (0.9, 0.5), (0.9, 0.0), (2.0, 0.0)):
         shape = Trapezoid(0.7, 2.0, 0.6, begin=begin, through=through)
