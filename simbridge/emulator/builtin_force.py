@@ -14,6 +14,7 @@ from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.motion import JointStop
 from simbridge.emulator.urscript.library import FunctionGroup
+from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -36,7 +37,7 @@ class ForceFunctions(FunctionGroup):
         self, _thread: Any, task_frame: Any, selection_vector: Any, wrench: Any, type: int, limits: Any
     ) -> None:
         if type not in (1, 2, 3):
-            raise InvalidParameter("force_mode's type", type, "1, 2 or 3")
+            raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
         s, drive = self._controller.state, self._controller.drive
         arguments = (
             frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
@@ -51,7 +52,7 @@ class ForceFunctions(FunctionGroup):
 
     def do_force_mode_set_gain_scaling(self, _thread: Any, scaling: float) -> None:
         if not 0.0 <= number("gain scaling", scaling) <= 2.0:
-            raise InvalidParameter("gain scaling", scaling, "from 0 to 2")
+            raise InvalidParameter("gain scaling", short(scaling), "from 0 to 2")
         self._gain = float(scaling)
 
     def do_force_mode_get_gain_scaling(self, _thread: Any) -> float:

@@ -10,7 +10,7 @@ import pinocchio as pin
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtins import as_list, as_pose, numbers
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose
+from simbridge.emulator.urscript.values import Pose, short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -23,7 +23,7 @@ def _rows(matrix: Any) -> Array:
     """A matrix as an array (rows, columns)."""
     array = np.array(matrix, dtype=float) if isinstance(matrix, tuple) else np.zeros(0)
     if array.ndim != 2 or not np.isfinite(array).all():
-        raise InvalidParameter("matrix", matrix, "a list of lists of finite numbers, all of one length")
+        raise InvalidParameter("matrix", short(matrix), "a list of lists of finite numbers, all of one length")
     return array
 
 
@@ -71,7 +71,7 @@ class GeometryFunctions(FunctionGroup):
         vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0, most=1e150)
         length = float(np.linalg.norm(vector))
         if length == 0.0:
-            raise InvalidParameter("v", v, "a list of numbers that are not all zero")
+            raise InvalidParameter("v", short(v), "a list of numbers that are not all zero")
         return as_list(vector / length)
 
     def do_transpose(self, _thread: Any, m: Any) -> Any:
@@ -85,5 +85,5 @@ class GeometryFunctions(FunctionGroup):
         matrix = _rows(m)
         thread.charge(len(matrix) ** 3)
         if matrix.shape[0] != matrix.shape[1] or np.linalg.matrix_rank(matrix) < len(matrix):
-            raise InvalidParameter("m", m, "a square matrix that has an inverse")
+            raise InvalidParameter("m", short(m), "a square matrix that has an inverse")
         return np.linalg.inv(matrix)

@@ -9,7 +9,7 @@ from simbridge.emulator.builtins import not_negative, number, register
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import wrap
+from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
 
@@ -108,7 +108,7 @@ class IoFunctions(FunctionGroup):
 
     def do_set_tool_voltage(self, _thread: Any, voltage: int) -> None:
         if voltage not in (0, 12, 24):
-            raise InvalidParameter("voltage", voltage, "0, 12 or 24")
+            raise InvalidParameter("voltage", short(voltage), "0, 12 or 24")
         self._state.tool_voltage = int(voltage)
 
     def do_get_tool_current(self, _thread: Any) -> float:
@@ -123,5 +123,5 @@ class IoFunctions(FunctionGroup):
     def do_get_rtde_value(self, _thread: Any, key: str) -> Any:
         variables = output_variables(self._controller.profile)
         if key not in variables:
-            raise InvalidParameter("key", key, "the name of an RTDE output of this version")
+            raise InvalidParameter("key", short(key), "the name of an RTDE output of this version")
         return variables[key].read(self._state)

@@ -13,6 +13,7 @@ from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not
 from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
+from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -96,7 +97,7 @@ class MotionFunctions(ControllerFunctions):
         near = self._state.target_q if previous is None else previous.joints(1.0, self._state.target_q)
         goal = yield from self._joints(thread, q, near)
         if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
-            raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
+            raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
 
         def make(start: Array, previous: moves.PathMove | None) -> moves.JointMove:
             limits = c.joint_speed_limits

@@ -18,7 +18,7 @@ from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, Struct, to_text
+from simbridge.emulator.urscript.values import Pose, Struct, short, to_text
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -36,42 +36,42 @@ def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
     except (TypeError, ValueError):  # texts, or lists of different lengths
         array = np.zeros(0)
     if array.shape != (count,) or not (np.abs(array) <= most).all():
-        raise InvalidParameter(name, to_text(values)[:200], f"{count} finite numbers, from {-most:g} to {most:g}")
+        raise InvalidParameter(name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}")
     return array
 
 
 def number(name: str, value: Any) -> float:
     """A finite number."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise InvalidParameter(name, value, "a finite number")
+        raise InvalidParameter(name, short(value), "a finite number")
     return float(value)
 
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0.0):
-        raise InvalidParameter(name, value, "a positive number")
+        raise InvalidParameter(name, short(value), "a positive number")
     return float(value)
 
 
 def not_negative(name: str, value: Any) -> float:
     """A finite number from zero up."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0.0):
-        raise InvalidParameter(name, value, "a number, not negative")
+        raise InvalidParameter(name, short(value), "a number, not negative")
     return float(value)
 
 
 def fraction(name: str, value: Any) -> float:
     """A number above 0, up to 1."""
     if positive(name, value) > 1.0:
-        raise InvalidParameter(name, value, "a fraction, above 0 and up to 1")
+        raise InvalidParameter(name, short(value), "a fraction, above 0 and up to 1")
     return float(value)
 
 
 def register(value: Any, count: int) -> int:
     """A register's number, 0 to count - 1."""
     if not isinstance(value, int) or not 0 <= value < count:
-        raise InvalidParameter("register", value, f"a whole number from 0 to {count - 1}")
+        raise InvalidParameter("register", short(value), f"a whole number from 0 to {count - 1}")
     return value
 
 

@@ -14,7 +14,7 @@ from xmlrpc.client import Fault, ProtocolError, ServerProxy, Transport
 
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, Struct, to_text, value_of
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, Pose, Struct, short, to_text, value_of
 from simbridge.errors import InvalidParameter
 
 TIMEOUT = 60.0  # s of one call
@@ -28,7 +28,7 @@ class RpcFunctions(FunctionGroup):
 
     def do_rpc_factory(self, _thread: Any, type: str, url: str) -> RemoteServer:
         if type != "xmlrpc":
-            raise InvalidParameter("type", type, '"xmlrpc"')
+            raise InvalidParameter("type", short(type), '"xmlrpc"')
         return RemoteServer(url if "://" in str(url) else f"http://{url}")
 
 
@@ -45,7 +45,7 @@ class RemoteServer:
         try:
             ServerProxy(url)
         except OSError as error:
-            raise InvalidParameter("url", url, f"an address such as http://127.0.0.1:8000 ({error})") from None
+            raise InvalidParameter("url", short(url), f"an address such as http://127.0.0.1:8000 ({error})") from None
         self.url = url
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
@@ -114,6 +114,7 @@ def _received(value: Any) -> Any:
 
 
 _ZEROS = {"bit": False, "uint8": 0, "uint16": 0, "int16": 0, "int32": 0, "float32": 0.0, "string": ""}
+_MAX_LABELS = 1000
 _OTHERS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")
 
 
@@ -121,7 +122,9 @@ class EthernetIpFunctions(FunctionGroup):
     """The factories of handles."""
 
     def do_eip_reader_factory(self, _thread: Any, instance_name: Any, data_size: int) -> Assembly:
-        return Assembly(to_text(instance_name))
+        if not isinstance(data_size, int) or not 0 <= data_size <= MAX_ELEMENTS:
+            raise InvalidParameter("data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}")
+        return Assembly(to_text(instance_name), data_size)
 
     do_eip_writer_factory = do_eip_reader_factory
 
@@ -131,12 +134,13 @@ class Assembly:
 
     Args:
         name: The instance's name.
+        size: Of its data, bytes.
     """
 
     kind = "an EtherNet/IP handle"
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self._size = name, size
         self._zeros: dict[str, Any] = {}
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
@@ -149,8 +153,16 @@ class Assembly:
         word, _, rest = name.partition("_")
         zero = rest.removesuffix("_array")
         if word == "define" and zero in _ZEROS and len(arguments) >= 2:
-            is_array, label = rest.endswith("_array"), arguments[1 if len(arguments) == 2 else 2]
-            self._zeros[to_text(label)] = (_ZEROS[zero],) * int(arguments[1]) if is_array else _ZEROS[zero]
+            label = arguments[1 if len(arguments) == 2 else 2]
+            if len(self._zeros) >= _MAX_LABELS:
+                raise RuntimeFault(f"An EtherNet/IP instance has at most {_MAX_LABELS} labels.")
+            if rest.endswith("_array"):
+                if not isinstance(arguments[1], int) or not 0 <= arguments[1] <= self._size:
+                    needed = f"a whole number from 0 to {self._size}, the size of the data"
+                    raise InvalidParameter("length of the array", short(arguments[1]), needed)
+                self._zeros[to_text(label)] = (_ZEROS[zero],) * arguments[1]
+            else:
+                self._zeros[to_text(label)] = _ZEROS[zero]
             return None
         if name == "read" and len(arguments) == 1:
             names = arguments[0]

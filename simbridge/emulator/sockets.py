@@ -15,7 +15,7 @@ from typing import Any
 
 from simbridge.emulator.builtins import Wait
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import to_text
+from simbridge.emulator.urscript.values import short, to_text
 from simbridge.errors import InvalidParameter
 
 CONNECT_TIMEOUT = 2.0  # s
@@ -226,7 +226,7 @@ class SocketFunctions(FunctionGroup):
 
 def _count(number: Any) -> int:
     if not isinstance(number, int) or not 1 <= number <= _MAX_NUMBERS:
-        raise InvalidParameter("number to read", number, f"a whole number from 1 to {_MAX_NUMBERS}")
+        raise InvalidParameter("number to read", short(number), f"a whole number from 1 to {_MAX_NUMBERS}")
     return number
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
@@ -60,10 +60,9 @@ class Struct:
     __slots__ = ("members", "nesting", "size")
 
     def __init__(self, members: dict[str, Any]) -> None:
-        inside = [value for value in members.values() if type(value) is Struct]
         self.members = members
-        self.nesting: int = 1 + max((value.nesting for value in inside), default=0)
         self.size: int = check_size(tuple(members.values()))
+        self.nesting: int = 1 + max([struct.nesting for struct in _structs(members.values())], default=0)
         if self.nesting > MAX_STRUCTS:
             raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
 
@@ -72,6 +71,15 @@ class Struct:
 
     def __hash__(self) -> int:
         return hash(tuple(self.members))
+
+
+def _structs(values: Iterable[Any]) -> Iterator[Struct]:
+    """The structs among values, those in lists too."""
+    for value in values:
+        if type(value) is Struct:
+            yield value
+        elif type(value) is tuple:
+            yield from _structs(value)
 
 
 _PLAIN = frozenset({int, float, bool, str, type(None), Pose, tuple, Struct})
@@ -115,19 +123,42 @@ def kind_of(value: Any) -> str:
 
 
 def to_text(value: Any) -> str:
-    """A value as `to_str` and `textmsg` write it."""
+    """A value as `to_str` and `textmsg` write it.
+
+    Raises:
+        RuntimeFault: A list or a struct is too long for a text.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list):
         if isinstance(value, tuple):
             check_size(value)
-        inside = ", ".join([to_text(item) for item in value])
+        inside = _joined(map(to_text, value))
         return f"p[{inside}]" if isinstance(value, Pose) else f"[{inside}]"
     if isinstance(value, Struct):
-        return f"struct({', '.join([f'{name}={to_text(item)}' for name, item in value.members.items()])})"
+        return f"struct({_joined(f'{name}={to_text(item)}' for name, item in value.members.items())})"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    pieces, size = [], 0
+    for text in texts:
+        pieces.append(text)
+        size += len(text)
+        if size > MAX_STRING:
+            raise RuntimeFault(f"A string has more than {MAX_STRING} characters.")
+    return ", ".join(pieces)
+
+
+def short(value: Any) -> str:
+    """A value in a message."""
+    try:
+        text = to_text(value)
+    except RuntimeFault:
+        return kind_of(value)
+    return text if len(text) <= 200 else text[:200] + " ..."
 
 
 Operator = Callable[[Any, Any], Any]
