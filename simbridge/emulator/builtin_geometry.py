@@ -55,8 +55,8 @@ class GeometryFunctions(FunctionGroup):
         rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
         return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
 
-    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
-        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
+    def do_wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
+        frame, w = _frame("T_from_to", T_from_to).inverse(), numbers("w_from", w_from, 6)
         force = frame.rotation @ w[:3]
         return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
 

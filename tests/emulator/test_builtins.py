@@ -380,6 +380,19 @@ def test_the_manual_lists_every_function_as_what_it_is(controller):
     assert not known.keys() & set(listed["unknown"])
 
 
+@pytest.mark.parametrize(
+    "call_text",
+    ["get_inverse_kin_has_solution(pose=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
+     "get_inverse_kin(x=pose, qnear=q, maxPositionError=0.001, maxOrientationError=0.01, tcp=p0)",
+     "wrench_trans(T_from_to=p0, w_from=q)", "is_within_safety_limits(pose=pose, qnear=q)", 'to_num(str="3")',
+     'str_sub(src="abc", index=1, len=1)', 'str_empty(str="")'],
+)  # fmt: skip
+def test_arguments_have_the_manuals_names(call_text):
+    start = "p0 = p[0, 0, 0, 0, 0, 0]\nq = get_target_joint_positions()\npose = get_target_tcp_pose()\n"
+    controller, messages = fault_of(f"{start}x = {call_text}\nset_flag(0, True)\n")
+    assert messages == [] and controller.state.flags[0]
+
+
 def test_a_function_without_effect_says_so_once_in_the_log(caplog):
     fault_of("def f():\n  set_tool_output_mode(0)\n  set_tool_output_mode(1)\n  set_tcp(p[0, 0, 0, 0, 0, 0])\nend\n")
     assert [record.getMessage() for record in caplog.records] == [
