@@ -103,6 +103,24 @@ def test_a_waypoint_whose_blend_overlaps_is_skipped_with_a_warning(bench):
     assert points[:, 1].max() < 0.101 and points[-1] == pytest.approx(ACROSS, abs=1e-8)
 
 
+@pytest.mark.parametrize("more", ["", "movel(pose_add(p0, p[0, 0.03, 0.1, 0, 0, 0]), a=1.0, v=0.1)"])
+def test_a_move_that_is_shorter_than_its_radius_is_made(bench, more):
+    bench.load("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.03)}, a=1.0, v=0.1, r=0.05)", more)
+    bench.finish()
+    assert not bench.texts("safety")
+    points = places(bench)
+    assert points[-1] == pytest.approx([0, 0.03, 0.1 if more else 0], abs=1e-8)
+    assert points[:, 1].max() > 0.0225  # the middle of a parabola that begins and ends 15 mm from the corner
+    assert np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT**2 < 1.01
+
+
+def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
+    bench.load("movej([q[0], q[1], q[2], q[3], q[4], q[5] + 0.5], a=1.0, v=0.5, r=0.02)", "sleep(0.1)")
+    bench.finish()
+    assert bench.q[-1] - ROBOT.home == pytest.approx([0, 0, 0, 0, 0, 0.5], abs=1e-12)
+    assert not bench.texts("safety")
+
+
 def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
     lines = ("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
              f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip
