@@ -117,6 +117,7 @@ class _Writer:
         self._blocking = True
         self._line = 1
         self._indent = 0
+        self._temporaries = 0
 
     def _put(self, python: str) -> None:
         self.text.append("    " * self._indent + python)
@@ -228,8 +229,8 @@ class _Writer:
         variable = self._variable(statement.name)
         value = self._expression(statement.value)
         if statement.path:
-            path = "".join(f"{self._expression(step)}, " for step in statement.path)
-            value = f"_with_item({variable}, ({path}), {value})"
+            # The variable is read last: what is evaluated before may change it.
+            value = f"_with_item({self._tuple(statement.path)}, {value}, {variable})"
         self._put(f"{variable} = {value}")
 
     def _if(self, statement: syntax.If) -> None:
@@ -271,9 +272,9 @@ class _Writer:
             case syntax.ListOf(items=items, pose=True):
                 return f"_pose_of({', '.join(map(self._expression, items))})"
             case syntax.ListOf(items=items):
-                inside = "".join(f"{self._expression(item)}, " for item in items)
+                python = self._tuple(items)
                 constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
-                return f"({inside})" if constant else f"_list_of({inside})"
+                return python if constant else f"_list_of{python}"
             case syntax.Operation():
                 return self._operation(expression.operator, expression.operands)
             case syntax.Index(value=value, subscripts=subscripts):
@@ -323,16 +324,19 @@ class _Writer:
     def _method(self, method: syntax.Method) -> str:
         if method.keywords:
             return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
-        arguments = ", ".join(["_t", self._expression(method.value), repr(method.name)])
-        python = f"(yield from _invoke({', '.join([arguments, *map(self._expression, method.arguments)])}))"
         name, path = syntax.place_of(method.value)
         if method.name not in LIST_CHANGES or not name:
-            return f"{python}[1]"
-        # A list is a value: its variable is assigned the changed one.
-        variable, changed = self._variable(name), "_m[0]"
-        if path:
-            changed = f"_with_item({variable}, ({''.join(f'{self._expression(step)}, ' for step in path)}), {changed})"
-        return f"((_m := {python}), ({variable} := {changed}))[0][1]"
+            value = self._expression(method.value)
+            return f"(yield from _invoke(_t, {value}, {method.name!r}, *{self._tuple(method.arguments)}))[1]"
+        # A list is a value: its variable is assigned the changed one. Everything is evaluated once, the variable last.
+        self._temporaries += 1
+        variable, i = self._variable(name), self._temporaries
+        given = f"_p{i} := {self._tuple(path)}), (_a{i} := {self._tuple(method.arguments)}"
+        call = f"_m{i} := (yield from _invoke(_t, _at(_p{i}, {variable}), {method.name!r}, *_a{i}))"
+        return f"(({given}), ({call}), ({variable} := _with_item(_p{i}, _m{i}[0], {variable})), _m{i}[1])[-1]"
+
+    def _tuple(self, expressions: tuple[syntax.Expression, ...]) -> str:
+        return f"({''.join(f'{self._expression(each)}, ' for each in expressions)})"
 
     def _start(self, call: syntax.Call) -> str:
         reason = self._call_error(call)

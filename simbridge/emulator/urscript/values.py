@@ -66,6 +66,12 @@ class Struct:
         if self.nesting > MAX_STRUCTS:
             raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
 
+    def member(self, name: str) -> Any:
+        """A member's value."""
+        if name not in self.members:
+            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(self.members) or 'none'}.")
+        return self.members[name]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Struct) and self.members == other.members
 
@@ -303,13 +309,22 @@ class Operators:
             return values[index]
         return values[_checked_index(values, index)]
 
-    def with_item(self, values: Any, path: tuple[Any, ...], item: Any) -> Any:
+    def at(self, path: tuple[Any, ...], values: Any) -> Any:
+        """values[path[0], path[1], ...]; a text is a struct's member."""
+        for step in path:
+            is_member = type(values) is Struct and type(step) is str
+            values = values.member(step) if is_member else self.item(values, step)
+        return values
+
+    def with_item(self, path: tuple[Any, ...], item: Any, values: Any) -> Any:
         """A copy of the list with another value at values[path[0], path[1], ...]."""
+        if not path:
+            return item
         if type(values) is Struct and type(path[0]) is str:
             return self._with_member(values, path, item)
         index = _checked_index(values, path[0])
         if len(path) > 1:
-            item = self.with_item(values[index], path[1:], item)
+            item = self.with_item(path[1:], item, values[index])
         self._budget[0] -= len(values) >> 4
         changed = (*values[:index], item, *values[index + 1 :])
         if type(values) is Pose:
@@ -319,12 +334,8 @@ class Operators:
         return changed
 
     def _with_member(self, struct: Struct, path: tuple[Any, ...], item: Any) -> Struct:
-        name = path[0]
-        if name not in struct.members:
-            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(struct.members) or 'none'}.")
-        if len(path) > 1:
-            item = self.with_item(struct.members[name], path[1:], item)
-        changed = Struct({**struct.members, name: item})
+        item = self.with_item(path[1:], item, struct.member(path[0]))
+        changed = Struct({**struct.members, path[0]: item})
         self._budget[0] -= changed.size
         return changed
 
