@@ -72,13 +72,17 @@ class MotionFunctions(ControllerFunctions):
         current = self._controller.motion
         return current if isinstance(current, moves.PathMove) and current.blending else None
 
+    def _start(self, previous: moves.PathMove | None) -> Array:
+        """Where the path of the next move starts: joints (n,), rad."""
+        here = self._state.target_q
+        return here if previous is None else previous.joints(1.0, here)
+
     def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
         previous = self._previous()
         if previous is None:
             yield from self._brake()
-        start = self._state.target_q
-        move = make(start if previous is None else previous.joints(1.0, start), previous)
+        move = make(self._start(previous), previous)
         if move.skipped:
             number, argument = OVERLAP, OVERLAPPING[move.kind]
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
@@ -93,9 +97,7 @@ class MotionFunctions(ControllerFunctions):
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
         radius, c = not_negative("r", r), self._controller
 
-        previous = self._previous()
-        near = self._state.target_q if previous is None else previous.joints(1.0, self._state.target_q)
-        goal = yield from self._joints(thread, q, near)
+        goal = yield from self._joints(thread, q, self._start(self._previous()))
         if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
             raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
 

@@ -121,6 +121,14 @@ def test_a_turn_of_the_wrist_with_a_radius_is_made(bench):
     assert not bench.texts("safety")
 
 
+def test_a_pose_after_a_blend_is_reached_by_joints_near_the_goal_before_it(bench):
+    bench.load("movej([q[0], q[1], q[2], q[3], q[4], -2.9], a=5, v=3)", "goal = [q[0], q[1], q[2], q[3], q[4], 3.4]",
+               "pose = get_forward_kin([q[0], q[1], q[2], q[3], q[4], 3.5])", "movej(goal, a=5, v=3, r=0.02)",
+               "movej(pose, a=5, v=3)")  # fmt: skip
+    bench.finish()
+    assert bench.q[-1][5] == pytest.approx(3.5, abs=1e-7)
+
+
 def test_a_pause_in_a_blend_stops_on_it_and_resuming_continues(bench):
     lines = ("p0 = get_target_tcp_pose()", f"movel({pose(0, 0.1)}, a=1.0, v=0.1, r=0.02)",
              f"movel({pose(0.1, 0.1)}, a=1.0, v=0.1)")  # fmt: skip

@@ -458,6 +458,12 @@ def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(script: 
     assert not program.faults and program.output == output
 
 
+def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> None:
+    source = "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\nf(False)\nsay(4)"
+    assert script(source).run(2) == [2, 4]
+    assert script("def f():\n return [1,\n 2]\nend\nsay(f())").run(2) == [(1, 2)]
+
+
 @pytest.mark.parametrize("name", ["__class__", "__init__", "__dict__", "__sizeof__", "mro", "_METHODS"])
 def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
     program = script(f"q = [1]\nx = q.{name}()")
