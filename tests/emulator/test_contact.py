@@ -235,7 +235,12 @@ def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
     bench.push(0.0, 0.0, 151.0)
     bench.tick(0.1)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
-    assert bench.codes[0][0] == 157 and "151 N" in bench.texts("safety")
+    # The joint that the force loads most, of what it can hold: the torque is the force times its lever about the axis.
+    force, step = np.array([0.0, 0.0, 151.0]), 1e-6
+    arm, q = bench.controller.arm, bench.state.actual_q
+    levers = [(arm.tool(q + step * e).translation - arm.tool(q - step * e).translation) / (2 * step) for e in np.eye(6)]
+    joint = int(np.argmax(np.abs(np.array(levers) @ force) / ROBOT.max_effort))
+    assert bench.codes == [(157, joint)] and "151 N" in bench.texts("safety")
 
 
 def test_driving_into_the_table_stops_the_arm(bench):
@@ -253,6 +258,14 @@ def test_a_joint_that_is_pushed_beyond_its_torque_deviates_from_its_path(bench):
     code, joint = bench.codes[0]
     assert code == 153 and ROBOT.max_effort[joint] < 60.0
     assert ROBOT.joint_names[joint] in bench.texts("safety")
+
+
+def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(bench):
+    # At the edge of the reach no joint is too fast before there are no joints at all; from home one is (A1, above).
+    bench.load("movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
+               "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.3, 0, 0, 0]), a=1, v=1)")  # fmt: skip
+    bench.tick(5.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP and bench.codes == [(204, 5)]
 
 
 @pytest.mark.parametrize(

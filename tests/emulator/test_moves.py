@@ -79,10 +79,11 @@ def test_a_blend_from_movej_is_smooth_and_ends_at_the_goal(bench, goal):
     if move == "movej":
         assert bench.q[-1] - ROBOT.home == pytest.approx([0.3, 0.2, 0, 0, 0, 0], abs=1e-12)
     change = np.abs(np.diff(bench.speeds(), axis=0)).max(axis=1)
-    middle = np.flatnonzero(speeds(places(bench)))
-    between = slice(middle[0] + 300, middle[-1] - 500)
-    assert speeds(places(bench))[between].min() > 0.05
-    assert change.max() < 0.05  # rad/s in a tick: no jump
+    # Once it moves it slows down below 0.05 m/s only at its end.
+    fast = np.flatnonzero(speeds(places(bench)) > 0.05)
+    assert fast[0] < 50 and len(fast) == fast[-1] - fast[0] + 1 and fast[-1] > len(change) - 50
+    # rad/s in a tick: 0.002 of the moves (a=1.0); the change of speed in the blend is spread over all of its time.
+    assert change.max() < (0.0026 if move == "movej" else 0.0053)
 
 
 def test_a_radius_without_a_move_after_it_ends_at_the_goal(bench):
@@ -168,7 +169,9 @@ def test_movec_blends_into_a_line(bench):
     assert points[-1] == pytest.approx([0, 0.2, 0], abs=1e-8)
     near = np.linalg.norm(points[1:] - CORNER, axis=1) < 0.01
     assert speeds(points)[near].min() > 0.05
-    assert np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT < 0.01
+    assert (
+        np.linalg.norm(np.diff(points, 2, axis=0), axis=1).max() / DT < 0.0021
+    )  # a=1.0 for 2 ms, and 2 % for the blend
 
 
 @pytest.mark.parametrize("rotation", [0.05, 0.2])
