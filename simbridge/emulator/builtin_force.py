@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import frame_of
+from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.builtins import number, numbers
 from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.controller import Controller
@@ -38,6 +39,8 @@ class ForceFunctions(FunctionGroup):
     ) -> None:
         if type not in (1, 2, 3):
             raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
+        if type != 2:
+            say_once(self._controller, f"force_mode's type {type} (it is taken for 2)")
         s, drive = self._controller.state, self._controller.drive
         arguments = (
             frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
@@ -84,13 +87,12 @@ class ForceFunctions(FunctionGroup):
 
     do_end_teach_mode = do_end_freedrive_mode
 
-    def do_get_freedrive_status(self, _thread: Any) -> int:
-        return 0  # of 0 to 2: as wanted; nothing here is near its limits
-
     def do_zero_ftsensor(self, _thread: Any) -> None:
         self._controller.drive.contact.zero()
 
-    def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *_sensor: Any) -> None:
+    def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
+        if sensor:
+            say_once(self._controller, "the mass and place of an external force sensor")
         self._controller.drive.contact.from_client = bool(enable)
 
     do_enable_external_ft_sensor = do_ft_rtde_input_enable

@@ -111,9 +111,6 @@ class IoFunctions(FunctionGroup):
             raise InvalidParameter("voltage", short(voltage), "0, 12 or 24")
         self._state.tool_voltage = int(voltage)
 
-    def do_get_tool_current(self, _thread: Any) -> float:
-        return 0.0
-
     def do_get_flag(self, _thread: Any, n: int) -> bool:
         return self._state.flags[register(n, len(self._state.flags))]
 

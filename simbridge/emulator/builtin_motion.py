@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion, moves
+from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
+from simbridge.emulator.urscript.library import Library
 from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
@@ -145,14 +147,17 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_servoj(
-        self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float = 0.002, lookahead_time: float = 0.1,
-        gain: float = 300.0,
+        self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float | None = None,
+        lookahead_time: float = 0.1, gain: float = 300.0,
     ) -> Wait:  # fmt: skip
-        self._controller.servo(numbers("servoj's q", q, 6), positive("t", t), lookahead_time, gain)
-        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(t)
+        duration = self._controller.period if t is None else positive("t", t)
+        self._controller.servo(numbers("servoj's q", q, 6), duration, lookahead_time, gain)
+        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(duration)
 
     @_moving
     def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+        if r:
+            say_once(self._controller, "servoc's r")
         goal = self._frame("pose", pose)
         here = self._controller.arm.tool(self._state.target_q)
         if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(goal.rotation, here.rotation):
@@ -185,6 +190,8 @@ class MotionFunctions(ControllerFunctions):
         self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
     ) -> Wait:
         # There is no friction here that could be compensated.
+        if viscous_scale is not None or coulomb_scale is not None:
+            say_once(self._controller, "direct_torque's compensation of friction")
         if type(self._controller.motion) is not JointTorque:
             self._controller.motion = JointTorque(self._controller.robot)
         self._controller.motion.aim(numbers("torque", torque, 6))
@@ -219,8 +226,7 @@ class MotionFunctions(ControllerFunctions):
         angular = positive("aRot", aRot) if aRot else deceleration
         yield from self._until_done(motion.ToolStop(self._controller.arm, deceleration, angular))
 
-    def do_sync(self, _thread: Any) -> Wait:
-        yield
+    do_sync = Library.do_sync  # here too, so that it is among the functions that a secondary program may not call
 
     def do_sleep(self, _thread: Any, t: float) -> Wait:
         yield from self._wait(t)

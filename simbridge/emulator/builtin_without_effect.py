@@ -22,6 +22,8 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
     (None, "path_offset_set_max_offset motion_version_set jerk_gain_scaling_set set_base_acceleration set_pos"),
     (None, "position_deviation_warning pause_on_error_code reset_revolution_counter"),
     (None, "set_safety_mode_transition_hardness"),
+    (0, "get_freedrive_status"),  # of 0 to 2: as wanted
+    (0.0, "get_tool_current"),
     (0.005, "force_mode_get_damping"),
     (1.0, "jerk_gain_scaling_get"),
     (1, "motion_version_get"),
@@ -60,15 +62,20 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
 
 def functions_without_effect(controller: Controller) -> dict[str, Callable[..., Any]]:
     """The functions by name, as a program of this controller calls them."""
+    return {name: _accept(name, result, controller) for result, names in WITHOUT_EFFECT for name in names.split()}
+
+
+def say_once(controller: Controller, what: str) -> None:
+    """Log that a function, or an argument, has no effect."""
     said = _SAID.setdefault(controller, set())
-    return {name: _accept(name, result, said) for result, names in WITHOUT_EFFECT for name in names.split()}
+    if what not in said:
+        said.add(what)
+        _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", what)
 
 
-def _accept(name: str, result: Any, said: set[str]) -> Callable[..., Any]:
+def _accept(name: str, result: Any, controller: Controller) -> Callable[..., Any]:
     def accept(_thread: Any, *_arguments: Any, **_named: Any) -> Any:
-        if name not in said:
-            said.add(name)
-            _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", name)
+        say_once(controller, name)
         return result
 
     return accept

@@ -15,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
+from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
@@ -167,6 +168,8 @@ class ControllerFunctions(FunctionGroup):
         self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition_time: float = 0.0
     ) -> None:
         self.do_set_payload(_thread, m, cog)
+        if transition_time:
+            say_once(self._controller, "set_target_payload's transition_time")
         if inertia is not None:
             self._state.payload_inertia = numbers("inertia", inertia, 6)
 
@@ -203,6 +206,8 @@ class ControllerFunctions(FunctionGroup):
         self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
         blocking: bool = False,
     ) -> Wait:  # fmt: skip
+        if title != "Popup" or warning or error:
+            say_once(self._controller, "a popup's title and kind")
         self._controller.popup(to_text(s))
         while blocking and self._controller.popup_text:
             yield

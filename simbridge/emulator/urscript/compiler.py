@@ -243,12 +243,10 @@ class _Writer:
                 self._branch(statement.otherwise)
 
     def _keyed(self, word: str, value: str) -> None:
-        if word == "enter_critical":
-            self._put("while not _t.enter_critical(): yield _WAITING")
-        elif word == "join":
+        if word == "join":
             self._put(f"_h = {value}")
             self._put("while not _t.has_ended(_h): yield _WAITING")
-        elif word in ("exit_critical", "halt", "kill"):
+        elif word in ("enter_critical", "exit_critical", "halt", "kill"):
             self._put(f"_t.{word}({value})")
         else:
             self._put(f"{word} {value}".rstrip())

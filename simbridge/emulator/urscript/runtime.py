@@ -102,10 +102,9 @@ class Thread:
             return True
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
-    def enter_critical(self) -> bool:
-        """Return that the critical section could be entered: no other thread is inside unless it waits."""
+    def enter_critical(self) -> None:
+        """Enter a critical section: no other thread is inside unless it waits."""
         self.critical += 1
-        return True
 
     def exit_critical(self) -> None:
         """No effect outside of a critical section."""
