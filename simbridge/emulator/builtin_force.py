@@ -9,7 +9,6 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import frame_of
-from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.builtins import number, numbers
 from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.controller import Controller
@@ -40,7 +39,7 @@ class ForceFunctions(FunctionGroup):
         if type not in (1, 2, 3):
             raise InvalidParameter("force_mode's type", short(type), "1, 2 or 3")
         if type != 2:
-            say_once(self._controller, f"force_mode's type {type} (it is taken for 2)")
+            self._controller.without_effect(f"force_mode's type {type} (it is taken for 2)")
         s, drive = self._controller.state, self._controller.drive
         arguments = (
             frame_of(numbers("task_frame", task_frame, 6)), numbers("selection_vector", selection_vector, 6),
@@ -92,7 +91,7 @@ class ForceFunctions(FunctionGroup):
 
     def do_ft_rtde_input_enable(self, _thread: Any, enable: bool, *sensor: Any) -> None:
         if sensor:
-            say_once(self._controller, "the mass and place of an external force sensor")
+            self._controller.without_effect("the mass and place of an external force sensor")
         self._controller.drive.contact.from_client = bool(enable)
 
     do_enable_external_ft_sensor = do_ft_rtde_input_enable

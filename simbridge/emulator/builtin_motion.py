@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion, moves
-from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
@@ -157,7 +156,7 @@ class MotionFunctions(ControllerFunctions):
     @_moving
     def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
         if r:
-            say_once(self._controller, "servoc's r")
+            self._controller.without_effect("servoc's r")
         goal = self._frame("pose", pose)
         here = self._controller.arm.tool(self._state.target_q)
         if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(goal.rotation, here.rotation):
@@ -191,7 +190,7 @@ class MotionFunctions(ControllerFunctions):
     ) -> Wait:
         # There is no friction here that could be compensated.
         if viscous_scale is not None or coulomb_scale is not None:
-            say_once(self._controller, "direct_torque's compensation of friction")
+            self._controller.without_effect("direct_torque's compensation of friction")
         if type(self._controller.motion) is not JointTorque:
             self._controller.motion = JointTorque(self._controller.robot)
         self._controller.motion.aim(numbers("torque", torque, 6))

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.urscript.values import Pose
-
-_LOG = logging.getLogger(__name__)
-_SAID: WeakKeyDictionary[Controller, set[str]] = WeakKeyDictionary()
 
 # What the functions return: their names.
 WITHOUT_EFFECT: list[tuple[Any, str]] = [
@@ -65,17 +60,9 @@ def functions_without_effect(controller: Controller) -> dict[str, Callable[..., 
     return {name: _accept(name, result, controller) for result, names in WITHOUT_EFFECT for name in names.split()}
 
 
-def say_once(controller: Controller, what: str) -> None:
-    """Log that a function, or an argument, has no effect."""
-    said = _SAID.setdefault(controller, set())
-    if what not in said:
-        said.add(what)
-        _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", what)
-
-
 def _accept(name: str, result: Any, controller: Controller) -> Callable[..., Any]:
     def accept(_thread: Any, *_arguments: Any, **_named: Any) -> Any:
-        say_once(controller, name)
+        controller.without_effect(name)
         return result
 
     return accept

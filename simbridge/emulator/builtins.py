@@ -15,7 +15,6 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.emulator.arm import Unreachable, frame_of, pose_of
-from simbridge.emulator.builtin_without_effect import say_once
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
@@ -169,7 +168,7 @@ class ControllerFunctions(FunctionGroup):
     ) -> None:
         self.do_set_payload(_thread, m, cog)
         if transition_time:
-            say_once(self._controller, "set_target_payload's transition_time")
+            self._controller.without_effect("set_target_payload's transition_time")
         if inertia is not None:
             self._state.payload_inertia = numbers("inertia", inertia, 6)
 
@@ -207,7 +206,7 @@ class ControllerFunctions(FunctionGroup):
         blocking: bool = False,
     ) -> Wait:  # fmt: skip
         if title != "Popup" or warning or error:
-            say_once(self._controller, "a popup's title and kind")
+            self._controller.without_effect("a popup's title and kind")
         self._controller.popup(to_text(s))
         while blocking and self._controller.popup_text:
             yield
