@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simbridge.emulator.arm import Arm
+from simbridge.emulator.record import Record
 from simbridge.ur.tables import RuntimeState
 from tests.emulator.test_controller import Bench
 
@@ -57,10 +58,13 @@ def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(
     assert "no joint positions put the tool there" in bench.texts("error")
 
 
-@pytest.mark.parametrize(("call", "most"), [("get_jacobian()", 21), ("get_forward_kin(q)", 51)])
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [("get_jacobian()", 21), ("get_forward_kin(q)", 51), ("get_actual_joint_positions_history(9)", 501)],
+)
 def test_kinematics_are_charged(bench, monkeypatch, call, most):
     bench.load("while True:", f"  x = {call}", "end")
-    owner, name = (Arm, "jacobian") if "jacobian" in call else (Arm, "pose")
+    owner, name = (Arm, "jacobian") if "jacobian" in call else (Arm, "pose") if "kin" in call else (Record, "past_q")
     assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
 
 

@@ -18,6 +18,9 @@ from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, ch
 # What a call costs of the budget of a tick: 1 is about 0.1 microseconds.
 CALL_COST = 3
 _COSTS = {
+    20: "get_actual_joint_positions get_joint_positions get_target_joint_positions get_actual_joint_positions_history"
+    " get_actual_joint_speeds get_target_joint_speeds get_actual_tcp_pose get_target_tcp_pose get_actual_tcp_speed"
+    " get_target_tcp_speed get_tcp_force get_tcp_offset get_target_waypoint force is_steady",
     200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist"
     " rpy2rotvec rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
     500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
