@@ -6,6 +6,7 @@ It is pinocchio's: what the solvers of `simbridge.ik` compile would take most of
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 
 import numpy as np
 import pinocchio as pin
@@ -39,6 +40,11 @@ def pose_of(frame: pin.SE3) -> Array:
 def frame_of(pose: Array) -> pin.SE3:
     """The frame of x y z rx ry rz (6,)."""
     return pin.SE3(pin.exp3(np.asarray(pose[3:], dtype=float)), np.asarray(pose[:3], dtype=float))
+
+
+def _within(distance: float, angle: float) -> bool:
+    """Whether the tool is at its target; not where one of the two is not a number."""
+    return distance <= _TOLERANCE and angle <= _TOLERANCE
 
 
 class Arm:
@@ -94,7 +100,7 @@ class Arm:
             Unreachable: There are none near.
         """
         q, distance, angle = self._search(target, near)
-        if max(distance, angle) > _TOLERANCE:
+        if not _within(distance, angle):
             away = f"{distance * 1e3:.1f} mm and {np.degrees(angle):.2f} degrees"
             raise Unreachable(f"the joints stay {away} away from the tool's target")
         return q
@@ -118,8 +124,11 @@ class Arm:
             q += step * (_LARGEST_STEP / max(_LARGEST_STEP, float(np.abs(step).max())))
         return q, float(np.linalg.norm(error[:3])), float(np.linalg.norm(error[3:]))
 
-    def any_joints(self, target: pin.SE3, near: Array) -> Array:
-        """Joint positions (n,) for a target anywhere, the first that are found when nothing near fits.
+    def any_joints(self, target: pin.SE3, near: Array) -> Iterator[Array | None]:
+        """Search joint positions (n,) for a target anywhere, the first that are found when nothing near fits.
+
+        Yields:
+            None after each attempt that finds none, which takes about half a millisecond; at last the joints.
 
         Raises:
             Unreachable: None were found within the joint limits.
@@ -128,8 +137,10 @@ class Arm:
         for start in (near, *restart_postures(robot, _RESTARTS)):
             q, distance, angle = self._search(target, start)
             nearest = min(nearest, distance)
-            if max(distance, angle) <= _TOLERANCE and wrap_into_limits(
+            if _within(distance, angle) and wrap_into_limits(
                 robot.prismatic, robot.position_min, robot.position_max, near, q
             ):
-                return q
+                yield q
+                return
+            yield None
         raise Unreachable(f"no joint positions put the tool there; the nearest stay {nearest * 1e3:.1f} mm away")

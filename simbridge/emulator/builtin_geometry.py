@@ -10,7 +10,7 @@ import pinocchio as pin
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtins import as_list, as_pose, numbers
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose
+from simbridge.emulator.urscript.values import Pose, short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -23,7 +23,7 @@ def _rows(matrix: Any) -> Array:
     """A matrix as an array (rows, columns)."""
     array = np.array(matrix, dtype=float) if isinstance(matrix, tuple) else np.zeros(0)
     if array.ndim != 2 or not np.isfinite(array).all():
-        raise InvalidParameter("matrix", matrix, "a list of lists of finite numbers, all of one length")
+        raise InvalidParameter("matrix", short(matrix), "a list of lists of finite numbers, all of one length")
     return array
 
 
@@ -55,8 +55,8 @@ class GeometryFunctions(FunctionGroup):
         rotation = pin.exp3(alpha * pin.log3(b.rotation @ a.rotation.T)) @ a.rotation
         return as_pose(pose_of(pin.SE3(rotation, a.translation + alpha * (b.translation - a.translation))))
 
-    def do_wrench_trans(self, _thread: Any, t_from_to: Any, w_from: Any) -> list[float]:
-        frame, w = _frame("T_from_to", t_from_to).inverse(), numbers("w_from", w_from, 6)
+    def do_wrench_trans(self, _thread: Any, T_from_to: Any, w_from: Any) -> list[float]:
+        frame, w = _frame("T_from_to", T_from_to).inverse(), numbers("w_from", w_from, 6)
         force = frame.rotation @ w[:3]
         return as_list(np.concatenate([force, frame.rotation @ w[3:] + np.cross(frame.translation, force)]))
 
@@ -68,10 +68,10 @@ class GeometryFunctions(FunctionGroup):
         return as_list(pin.rpy.matrixToRpy(pin.exp3(numbers("rotation_vector", rotation_vector, 3))))
 
     def do_normalize(self, thread: Any, v: Any) -> list[float]:
-        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0)
+        vector = numbers("v", v, len(v) if isinstance(v, tuple) else 0, most=1e150)
         length = float(np.linalg.norm(vector))
         if length == 0.0:
-            raise InvalidParameter("v", v, "a list of numbers that are not all zero")
+            raise InvalidParameter("v", short(v), "a list of numbers that are not all zero")
         return as_list(vector / length)
 
     def do_transpose(self, _thread: Any, m: Any) -> Any:
@@ -85,5 +85,5 @@ class GeometryFunctions(FunctionGroup):
         matrix = _rows(m)
         thread.charge(len(matrix) ** 3)
         if matrix.shape[0] != matrix.shape[1] or np.linalg.matrix_rank(matrix) < len(matrix):
-            raise InvalidParameter("m", m, "a square matrix that has an inverse")
+            raise InvalidParameter("m", short(m), "a square matrix that has an inverse")
         return np.linalg.inv(matrix)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from simbridge.emulator.builtins import not_negative, register
+from simbridge.emulator.builtins import not_negative, number, register
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.rtde_variables import output_variables
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import wrap
+from simbridge.emulator.urscript.values import short, wrap
 from simbridge.errors import InvalidParameter
 
 
@@ -64,8 +64,8 @@ class IoFunctions(FunctionGroup):
     do_read_output_integer_register = _reads_register("output_int")
     do_read_output_float_register = _reads_register("output_double")
     do_read_output_boolean_register = _reads_register("output_bit")
-    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(value)))
-    do_write_output_float_register = _writes_register("output_double", float)
+    do_write_output_integer_register = _writes_register("output_int", lambda value: wrap(int(number("value", value))))
+    do_write_output_float_register = _writes_register("output_double", lambda value: number("value", value))
     do_write_output_boolean_register = _writes_register("output_bit", bool)
 
     do_get_digital_in, do_get_digital_out = _reads_bit("digital_inputs"), _reads_bit("digital_outputs")
@@ -108,11 +108,8 @@ class IoFunctions(FunctionGroup):
 
     def do_set_tool_voltage(self, _thread: Any, voltage: int) -> None:
         if voltage not in (0, 12, 24):
-            raise InvalidParameter("voltage", voltage, "0, 12 or 24")
+            raise InvalidParameter("voltage", short(voltage), "0, 12 or 24")
         self._state.tool_voltage = int(voltage)
-
-    def do_get_tool_current(self, _thread: Any) -> float:
-        return 0.0
 
     def do_get_flag(self, _thread: Any, n: int) -> bool:
         return self._state.flags[register(n, len(self._state.flags))]
@@ -123,5 +120,5 @@ class IoFunctions(FunctionGroup):
     def do_get_rtde_value(self, _thread: Any, key: str) -> Any:
         variables = output_variables(self._controller.profile)
         if key not in variables:
-            raise InvalidParameter("key", key, "the name of an RTDE output of this version")
+            raise InvalidParameter("key", short(key), "the name of an RTDE output of this version")
         return variables[key].read(self._state)

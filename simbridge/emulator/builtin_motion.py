@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from simbridge.emulator import motion, moves
-from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, numbers, positive
+from simbridge.emulator.builtins import ControllerFunctions, Wait, fraction, not_negative, number, numbers, positive
 from simbridge.emulator.compliance import JointTorque
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.state import Event
+from simbridge.emulator.urscript.library import Library
+from simbridge.emulator.urscript.values import short
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -28,8 +30,7 @@ def _moving(function: Callable[..., Wait]) -> Callable[..., Wait]:
 
     @functools.wraps(function)
     def exclusive(self: MotionFunctions, thread: Any, *arguments: Any, **named: Any) -> Wait:
-        if self._mover not in (None, thread):
-            raise RuntimeFault("Another thread is already controlling the robot.")
+        self.check_mover(thread)
         self._mover = thread
         try:
             return (yield from function(self, thread, *arguments, **named))
@@ -44,6 +45,11 @@ class MotionFunctions(ControllerFunctions):
 
     _mover: Any = None
     _carried = 0.0  # s, of a timed motion's call that did not end with a tick
+
+    def check_mover(self, thread: Any) -> None:
+        """Raise a fault if another thread is in a function that moves the arm."""
+        if self._mover not in (None, thread):
+            raise RuntimeFault("Another thread is already controlling the robot.")
 
     def _until_done(self, move: motion.Motion, *, blend: bool = True) -> Wait:
         """Run a motion to its end, or to where the next one may take over."""
@@ -62,14 +68,22 @@ class MotionFunctions(ControllerFunctions):
         if np.abs(self._state.target_qd).max() > BRAKING * self._controller.period:
             yield from self._until_done(motion.JointStop(BRAKING))
 
+    def _previous(self) -> moves.PathMove | None:
+        """The move that the next one blends with."""
+        current = self._controller.motion
+        return current if isinstance(current, moves.PathMove) and current.blending else None
+
+    def _start(self, previous: moves.PathMove | None) -> Array:
+        """Where the path of the next move starts: joints (n,), rad."""
+        here = self._state.target_q
+        return here if previous is None else previous.joints(1.0, here)
+
     def _follow(self, make: Callable[[Array, moves.PathMove | None], moves.PathMove]) -> Wait:
         """Run a move: `make` gets the joints where its path starts, and the move to blend with."""
-        current = self._controller.motion
-        previous = current if isinstance(current, moves.PathMove) and current.blending else None
+        previous = self._previous()
         if previous is None:
             yield from self._brake()
-        start = self._state.target_q
-        move = make(start if previous is None else previous.joints(1.0, start), previous)
+        move = make(self._start(previous), previous)
         if move.skipped:
             number, argument = OVERLAP, OVERLAPPING[move.kind]
             text = f"Overlapping blends in a {move.kind}: a waypoint was skipped"
@@ -80,14 +94,15 @@ class MotionFunctions(ControllerFunctions):
         yield from self._until_done(move)
 
     @_moving
-    def do_movej(self, _thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
+    def do_movej(self, thread: Any, q: Any, a: float = 1.4, v: float = 1.05, t: float = 0.0, r: float = 0.0) -> Wait:
         acceleration, speed, duration = positive("a", a), positive("v", v), not_negative("t", t)
         radius, c = not_negative("r", r), self._controller
 
+        goal = yield from self._joints(thread, q, self._start(self._previous()))
+        if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
+            raise InvalidParameter("movej's q", short(q), "joint positions within the joints' range")
+
         def make(start: Array, previous: moves.PathMove | None) -> moves.JointMove:
-            goal = self._joints(q)
-            if ((goal < c.robot.position_min) | (goal > c.robot.position_max)).any():
-                raise InvalidParameter("movej's q", q, "joint positions within the joints' range")
             limits = c.joint_speed_limits
             return moves.JointMove(c.arm, start, goal, limits, acceleration, speed, duration, radius, previous)
 
@@ -131,14 +146,17 @@ class MotionFunctions(ControllerFunctions):
 
     @_moving
     def do_servoj(
-        self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float = 0.002, lookahead_time: float = 0.1,
-        gain: float = 300.0,
+        self, _thread: Any, q: Any, a: float = 0.0, v: float = 0.0, t: float | None = None,
+        lookahead_time: float = 0.1, gain: float = 300.0,
     ) -> Wait:  # fmt: skip
-        self._controller.servo(numbers("servoj's q", q, 6), positive("t", t), lookahead_time, gain)
-        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(t)
+        duration = self._controller.period if t is None else positive("t", t)
+        self._controller.servo(numbers("servoj's q", q, 6), duration, lookahead_time, gain)
+        yield from (self._pass if self._controller.settings.servoj_follows_slider else self._wait)(duration)
 
     @_moving
     def do_servoc(self, _thread: Any, pose: Any, a: float = 1.2, v: float = 0.25, r: float = 0.0) -> Wait:
+        if r:
+            self._controller.without_effect("servoc's r")
         goal = self._frame("pose", pose)
         here = self._controller.arm.tool(self._state.target_q)
         if np.linalg.norm(goal.translation - here.translation) < 1e-9 and np.allclose(goal.rotation, here.rotation):
@@ -147,23 +165,32 @@ class MotionFunctions(ControllerFunctions):
         yield from self.do_movel(_thread, pose, a, v)
 
     @_moving
-    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float = 0.0) -> Wait:
-        self._controller.motion = motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a))
-        yield from self._pass(t)
+    def do_speedj(self, _thread: Any, qd: Any, a: float = 1.4, t: float | None = None) -> Wait:
+        yield from self._speed(motion.JointSpeed(numbers("speedj's qd", qd, 6), positive("a", a)), t)
 
     @_moving
-    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float = 0.0, aRot: float = 0.0) -> Wait:
+    def do_speedl(self, _thread: Any, xd: Any, a: float = 1.2, t: float | None = None, aRot: float = 0.0) -> Wait:
         acceleration = positive("a", a)
         angular = positive("aRot", aRot) if aRot else acceleration
         speed = numbers("speedl's xd", xd, 6)
-        self._controller.motion = motion.ToolSpeed(self._controller.arm, speed, acceleration, angular)
-        yield from self._pass(t)
+        yield from self._speed(motion.ToolSpeed(self._controller.arm, speed, acceleration, angular), t)
+
+    def _speed(self, ramp: motion.JointSpeed | motion.ToolSpeed, duration: Any) -> Wait:
+        """Begin a ramp and block for a time; without one, as UR's manual says, until it has reached its speed."""
+        self._controller.motion = ramp
+        if duration is not None:
+            yield from self._pass(duration)
+            return
+        while self._controller.motion is ramp and not ramp.reached:
+            yield
 
     @_moving
     def do_direct_torque(
         self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
     ) -> Wait:
         # There is no friction here that could be compensated.
+        if viscous_scale is not None or coulomb_scale is not None:
+            self._controller.without_effect("direct_torque's compensation of friction")
         if type(self._controller.motion) is not JointTorque:
             self._controller.motion = JointTorque(self._controller.robot)
         self._controller.motion.aim(numbers("torque", torque, 6))
@@ -174,13 +201,13 @@ class MotionFunctions(ControllerFunctions):
     def _wait(self, duration: float) -> Wait:
         """Block for a time, at least until the next tick."""
         period = self._controller.period
-        for _ in range(max(1, round(float(duration) / period))):
+        for _ in range(max(1, round(number("time", duration) / period))):
             yield
 
     def _pass(self, duration: float) -> Wait:
         """Block for a time of the motion, which passes as slowly as the arm moves: at a quarter of its speed, a call
         lasts four times as long. UR's manual does not say so; UR's own script reckons with it (docs/emulator.md)."""
-        period, left = self._controller.period, float(duration) + self._carried
+        period, left = self._controller.period, number("time", duration) + self._carried
         while True:
             left -= period * self._state.speed_scaling
             yield
@@ -198,8 +225,7 @@ class MotionFunctions(ControllerFunctions):
         angular = positive("aRot", aRot) if aRot else deceleration
         yield from self._until_done(motion.ToolStop(self._controller.arm, deceleration, angular))
 
-    def do_sync(self, _thread: Any) -> Wait:
-        yield
+    do_sync = Library.do_sync  # here too, so that it is among the functions that a secondary program may not call
 
     def do_sleep(self, _thread: Any, t: float) -> Wait:
         yield from self._wait(t)

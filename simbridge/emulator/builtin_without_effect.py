@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.urscript.values import Pose
-
-_LOG = logging.getLogger(__name__)
-_SAID: WeakKeyDictionary[Controller, set[str]] = WeakKeyDictionary()
 
 # What the functions return: their names.
 WITHOUT_EFFECT: list[tuple[Any, str]] = [
@@ -22,6 +17,8 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
     (None, "path_offset_set_max_offset motion_version_set jerk_gain_scaling_set set_base_acceleration set_pos"),
     (None, "position_deviation_warning pause_on_error_code reset_revolution_counter"),
     (None, "set_safety_mode_transition_hardness"),
+    (0, "get_freedrive_status"),  # of 0 to 2: as wanted
+    (0.0, "get_tool_current"),
     (0.005, "force_mode_get_damping"),
     (1.0, "jerk_gain_scaling_get"),
     (1, "motion_version_get"),
@@ -60,15 +57,12 @@ WITHOUT_EFFECT: list[tuple[Any, str]] = [
 
 def functions_without_effect(controller: Controller) -> dict[str, Callable[..., Any]]:
     """The functions by name, as a program of this controller calls them."""
-    said = _SAID.setdefault(controller, set())
-    return {name: _accept(name, result, said) for result, names in WITHOUT_EFFECT for name in names.split()}
+    return {name: _accept(name, result, controller) for result, names in WITHOUT_EFFECT for name in names.split()}
 
 
-def _accept(name: str, result: Any, said: set[str]) -> Callable[..., Any]:
+def _accept(name: str, result: Any, controller: Controller) -> Callable[..., Any]:
     def accept(_thread: Any, *_arguments: Any, **_named: Any) -> Any:
-        if name not in said:
-            said.add(name)
-            _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", name)
+        controller.without_effect(name)
         return result
 
     return accept

@@ -18,49 +18,60 @@ from simbridge.emulator.arm import Unreachable, frame_of, pose_of
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.state import Event
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, Struct, to_text
+from simbridge.emulator.urscript.values import Pose, Struct, short, to_text
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
 Wait = Generator[None, None, Any]  # what a blocking function returns
+ATTEMPT_COST = 4000  # of inverse kinematics, in units of a tick's budget
 _ACTIVE = (None, "active_tcp")
 
 # Arguments are checked by these; each raises InvalidParameter.
 
 
-def numbers(name: str, values: Any, count: int) -> Array:
-    """An array of `count` finite numbers."""
-    array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
-    if array.shape != (count,) or not np.isfinite(array).all():
-        raise InvalidParameter(name, values, f"{count} finite numbers")
+def numbers(name: str, values: Any, count: int, most: float = 1e6) -> Array:
+    """An array of `count` numbers, none of them larger than `most`: larger ones do not stay finite."""
+    try:
+        array = np.array(values, dtype=float) if isinstance(values, Iterable) else np.zeros(0)
+    except (TypeError, ValueError):  # texts, or lists of different lengths
+        array = np.zeros(0)
+    if array.shape != (count,) or not (np.abs(array) <= most).all():
+        raise InvalidParameter(name, short(values), f"{count} finite numbers, from {-most:g} to {most:g}")
     return array
+
+
+def number(name: str, value: Any) -> float:
+    """A finite number."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidParameter(name, short(value), "a finite number")
+    return float(value)
 
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value > 0.0):
-        raise InvalidParameter(name, value, "a positive number")
+        raise InvalidParameter(name, short(value), "a positive number")
     return float(value)
 
 
 def not_negative(name: str, value: Any) -> float:
     """A finite number from zero up."""
     if not isinstance(value, (int, float)) or not (math.isfinite(value) and value >= 0.0):
-        raise InvalidParameter(name, value, "a number, not negative")
+        raise InvalidParameter(name, short(value), "a number, not negative")
     return float(value)
 
 
 def fraction(name: str, value: Any) -> float:
     """A number above 0, up to 1."""
     if positive(name, value) > 1.0:
-        raise InvalidParameter(name, value, "a fraction, above 0 and up to 1")
+        raise InvalidParameter(name, short(value), "a fraction, above 0 and up to 1")
     return float(value)
 
 
 def register(value: Any, count: int) -> int:
     """A register's number, 0 to count - 1."""
     if not isinstance(value, int) or not 0 <= value < count:
-        raise InvalidParameter("register", value, f"a whole number from 0 to {count - 1}")
+        raise InvalidParameter("register", short(value), f"a whole number from 0 to {count - 1}")
     return value
 
 
@@ -92,11 +103,17 @@ class ControllerFunctions(FunctionGroup):
         self._controller = controller
         self._state = controller.state
 
-    def _joints(self, target: Any) -> Array:
-        """Joint positions (6,) of a target given as joints or as a pose."""
+    def _joints(self, thread: Any, target: Any, near: Array) -> Wait:
+        """Joint positions (6,) of a target given as joints, or as a pose: then those found first, from nearby ones."""
         if isinstance(target, Pose):
-            return self._controller.arm.any_joints(self._frame("pose", target), self._state.target_q)
+            return (yield from self._inverse(thread, self._frame("pose", target), near))
         return numbers("joint positions", target, 6)
+
+    def _inverse(self, thread: Any, target: pin.SE3, near: Array) -> Wait:
+        for found in self._controller.arm.any_joints(target, near):
+            yield from thread.work(ATTEMPT_COST)
+            if found is not None:
+                return found
 
     def _frame(self, name: str, target: Any) -> pin.SE3:
         if not isinstance(target, Pose):
@@ -118,8 +135,7 @@ class ControllerFunctions(FunctionGroup):
     do_get_tcp_offset = _reads("tcp_offset", as_pose)
 
     def do_get_actual_joint_positions_history(self, _thread: Any, steps: int = 0) -> list[float]:
-        past = self._controller.record.ticks(self._state.tick - 2 - max(int(steps), 0))["actual_q"]
-        return as_list(past[0] if len(past) else self._state.actual_q)
+        return as_list(self._controller.record.past_q(int(steps)))
 
     def do_get_actual_tool_flange_pose(self, _thread: Any) -> Pose:
         arm = self._controller.arm
@@ -151,6 +167,8 @@ class ControllerFunctions(FunctionGroup):
         self, _thread: Any, m: float, cog: Any = None, inertia: Any = None, transition_time: float = 0.0
     ) -> None:
         self.do_set_payload(_thread, m, cog)
+        if transition_time:
+            self._controller.without_effect("set_target_payload's transition_time")
         if inertia is not None:
             self._state.payload_inertia = numbers("inertia", inertia, 6)
 
@@ -176,7 +194,9 @@ class ControllerFunctions(FunctionGroup):
     def do_rtde_set_watchdog(
         self, _thread: Any, variable_name: str, min_frequency: float, action: str = "pause"
     ) -> None:
-        self._controller.watchdog.set(str(variable_name), float(min_frequency), str(action), self._state.timestamp)
+        self._controller.watchdog.set(
+            str(variable_name), number("min_frequency", min_frequency), str(action), self._state.timestamp
+        )
 
     def do_textmsg(self, _thread: Any, s1: Any, s2: Any = "") -> None:
         self._controller.on_event(Event("text", to_text(s1) + to_text(s2)))
@@ -185,6 +205,8 @@ class ControllerFunctions(FunctionGroup):
         self, _thread: Any, s: Any, title: str = "Popup", warning: bool = False, error: bool = False,
         blocking: bool = False,
     ) -> Wait:  # fmt: skip
+        if title != "Popup" or warning or error:
+            self._controller.without_effect("a popup's title and kind")
         self._controller.popup(to_text(s))
         while blocking and self._controller.popup_text:
             yield
@@ -210,12 +232,14 @@ class ControllerFunctions(FunctionGroup):
         nanoseconds = time.time_ns() if mode else round(1e9 * self._state.timestamp)
         return Struct({"sec": nanoseconds // 10**9, "nanosec": nanoseconds % 10**9})
 
-    def do_powerdown(self, _thread: Any) -> None:
+    def do_powerdown(self, thread: Any) -> None:
         self._controller.power_off()
+        thread.check_ended()
 
-    def do_protective_stop(self, _thread: Any) -> None:
+    def do_protective_stop(self, thread: Any) -> None:
         # The program is paused before its next tick; one that has nothing left to do has ended, as UR's tests expect.
         self._controller.protective_stop("the program asked for it")
+        thread.check_ended()
 
     # Forward and inverse kinematics, Jacobian, mass matrix
 
@@ -230,26 +254,29 @@ class ControllerFunctions(FunctionGroup):
         return as_pose(pose_of(flange * self._frame("tcp", tcp)))
 
     def do_get_inverse_kin(
-        self, _thread: Any, x: Any, qnear: Any = None, maxPositionError: float = 1e-10,
+        self, thread: Any, x: Any, qnear: Any = None, maxPositionError: float = 1e-10,
         maxOrientationError: float = 1e-10, tcp: Any = None,
-    ) -> list[float]:  # fmt: skip
+    ) -> Wait:  # fmt: skip
         target = self._frame("x", x)
         arm = self._controller.arm
         if tcp not in _ACTIVE:
             target = target * self._frame("tcp", tcp).inverse() * frame_of(arm.tcp)
-        return as_list(arm.any_joints(target, self._q_or_actual(qnear, "qnear")))
+        return as_list((yield from self._inverse(thread, target, self._q_or_actual(qnear, "qnear"))))
 
-    def do_get_inverse_kin_has_solution(self, _thread: Any, x: Any, *more: Any) -> bool:
+    def do_get_inverse_kin_has_solution(
+        self, thread: Any, pose: Any, qnear: Any = None, maxPositionError: float = 1e-10,
+        maxOrientationError: float = 1e-10, tcp: Any = None,
+    ) -> Wait:  # fmt: skip
         try:
-            self.do_get_inverse_kin(_thread, x, *more)
+            yield from self.do_get_inverse_kin(thread, pose, qnear, maxPositionError, maxOrientationError, tcp)
         except Unreachable:
             return False
         return True
 
-    def do_is_within_safety_limits(self, _thread: Any, q: Any) -> bool:
+    def do_is_within_safety_limits(self, thread: Any, pose: Any, qnear: Any = None) -> Wait:
         robot = self._controller.robot
         try:
-            joints = self._joints(q)
+            joints = yield from self._joints(thread, pose, self._q_or_actual(qnear, "qnear"))
         except Unreachable:
             return False
         return bool((joints >= robot.position_min).all() and (joints <= robot.position_max).all())

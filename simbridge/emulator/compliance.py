@@ -66,7 +66,10 @@ class ForceMode:
 
     Attributes:
         q, qd: Where the program's motion would have the joints.
+        held: Whether the compliant axes stay where they are.
     """
+
+    held = False
 
     def __init__(self, arm: Arm, q: Array, qd: Array) -> None:
         self._arm, self.q, self.qd = arm.snapshot(), q, qd
@@ -84,7 +87,7 @@ class ForceMode:
             limits: The largest speeds along and about compliant axes (6,), m/s and rad/s.
             gain: Its scaling (`force_mode_set_gain_scaling`).
         """
-        compliant = np.array(axes, dtype=bool)
+        compliant, self.held = np.array(axes, dtype=bool), False
         if self._frame is None or not self._frame.isApprox(frame) or (compliant != self._compliant).any():
             self._frame, self._compliant, self._start = frame, compliant, self._arm.tool(q)
             self._place, self._velocity = self._coordinates(self._start), np.zeros(6)
@@ -110,7 +113,11 @@ class ForceMode:
         assert self._frame is not None
         turn = self._frame.rotation
         felt = np.concatenate([turn.T @ force[:3], turn.T @ force[3:]])
-        wanted = np.clip(self._gain * _GAIN * (self._wrench + felt), -self._limits, self._limits)
+        wanted = (
+            np.zeros(6)
+            if self.held
+            else np.clip(self._gain * _GAIN * (self._wrench + felt), -self._limits, self._limits)
+        )
         self._velocity += min(dt / _LAG, 1.0) * (wanted - self._velocity)
         self._place = self._place + dt * self._velocity
         place = np.where(self._compliant, self._place, self._coordinates(self._arm.tool(self.q)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.ur.tables import ROBOT_TYPES, URSIM_CHECKSUM, RobotMode, RuntimeState
 
+_LOG = logging.getLogger(__name__)
 SLIDER_RATE = 2.0  # 1/s, at which the speed scaling follows the slider
 # rad/s, by which the safety system's default limits exceed the speeds of the data sheet: the configuration data that UR
 # recorded of a UR5e (test_primary_parser.cpp of its client library) has 3.3416 rad/s where the data sheet has pi.
@@ -86,6 +88,7 @@ class Controller(Safety):
         self.record = Record(robot.n)
         self.on_event: Callable[[Event], None] = lambda event: None
         self.popup_text = ""
+        self._said: set[str] = set()
         self.program: Program | None = None
         self.power = Power(self.state, boot_time)
         self._make_program = make_program
@@ -127,14 +130,16 @@ class Controller(Safety):
         step = SLIDER_RATE * self.period
         s.speed_scaling += min(max(s.speed_slider - s.speed_scaling, -step), step)
         self._check_watchdog()
-        if s.runtime_state == RuntimeState.PLAYING and self.program is not None:
-            if self.program.ready and not self._announced:
+        program = self.program
+        if s.runtime_state == RuntimeState.PLAYING and program is not None:
+            if program.ready and not self._announced:
                 self._announced = True
                 self.on_event(Event("started", self.program_name))
-            self.program.tick()
-            s.script_control_line = self.program.line
-            if not self.program.running and not self.motion.blending:
-                self._end_program(stopped=False)
+            program.tick()
+            if self.program is program:  # otherwise it has ended itself: powerdown(), a protective stop
+                s.script_control_line = program.line
+                if not program.running and not self.motion.blending:
+                    self._end_program(stopped=False)
         self._secondary.tick()
         stop = self.drive.step(self.settings, self.joint_speed_limits)
         if stop is not None:
@@ -257,6 +262,12 @@ class Controller(Safety):
     def set_speed_slider(self, fraction: float) -> None:
         """0..1."""
         self.state.speed_slider = min(max(float(fraction), 0.0), 1.0)
+
+    def without_effect(self, what: str) -> None:
+        """Log once that a function of URScript, or an argument, has no effect."""
+        if what not in self._said:
+            self._said.add(what)
+            _LOG.warning("URScript: %s is accepted without effect: the emulator does not model it.", what)
 
     def popup(self, text: str) -> None:
         self.popup_text = text

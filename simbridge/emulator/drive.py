@@ -10,6 +10,7 @@ from simbridge.emulator.arm import Arm
 from simbridge.emulator.compliance import ForceMode, Freedrive
 from simbridge.emulator.contact import Contact
 from simbridge.emulator.motion import Hold, Motion
+from simbridge.emulator.moves import PathMove
 from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState
 from simbridge.errors import SimbridgeError
@@ -81,6 +82,18 @@ class Drive:
         if self.force_mode is not None:
             self.force_mode, self.motion = None, Hold()
 
+    def release_force_mode(self) -> None:
+        """End force mode, but not the program's motion: a move continues, with its compliant axes where they are."""
+        if self.force_mode is None:
+            return
+        if self.motion.done:
+            self.end_force_mode()
+        elif isinstance(self.motion, PathMove):
+            self.force_mode.held = True
+        else:
+            self.force_mode = None
+            self.motion.moved(self._state.target_q, self._state.target_qd)
+
     def step(self, settings: Settings, limits: Array) -> Stop | None:
         """One tick.
 
@@ -116,6 +129,8 @@ class Drive:
 
     def _next_target(self) -> tuple[Array, Array | None]:
         """The joints' target (n,), rad, and their speed (n,), rad/s, where the motion knows it."""
+        if self.force_mode is not None and self.force_mode.held and self.motion.done:
+            self.end_force_mode()
         s, dt, force = self._state, self._period, self.force_mode
         if self.halted and self.rate == 0.0 and not s.target_qd.any():
             self.motion.moved(s.target_q, s.target_qd)
@@ -137,6 +152,8 @@ class Drive:
 
     def _limit_violation(self, target: Array, limits: Array) -> Stop | None:
         s, robot = self._state, self._robot
+        if not np.isfinite(target).all():
+            return Stop("the joints' next target is not a number", _PATH, _INVALID)
         speed = np.abs(target - s.target_q) / self._period
         if s.safety_mode == SafetyMode.NORMAL and (speed > limits * _SLACK).any():
             i = int(np.argmax(speed / limits))

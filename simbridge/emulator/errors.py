@@ -68,10 +68,11 @@ class ScriptSyntaxError(SimbridgeError, ValueError):
         line: Line of the error, counted from 1.
         column: Column of the error, counted from 1.
         reason: What is wrong.
+        unknown: The function that it calls and that does not exist, or "".
     """
 
-    def __init__(self, reason: str, *, line: int, column: int) -> None:
-        self.reason, self.line, self.column = reason, line, column
+    def __init__(self, reason: str, *, line: int, column: int, unknown: str = "") -> None:
+        self.reason, self.line, self.column, self.unknown = reason, line, column, unknown
         super().__init__(f"The script cannot be run: line {line}, column {column}: {reason}.")
 
 
@@ -80,12 +81,11 @@ class RuntimeFault(SimbridgeError, RuntimeError):
 
     Attributes:
         reason: What it attempted, as a sentence.
-        line, column: Place in the script, counted from 1; 0 while unknown.
-        unknown: The function that it called and that does not exist, or "".
+        line: Line in the script, counted from 1; 0 while unknown.
     """
 
-    def __init__(self, reason: str, *, line: int = 0, column: int = 0, unknown: str = "") -> None:
-        self.reason, self.line, self.column, self.unknown = reason, line, column, unknown
+    def __init__(self, reason: str, *, line: int = 0) -> None:
+        self.reason, self.line = reason, line
         super().__init__(reason)
 
     def __str__(self) -> str:

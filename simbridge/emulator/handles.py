@@ -7,14 +7,18 @@ ry, rz. Handles for EtherNet/IP are labels in memory, without a fieldbus; what i
 
 from __future__ import annotations
 
+import contextlib
+import socket
 import threading
+import time
 from collections.abc import Generator
 from typing import Any
+from urllib.parse import urlsplit
 from xmlrpc.client import Fault, ProtocolError, ServerProxy, Transport
 
 from simbridge.emulator.errors import RuntimeFault
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import Pose, Struct, to_text, value_of
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, Pose, Struct, bounded, check_size, short, to_text, wrap
 from simbridge.errors import InvalidParameter
 
 TIMEOUT = 60.0  # s of one call
@@ -28,8 +32,8 @@ class RpcFunctions(FunctionGroup):
 
     def do_rpc_factory(self, _thread: Any, type: str, url: str) -> RemoteServer:
         if type != "xmlrpc":
-            raise InvalidParameter("type", type, '"xmlrpc"')
-        return RemoteServer(url if "://" in str(url) else f"http://{url}")
+            raise InvalidParameter("type", short(type), '"xmlrpc"')
+        return RemoteServer(str(url) if "://" in str(url) else f"http://{url}")
 
 
 class RemoteServer:
@@ -44,8 +48,11 @@ class RemoteServer:
     def __init__(self, url: str) -> None:
         try:
             ServerProxy(url)
-        except OSError as error:
-            raise InvalidParameter("url", url, f"an address such as http://127.0.0.1:8000 ({error})") from None
+            known = urlsplit(url).scheme.lower() == "http"
+        except (OSError, ValueError):
+            known = False
+        if not known:
+            raise InvalidParameter("url", short(url), "an address such as http://127.0.0.1:8000 (without https)")
         self.url = url
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
@@ -56,19 +63,30 @@ class RemoteServer:
         """
         if name == "closeXMLRPCClientConnection":
             return None
+        if name.startswith("_"):
+            raise RuntimeFault(f"There is no remote procedure '{name}': its name begins with an underscore.")
         results: list[Any] = []
-        sent = [_sent(argument) for argument in arguments]
-        threading.Thread(target=self._request, args=(name, sent, results), name="simbridge-rpc", daemon=True).start()
-        while not results:
-            yield
+        transport, deadline = _Transport(), time.monotonic() + TIMEOUT
+        request = transport, name, [_sent(argument) for argument in arguments], results
+        threading.Thread(target=self._request, args=request, name="simbridge-rpc", daemon=True).start()
+        failed = f"The remote procedure {name} of {self.url} failed"
+        try:
+            while not results:
+                if time.monotonic() > deadline:
+                    raise RuntimeFault(f"{failed}: there was no answer within {TIMEOUT:g} s")
+                yield
+        finally:  # also where the program has ended: the thread must not wait for a server that never finishes
+            transport.abort()
         if isinstance(results[0], Exception):
-            raise RuntimeFault(f"The remote procedure {name} of {self.url} failed: {results[0]}")
+            raise RuntimeFault(f"{failed}: {short(str(results[0]))}")
         return results[0]
 
-    def _request(self, name: str, arguments: list[Any], results: list[Any]) -> None:
+    def _request(self, transport: _Transport, name: str, arguments: list[Any], results: list[Any]) -> None:
         try:
-            with ServerProxy(self.url, transport=_Transport()) as server:
+            with ServerProxy(self.url, transport=transport) as server:
                 results.append(_received(getattr(server, name)(*arguments)))
+        except RecursionError:
+            results.append(OSError("the answer is nested too deep"))
         except Fault as error:
             results.append(OSError(error.faultString))
         except ProtocolError as error:
@@ -78,9 +96,19 @@ class RemoteServer:
 
 
 class _Transport(Transport):
-    """A connection that gives up after a while, and takes answers of limited size."""
+    """A connection that can be given up, and takes answers of limited size."""
 
     accept_gzip_encoding = False
+    _used: Any = None
+    _aborted = False
+
+    def abort(self) -> None:
+        """End it, also while another thread waits for it."""
+        self._aborted = True
+        sock = getattr(self._used, "sock", None)
+        if sock is not None:
+            with contextlib.suppress(OSError):
+                sock.shutdown(socket.SHUT_RDWR)
 
     def parse_response(self, response: Any) -> Any:
         content = response.read(MAX_ANSWER + 1)
@@ -92,7 +120,9 @@ class _Transport(Transport):
         return unmarshaller.close()
 
     def make_connection(self, host: Any) -> Any:
-        connection = super().make_connection(host)
+        if self._aborted:  # the second attempt of a call whose first was ended
+            raise OSError("it was ended")
+        connection = self._used = super().make_connection(host)
         connection.timeout = TIMEOUT
         return connection
 
@@ -106,14 +136,26 @@ def _sent(value: Any) -> Any:
 
 
 def _received(value: Any) -> Any:
+    """What was received as a value of URScript."""
+    if type(value) is int:
+        return wrap(value)
+    if type(value) is str:
+        return bounded(value)
     if isinstance(value, dict):
         if set(value) == set(_POSE):
             return Pose([value[name] for name in _POSE])
         return Struct({name: _received(item) for name, item in value.items()})
-    return value_of([_received(item) for item in value]) if isinstance(value, list) else value
+    if isinstance(value, list):
+        items = tuple(_received(item) for item in value)
+        check_size(items)
+        return items
+    if type(value) not in (bool, float):
+        raise RuntimeFault(f"URScript has no values of the kind {type(value).__name__}.")
+    return value
 
 
 _ZEROS = {"bit": False, "uint8": 0, "uint16": 0, "int16": 0, "int32": 0, "float32": 0.0, "string": ""}
+_MAX_LABELS = 1000
 _OTHERS = ("clear", "set_watchdog", "start_watchdog", "stop_watchdog", "close")
 
 
@@ -121,7 +163,9 @@ class EthernetIpFunctions(FunctionGroup):
     """The factories of handles."""
 
     def do_eip_reader_factory(self, _thread: Any, instance_name: Any, data_size: int) -> Assembly:
-        return Assembly(to_text(instance_name))
+        if not isinstance(data_size, int) or not 0 <= data_size <= MAX_ELEMENTS:
+            raise InvalidParameter("data_size", short(data_size), f"a whole number from 0 to {MAX_ELEMENTS}")
+        return Assembly(to_text(instance_name), data_size)
 
     do_eip_writer_factory = do_eip_reader_factory
 
@@ -131,12 +175,13 @@ class Assembly:
 
     Args:
         name: The instance's name.
+        size: Of its data, bytes.
     """
 
     kind = "an EtherNet/IP handle"
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str, size: int) -> None:
+        self.name, self._size = name, size
         self._zeros: dict[str, Any] = {}
 
     def call(self, _thread: Any, name: str, arguments: tuple[Any, ...]) -> Generator[None, None, Any]:
@@ -149,8 +194,16 @@ class Assembly:
         word, _, rest = name.partition("_")
         zero = rest.removesuffix("_array")
         if word == "define" and zero in _ZEROS and len(arguments) >= 2:
-            is_array, label = rest.endswith("_array"), arguments[1 if len(arguments) == 2 else 2]
-            self._zeros[to_text(label)] = (_ZEROS[zero],) * int(arguments[1]) if is_array else _ZEROS[zero]
+            label = arguments[1 if len(arguments) == 2 else 2]
+            if len(self._zeros) >= _MAX_LABELS:
+                raise RuntimeFault(f"An EtherNet/IP instance has at most {_MAX_LABELS} labels.")
+            if rest.endswith("_array"):
+                if not isinstance(arguments[1], int) or not 0 <= arguments[1] <= self._size:
+                    needed = f"a whole number from 0 to {self._size}, the size of the data"
+                    raise InvalidParameter("length of the array", short(arguments[1]), needed)
+                self._zeros[to_text(label)] = (_ZEROS[zero],) * arguments[1]
+            else:
+                self._zeros[to_text(label)] = _ZEROS[zero]
             return None
         if name == "read" and len(arguments) == 1:
             names = arguments[0]

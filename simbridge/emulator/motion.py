@@ -154,6 +154,11 @@ class JointSpeed(Motion):
         self._speeds, self._acceleration = speeds.copy(), acceleration
         self._commanded: Array | None = None
 
+    @property
+    def reached(self) -> bool:
+        """Whether the commanded speed is the one asked for."""
+        return self._commanded is not None and bool((self._commanded == self._speeds).all())
+
     def moved(self, q: Array, qd: Array) -> None:
         self._commanded = None
 
@@ -201,6 +206,11 @@ class ToolSpeed(Motion):
         self._accelerations = acceleration, angular
         self._commanded: Array | None = None
         self._left = 0.0
+
+    @property
+    def reached(self) -> bool:
+        """Whether the commanded speed is the one asked for."""
+        return self._commanded is not None and bool((self._commanded == self._target).all())
 
     def moved(self, q: Array, qd: Array) -> None:
         self._commanded, self._left = None, 0.0

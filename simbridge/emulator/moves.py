@@ -52,6 +52,8 @@ class PathMove(Motion):
             self._begin, begin = self._blend.end, self._blend.end_rate * length
         if radius > 0.0:
             self._entry = 1.0 - self.share_at(radius, lambda share: 1.0 - share)
+            if self._entry <= self._begin and previous is None:
+                self._entry = 0.5  # no blend to overlap with: the radius is longer than the way
             self.skipped = self._entry <= self._begin
         rest, through = (1.0 - self._begin) * length, (self._entry - self._begin) * length if radius > 0.0 else 0.0
         self._profile = Trapezoid(rest, acceleration, speed, duration, max_speed, begin=begin, through=through)

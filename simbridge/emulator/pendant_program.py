@@ -15,11 +15,18 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 from simbridge.emulator.errors import UnknownNode
 
-_MAX_BYTES = 1 << 24  # of a file, unpacked
+_MAX_BYTES = 1 << 22  # of a file, unpacked: a MiB takes about 0.15 s, in which the controller's clock stands still
 _MAX_DEPTH = 200  # elements in each other
 _PIN = re.compile(r"digital_(?:in|out)\[(\d+)\]")
 # motionParameters' speed and acceleration by motion type, and the function
 _MOVES = {"MoveJ": ("movej", "joint"), "MoveL": ("movel", "cartesian"), "MoveP": ("movep", "cartesian")}
+
+# That cannot be a program's name
+_KEYWORDS = frozenset(
+    {"and", "break", "continue", "def", "elif", "else", "end", "enter_critical", "exit_critical", "False", "global",
+     "halt", "if", "join", "kill", "local", "not", "or", "pass", "return", "run", "sec", "thread", "True", "while",
+     "xor"}
+)  # fmt: skip
 
 Lines = Iterator[str]
 
@@ -56,12 +63,15 @@ def translate(path: Path) -> str:
     try:
         with gzip.open(path) as file:
             parser = XMLParser(target=_Builder())
-            parser.feed(file.read(_MAX_BYTES))
+            content = file.read(_MAX_BYTES + 1)
+            if len(content) > _MAX_BYTES:
+                raise ValueError(f"it has more than {_MAX_BYTES >> 20} MiB, unpacked")
+            parser.feed(content)
             root = parser.close()
         if root.find("children/MainProgram") is None:
             raise ValueError("it has no main program")
-        name = re.sub(r"\W", "_", path.stem)
-        lines = [f"def p_{name}():" if name[:1].isdigit() else f"def {name}():"]
+        name = re.sub(r"\W", "_", path.stem, flags=re.ASCII)
+        lines = [f"def p_{name}():" if name[:1].isdigit() or name in _KEYWORDS else f"def {name}():"]
         for node in root.findall("children/*"):
             lines += [f"  {line}" for line in _translated(node)]
     except UnknownNode as error:
@@ -94,6 +104,14 @@ def _block(head: str, body: Lines) -> Lines:
 
 def _nothing(node: Element) -> Lines:
     yield from ()
+
+
+def _variables(node: Element) -> Lines:
+    """The variables' first values: how PolyScope writes them is not known, assignments are taken."""
+    for part in node:
+        if part.tag != "children":
+            raise UnknownNode("", f"{node.tag} with {part.tag}")
+    return _children(node)
 
 
 def _main(node: Element) -> Lines:
@@ -179,17 +197,21 @@ def _move(node: Element) -> Lines:
         own = {} if parameters is None else parameters.attrib
         a = float(own.get(f"{space}Acceleration") or node.get("acceleration") or 1.2)
         v = float(own.get(f"{space}Speed") or node.get("speed") or 0.25)
-        yield f"{function}([{q}], a={a}, v={v})"
+        r = float(own.get("blendRadius") or 0.0)
+        yield f"{function}([{q}], a={a}, v={v}{f', r={r}' if r else ''})"
 
 
 def _popup(node: Element) -> Lines:
-    yield f'popup("{node.get("message", "")}", blocking=True)'
+    message = node.get("message", "")
+    if '"' in message or "\n" in message:
+        raise UnknownNode("", "Popup with a quotation mark or several lines, which no text of URScript has")
+    yield f'popup("{message}", blocking=True)'
     if node.get("haltProgram") == "true":
         yield "halt"
 
 
 _NODES: dict[str, Callable[[Element], Lines]] = {
-    "InitVariablesNode": _nothing, "Comment": _nothing, "SpecialSequence": _children, "MainProgram": _main,
+    "InitVariablesNode": _variables, "Comment": _nothing, "SpecialSequence": _children, "MainProgram": _main,
     "Folder": _children, "Wait": _wait, "Script": _script, "Set": _set, "Assignment": _assignment, "Loop": _loop,
     "Move": _move, "Popup": _popup, "Halt": lambda node: iter(["halt"]),
 }  # fmt: skip

@@ -21,11 +21,9 @@ from simbridge.emulator.handles import EthernetIpFunctions, RpcFunctions
 from simbridge.emulator.scripts import is_secondary, without_blocking
 from simbridge.emulator.sockets import SocketFunctions
 from simbridge.emulator.state import profile
-from simbridge.emulator.urscript import syntax
 from simbridge.emulator.urscript.compilation import Compilation, Compiler
-from simbridge.emulator.urscript.compiler import Code, compile_program
+from simbridge.emulator.urscript.compiler import Code, compile_script
 from simbridge.emulator.urscript.library import Builtin, describe
-from simbridge.emulator.urscript.parser import parse
 from simbridge.emulator.urscript.runtime import Interpreter
 from simbridge.errors import InputFileError
 from simbridge.robot.load import load_robot
@@ -33,14 +31,16 @@ from simbridge.robot.load import load_robot
 COMPILER = Compiler()
 # The built-in functions as the compiler knows them, by whether the program is a secondary one; the same for every
 # controller.
+_SHOWN = 200  # characters of a line that cannot be compiled
 _DESCRIPTIONS: dict[bool, Mapping[str, Builtin]] = {}
 
 
 def builtin_functions(controller: Controller) -> dict[str, Callable[..., Any]]:
     """Every built-in function by its name in URScript, except those of the library and of sockets."""
+    motion = MotionFunctions(controller)
     groups = (
         GeometryFunctions(), RpcFunctions(), EthernetIpFunctions(), IoFunctions(controller),
-        MotionFunctions(controller), ForceFunctions(controller),
+        motion, ForceFunctions(controller, motion.check_mover),
     )  # fmt: skip
     return {
         **functions_without_effect(controller),
@@ -67,7 +67,8 @@ class ScriptProgram:
         self.running = True
         self._sockets = SocketFunctions(controller.period, controller.own_ports)
         functions = {**builtin_functions(controller), **self._sockets.table()}
-        secondary = is_secondary(source)
+        self._source, self._secondary = source, is_secondary(source)
+        secondary = self._secondary
         self._functions = without_blocking(functions) if secondary else functions
         if secondary not in _DESCRIPTIONS:
             _DESCRIPTIONS[secondary] = describe(self._functions)
@@ -82,8 +83,16 @@ class ScriptProgram:
         self._syntax_error = error
 
     def _fault(self, fault: RuntimeFault) -> None:
-        text = f"compile_error_name_not_found:{fault.unknown}:" if fault.unknown else fault.reason
-        self._on_fault(text, fault.line, fault.column)
+        self._on_fault(("SECONDARY_PROGRAM_EXCEPTION_XXX" if self._secondary else "") + fault.reason, fault.line, 0)
+
+    def _refuse(self, error: ScriptSyntaxError) -> None:
+        """Report why it does not compile, as controllers do (docs/emulator.md); a syntax error with its reason."""
+        if error.unknown:
+            text = f"compile_error_name_not_found:{error.unknown}:"
+        else:
+            line = "".join(self._source.split("\n")[error.line - 1 : error.line])[:_SHOWN]
+            text = f"syntax_error_on_line:{error.line}:{line}: {error}"
+        self._on_fault(text, error.line, error.column)
 
     @property
     def ready(self) -> bool:
@@ -100,7 +109,7 @@ class ScriptProgram:
         if self.compilation.fault is not None:
             raise self.compilation.fault
         if self._syntax_error is not None:
-            self._on_fault(str(self._syntax_error), self._syntax_error.line, self._syntax_error.column)
+            self._refuse(self._syntax_error)
             self._syntax_error, self.running = None, False
         elif self._interpreter is not None and self.running:
             self._interpreter.tick()
@@ -153,27 +162,12 @@ def check_source(source: str, known: Mapping[str, Builtin]) -> dict[str, Any]:
         known: The controller's functions.
     """
     try:
-        program = parse(source)
-        compile_program(program, known)
+        found = compile_script(source, known).unknown
     except ScriptSyntaxError as error:
         place = {"line": error.line, "column": error.column, "message": error.reason}
         return {"compiles": False, "error": place, "unknown": [], "calls": {}}
-    own = {node.name for node in _nodes(program) if isinstance(node, syntax.Definition)}
-    calls: dict[str, dict[str, int]] = {}
-    for node in _nodes(program):
-        if isinstance(node, syntax.Call) and node.name not in own and node.name not in known:
-            calls.setdefault(node.name, {"line": node.line, "column": node.column})
+    calls = {name: {"line": line, "column": column} for name, (line, column) in found.items()}
     return {"compiles": True, "error": None, "unknown": sorted(calls), "calls": calls}
-
-
-def _nodes(node: syntax.Node) -> Iterator[syntax.Node]:
-    """All nodes below one, those in definitions too."""
-    waiting = [node]
-    while waiting:
-        for found in syntax.walk(*waiting.pop().children()):
-            yield found
-            if isinstance(found, syntax.Definition):
-                waiting.append(found)
 
 
 def _lines(file: str, result: dict[str, Any]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
 RECORD_LENGTH = 200_000
@@ -39,6 +40,18 @@ class Record:
         row[1 : n + 1] = np.nan if setpoint is None else setpoint
         row[n + 1 : 2 * n + 1], row[2 * n + 1 :] = target_q, actual_q
         self._count += 1
+
+    def past_q(self, steps: int) -> Array:
+        """The actual joints (n,), rad, of an earlier tick: 0 is the latest.
+
+        Raises:
+            InvalidParameter: That tick is not in the record.
+        """
+        most = min(self._count, RECORD_LENGTH) - 1
+        if not 0 <= steps <= most:
+            raise InvalidParameter("number of steps back", steps, f"from 0 to {most}: as many are recorded")
+        past: Array = self._rows[(self._count - 1 - steps) % RECORD_LENGTH, 2 * self._n + 1 :]
+        return past
 
     def ticks(self, after: int = -1) -> dict[str, Array]:
         """The ticks after one: tick (K,), setpoint (nan without servoj), target_q, actual_q (K, n), rad."""

@@ -19,6 +19,12 @@ MAX_SCRIPT = 1 << 20  # bytes
 MAX_QUEUED = 16
 MAX_CHARACTERS = 1 << 16
 MAX_DURATION = 1.0  # s of controller time
+_ALLOWED = ("socket_", "get_inverse_kin", "is_within_safety_limits")  # beginnings of names
+# Functions that do not take time, but move the arm, or end its motion
+_MOVING = frozenset(
+    {"end_force_mode", "end_freedrive_mode", "end_teach_mode", "force_mode", "freedrive_mode",
+     "freedrive_mode_no_incorrect_payload_check", "teach_mode"}
+)  # fmt: skip
 
 # What may hide a keyword, then what opens a block and what closes one.
 _TOKENS = re.compile(r'"[^"]*"?|#.*|\b(?P<opens>(?:def|sec|thread)(?=\s+\w)|(?:if|while)\b)|\b(?P<ends>end)\b')
@@ -156,13 +162,14 @@ class SecondaryPrograms:
 
 
 def without_blocking(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
-    """The built-in functions as a secondary program may call them: those that block raise a fault.
+    """The built-in functions as a secondary program may call them: those that block, or move the arm, raise a fault.
 
     Sockets are allowed, as on a controller: programs that control real arms use them so. Waiting for long ends them.
+    So is inverse kinematics, which blocks only where it takes more than its share of a tick.
     """
     return {
         name: _refuse_blocking(name, function)
-        if isgeneratorfunction(function) and not name.startswith("socket_")
+        if name in _MOVING or (isgeneratorfunction(function) and not name.startswith(_ALLOWED))
         else function
         for name, function in functions.items()
     }
@@ -177,6 +184,7 @@ def _refuse_blocking(name: str, function: Callable[..., Any]) -> Callable[..., A
                 next(function(*arguments, **named))
             except StopIteration as end:
                 return end.value
-        raise RuntimeFault(f"A secondary program must not take time, and {name} does.")
+        must_not = "move the arm" if name in _MOVING else "take time"
+        raise RuntimeFault(f"A secondary program must not {must_not}, and {name} does.")
 
     return call

@@ -23,6 +23,7 @@ from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, r
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 _Six = tuple[float, float, float, float, float, float]
+_Bounded = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Bits = dict[Annotated[int, msgspec.Meta(ge=0, le=17)], bool]
 # Parts of the state that may be set, too; programs and clients change some of them. Digital inputs and outputs by their
 # bits: 0-7 standard, 8-15 configurable, 16-17 of the tool; analog inputs: 0 and 1 standard, 2 and 3 of the tool.
@@ -30,7 +31,7 @@ STATE: dict[str, Any] = {
     "payload": Annotated[float, msgspec.Meta(ge=0.0)],
     "payload_cog": tuple[float, float, float],
     "payload_inertia": _Six,
-    "tcp_offset": _Six,
+    "tcp_offset": tuple[_Bounded, _Bounded, _Bounded, _Bounded, _Bounded, _Bounded],
     "digital_inputs": _Bits,
     "digital_outputs": _Bits,
     "analog_inputs": dict[Annotated[int, msgspec.Meta(ge=0, le=3)], float],

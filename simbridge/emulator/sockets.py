@@ -6,16 +6,18 @@ Timeouts count controller time; a timeout of 0 or less waits forever, as on a co
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
 import socket
 import struct
+import threading
 from collections.abc import Callable, Generator, Mapping
 from typing import Any
 
 from simbridge.emulator.builtins import Wait
 from simbridge.emulator.urscript.library import FunctionGroup
-from simbridge.emulator.urscript.values import to_text
+from simbridge.emulator.urscript.values import short, to_text
 from simbridge.errors import InvalidParameter
 
 CONNECT_TIMEOUT = 2.0  # s
@@ -83,8 +85,9 @@ class SocketFunctions(FunctionGroup):
         connected = False
         try:
             wanted = str(address), int(port)
+            place = self._own.get(wanted) or ((yield from self._resolved(wanted[0])), wanted[1])
             for _ in self._ticks(CONNECT_TIMEOUT):
-                code = sock.connect_ex(self._own.get(wanted, wanted))
+                code = sock.connect_ex(place)
                 connected = code in (0, errno.EISCONN)
                 if connected or code not in (errno.EINPROGRESS, errno.EALREADY, errno.EWOULDBLOCK):
                     break
@@ -98,6 +101,27 @@ class SocketFunctions(FunctionGroup):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._open[socket_name] = _Connection(sock)
         return connected
+
+    def _resolved(self, address: str) -> Generator[None, None, str]:
+        """The numeric address of a host; names are resolved in another thread, which may take long."""
+        with contextlib.suppress(OSError, ValueError):
+            socket.inet_aton(address)
+            return address
+        found: list[str] = []
+
+        def resolve() -> None:
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                found.append(socket.gethostbyname(address))
+            found.append("")
+
+        threading.Thread(target=resolve, name="simbridge-resolve", daemon=True).start()
+        for _ in self._ticks(CONNECT_TIMEOUT):
+            if found:
+                break
+            yield
+        if not found or not found[0]:
+            raise OSError(f"the host {short(address)} was not found")
+        return found[0]
 
     def do_socket_close(self, _thread: Any, socket_name: str = "socket_0") -> None:
         connection = self._open.pop(socket_name, None)
@@ -226,7 +250,7 @@ class SocketFunctions(FunctionGroup):
 
 def _count(number: Any) -> int:
     if not isinstance(number, int) or not 1 <= number <= _MAX_NUMBERS:
-        raise InvalidParameter("number to read", number, f"a whole number from 1 to {_MAX_NUMBERS}")
+        raise InvalidParameter("number to read", short(number), f"a whole number from 1 to {_MAX_NUMBERS}")
     return number
 
 

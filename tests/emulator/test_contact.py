@@ -235,7 +235,12 @@ def test_a_force_above_its_limit_stops_the_arm_as_a_collision(bench):
     bench.push(0.0, 0.0, 151.0)
     bench.tick(0.1)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
-    assert bench.codes[0][0] == 157 and "151 N" in bench.texts("safety")
+    # The joint that the force loads most, of what it can hold: the torque is the force times its lever about the axis.
+    force, step = np.array([0.0, 0.0, 151.0]), 1e-6
+    arm, q = bench.controller.arm, bench.state.actual_q
+    levers = [(arm.tool(q + step * e).translation - arm.tool(q - step * e).translation) / (2 * step) for e in np.eye(6)]
+    joint = int(np.argmax(np.abs(np.array(levers) @ force) / ROBOT.max_effort))
+    assert bench.codes == [(157, joint)] and "151 N" in bench.texts("safety")
 
 
 def test_driving_into_the_table_stops_the_arm(bench):
@@ -255,6 +260,14 @@ def test_a_joint_that_is_pushed_beyond_its_torque_deviates_from_its_path(bench):
     assert ROBOT.joint_names[joint] in bench.texts("safety")
 
 
+def test_a_line_through_a_place_that_no_joints_reach_ends_with_urs_code_for_it(bench):
+    # At the edge of the reach no joint is too fast before there are no joints at all; from home one is (A1, above).
+    bench.load("movej([0, -1.5, 0.02, -1.5, -1.57, 0], a=5, v=3)",
+               "movel(pose_add(get_target_tcp_pose(), p[0, 0, 0.3, 0, 0, 0]), a=1, v=1)")  # fmt: skip
+    bench.tick(5.0)
+    assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP and bench.codes == [(204, 5)]
+
+
 @pytest.mark.parametrize(
     ("program", "code"),
     [
@@ -269,3 +282,47 @@ def test_the_code_of_a_protective_stop_is_urs(bench, program, code):
     bench.tick(5.0)
     assert bench.state.safety_mode == SafetyMode.PROTECTIVE_STOP
     assert bench.codes == [code]
+
+
+@pytest.mark.parametrize(
+    "call", [force_mode("[0, 0, 20, 0, 0, 0]"), "end_force_mode()", "freedrive_mode()", "end_freedrive_mode()",
+             "teach_mode()", "end_teach_mode()", "freedrive_mode_no_incorrect_payload_check()"]
+)  # fmt: skip
+def test_a_secondary_program_neither_starts_nor_ends_motions_by_forces(bench, call):
+    bench.load("movel(pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0]), v=0.1)")
+    bench.tick(0.3)
+    bench.controller.load_script(f"sec s():\n  {call}\nend\n")
+    bench.tick()
+    bench.controller._secondary._program.compilation.join()
+    bench.finish()
+    assert "A secondary program must not move the arm" in bench.texts("error")
+    moved = bench.controller.arm.tool(bench.q[-1]).translation - bench.controller.arm.tool(bench.q[0]).translation
+    assert moved == pytest.approx([0, 0.1, 0], abs=1e-8)
+
+
+def test_freedrive_does_not_take_over_from_a_thread_that_moves_the_arm(bench):
+    bench.load("thread free():", "  sleep(0.2)", "  freedrive_mode()", "end", "run free()",
+               "movej([q[0] + 0.5, q[1], q[2], q[3], q[4], q[5]])")  # fmt: skip
+    bench.finish()
+    assert "Another thread is already controlling the robot" in bench.texts("error")
+
+
+@pytest.mark.parametrize("move", ["movel(p1, v=0.1)", "movej(get_inverse_kin(p1), v=0.1)"])
+def test_another_thread_that_ends_force_mode_does_not_end_the_move(bench, move):
+    bench.load("p1 = pose_add(get_target_tcp_pose(), p[0, 0.1, 0, 0, 0, 0])", "thread ends():", "  sleep(0.5)",
+               "  end_force_mode()", "end", force_mode("[0, 0, 20, 0, 0, 0]"), "run ends()", move)  # fmt: skip
+    bench.finish()
+    places = np.array([bench.controller.arm.tool(q).translation for q in bench.q])
+    assert places[-1][:2] - places[0][:2] == pytest.approx([0, 0.1], abs=1e-6)
+    # Where force mode had come to after half a second; it is not pressed on, and nothing jumps.
+    assert 0.005 < places[-1][2] - places[0][2] < 0.02
+    assert np.abs(np.diff(places, 2, axis=0)).max() / DT < 0.01
+    assert bench.state.safety_mode == SafetyMode.NORMAL and bench.controller.drive.force_mode is None
+
+
+def test_a_stream_of_servoj_goes_on_to_its_setpoints_after_force_mode(bench):
+    bench.load(force_mode("[0, 0, 20, 0, 0, 0]"), "i = 0", "while i < 1000:", "  servoj(q)", "  i = i + 1",
+               "  if i == 250:", "    end_force_mode()", "  end", "end")  # fmt: skip
+    bench.finish()
+    assert bench.q[-1] == pytest.approx(ROBOT.home, abs=1e-4)
+    assert bench.state.safety_mode == SafetyMode.NORMAL

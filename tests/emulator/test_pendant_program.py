@@ -13,10 +13,13 @@ from simbridge.emulator.errors import UnknownNode
 from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.state import profile
+from simbridge.emulator.urscript.compiler import compile_script
+from simbridge.emulator.urscript.library import describe
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode
 from tests.emulator.fake_controller import write_program
 
+LIBRARY_DESCRIPTIONS = describe({})
 ROBOT = load_robot("ur10e")
 WAYPOINT = """<Waypoint type="Fixed" name="W"><motionParameters {}/>
     <position><JointAngles angles="0.1, -1.5, 1.5, -1.5, -1.5, 0.2"/></position></Waypoint>"""
@@ -62,6 +65,19 @@ def body(folder: Path, *nodes: str) -> list[str]:
             + "</children></Move>",
             ["movel([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=1.1, v=0.1)"],
         ),
+        (
+            '<Move motionType="MoveP" speed="0.2" acceleration="1.1"><children>'
+            + WAYPOINT.format('blendRadius="0.012"')
+            + "</children></Move>",
+            ["movep([0.1, -1.5, 1.5, -1.5, -1.5, 0.2], a=1.1, v=0.2, r=0.012)"],
+        ),
+        (
+            '<InitVariablesNode><children><Assignment><variable name="n"/>'
+            + expression("2")
+            + "</Assignment></children></InitVariablesNode>",
+            ["global n = 2"],
+        ),
+        ('<Popup message="hello"/>', ['popup("hello", blocking=True)']),
     ],
 )
 def test_each_known_node_is_translated(node: str, lines: list[str], tmp_path: Path) -> None:
@@ -80,6 +96,11 @@ def test_a_main_program_that_runs_more_than_once_is_a_loop(tmp_path: Path) -> No
         ("<Palletizing/>", "Palletizing"),
         ('<Wait type="AnalogInput"/>', "Wait of the type AnalogInput"),
         ('<Move motionType="MoveX"/>', "Move of the type MoveX"),
+        ("<InitVariablesNode><values/></InitVariablesNode>", "InitVariablesNode with values"),
+        (
+            '<Popup message="a&quot;) set_flag(0, True) popup(&quot;"/>',
+            "Popup with a quotation mark or several lines, which no text of URScript has",
+        ),
         (f"<Folder><children>{CAP}</children></Folder>", "Grip, of the URCap Gripper"),
     ],
 )
@@ -87,6 +108,18 @@ def test_a_program_with_an_unknown_node_is_refused_by_that_nodes_name(node: str,
     with pytest.raises(UnknownNode) as error:
         translate(write_program(tmp_path / "p.urp", SLEEP, node))
     assert (error.value.file, error.value.node) == ("p.urp", named)
+
+
+@pytest.mark.parametrize("name", ["größe", "end", "True", "1st", "my program", "sec", "пуск", "plain"])
+def test_a_program_compiles_whatever_its_files_name(name: str, tmp_path: Path) -> None:
+    text = translate(write_program(tmp_path / f"{name}.urp", SLEEP))
+    assert compile_script(text, LIBRARY_DESCRIPTIONS).main
+    assert name != "plain" or text.startswith("def plain():")
+
+
+def test_a_program_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNode, match="more than 4 MiB"):
+        translate(write_program(tmp_path / "p.urp", f'<Comment comment="{"x" * (1 << 22)}"/>'))
 
 
 @pytest.mark.parametrize("content", [b"", b"no program", b"\x1f\x8b\x08broken"])

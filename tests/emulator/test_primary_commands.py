@@ -182,11 +182,34 @@ def test_a_missing_function_is_reported_with_its_name_line_and_column(bench: Ben
     assert content[8:] == b"compile_error_name_not_found:reticulate:"
 
 
+@pytest.mark.parametrize(
+    "lines", ["  movej([0, -1.5, 1.5, -1.5, -1.5, 0])\n  reticulate()", "  if False:\n    reticulate()\n  end",
+              "  sync()\n  run reticulate()", "  thread t():\n    x = reticulate()\n  end"]
+)  # fmt: skip
+def test_a_program_that_calls_a_missing_function_anywhere_does_not_start(bench: Bench, lines: str) -> None:
+    before = bench.controller.state.target_q.copy()
+    bench.send(f"def illegal():\n{lines}\nend")
+    bench.tick(0.5)
+    (content,) = bench.messages(RUNTIME_EXCEPTION)
+    assert content[8:] == b"compile_error_name_not_found:reticulate:"
+    assert bench.keys() == [] and (bench.controller.state.target_q == before).all()
+
+
+def test_a_fault_of_a_secondary_program_is_called_one(bench: Bench) -> None:
+    bench.send("sec s():\n  x = 1 / 0\nend")
+    bench.tick()
+    bench.controller._secondary._program.compilation.join()
+    bench.tick()
+    (content,) = bench.messages(RUNTIME_EXCEPTION)
+    assert content[8:] == b"SECONDARY_PROGRAM_EXCEPTION_XXXDivision by zero."
+
+
 def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_start(bench: Bench) -> None:
     bench.send("def broken():\n  x = = 1\nend")
     bench.tick()
     (content,) = bench.messages(RUNTIME_EXCEPTION)
     assert struct.unpack_from(">2i", content) == (2, 7)
+    assert content[8:].startswith(b"syntax_error_on_line:2:  x = = 1:")
     assert bench.keys() == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 
 import pytest
@@ -99,6 +100,33 @@ def test_a_peer_that_hangs_up_ends_the_waiting(peer):
     connection.close()
     assert finished(sockets.do_socket_read_line(None, "socket_0", 0.0)) == ""
     assert finished(sockets.do_socket_read_byte_list(None, 2, "socket_0", 0.0)) == [0, -1, -1]
+
+
+def test_a_name_is_resolved_without_delaying_a_tick(monkeypatch):
+    resolved = threading.Event()
+
+    def slow(name):
+        resolved.wait(5.0)
+        return {"robot.example": "127.0.0.1"}[name]
+
+    monkeypatch.setattr(socket, "gethostbyname", slow)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        sockets = SocketFunctions(PERIOD)
+        opening = sockets.do_socket_open(None, "robot.example", listener.getsockname()[1])
+        begin = time.monotonic()
+        for _ in range(10):
+            next(opening)
+        assert time.monotonic() - begin < 2.0
+        resolved.set()
+        assert finished(opening) is True
+        sockets.close()
+
+
+@pytest.mark.parametrize("name", ["nowhere.invalid", "a\0b", "\u00fc" * 100, ""])
+def test_a_host_that_is_not_found_is_a_failed_connection(monkeypatch, name):
+    if name == "nowhere.invalid":
+        monkeypatch.setattr(socket, "gethostbyname", lambda name: (_ for _ in ()).throw(socket.gaierror(name)))
+    assert finished(SocketFunctions(PERIOD).do_socket_open(None, name, 9)) is False
 
 
 def test_a_failed_connection_is_false_and_an_unknown_socket_reads_nothing():

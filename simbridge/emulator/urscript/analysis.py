@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeVar
 
 from simbridge.emulator.urscript import syntax
-from simbridge.emulator.urscript.library import Builtin
+from simbridge.emulator.urscript.library import CALL_COST, Builtin
 from simbridge.emulator.urscript.members import LIST_CHANGES
 
 NodeT = TypeVar("NodeT", bound=syntax.Node)
@@ -95,7 +95,7 @@ def analyse(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Analysi
     for function in all_functions:
         _find_names(function, global_names)
         function.callees = functions.keys() & function.calls
-        function.cost = block_cost(function.definition.body)
+        function.cost = block_cost(function.definition.body, functions, builtins)
     started = {start.call.name for function in all_functions for start in function.nodes(syntax.Start)}
     _find_blocking(functions, started | {main.definition.name}, builtins)
     return Analysis(main, functions, global_names)
@@ -166,18 +166,24 @@ def _find_blocking(functions: dict[str, Function], started: set[str], builtins: 
                 ready.append(caller)
 
 
-def block_cost(body: tuple[syntax.Node, ...], functions: Mapping[str, Function] | None = None) -> int:
+def block_cost(
+    body: tuple[syntax.Node, ...], functions: Mapping[str, Function], builtins: Mapping[str, Builtin]
+) -> int:
     """Upper bound of the cost of statements, without loops: one for each operation, more for calls.
 
     Args:
         body: Statements or expressions.
-        functions: Calls of those that do not block are counted with their full cost.
+        functions: Calls of those that are known not to block are counted with their full cost.
+        builtins: The built-in functions.
     """
     cost = 0
     for node in syntax.walk(*body):
         if isinstance(node, syntax.Call):
-            callee = functions.get(node.name) if functions else None
-            cost += 3 + (callee.cost if callee and not callee.may_block else 0)
+            callee = functions.get(node.name)
+            if callee is None and node.name in builtins:
+                cost += builtins[node.name].cost
+            else:
+                cost += CALL_COST + (callee.cost if callee and not callee.may_block else 0)
         elif not isinstance(node, syntax.Literal | syntax.Name | syntax.Definition):
             cost += 1
     return cost

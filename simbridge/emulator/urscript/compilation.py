@@ -27,7 +27,8 @@ MAX_KNOWN = 8  # scripts whose compilation is kept
 # s until a cancelled compilation is ended. Most have finished by then, and another process takes seconds to start.
 _CANCEL_INTERVAL = 2.0
 
-Refusal = tuple[str, int, int]  # why there is no program; line and column of the script
+# Why there is no program; line and column of the script; the function that does not exist, if that is why
+Refusal = tuple[str, int, int, str]
 OnCompiled = Callable[[Code | None, ScriptSyntaxError | None], None]
 
 
@@ -57,14 +58,14 @@ class Compilation:
     def run(self, request: Callable[[Compilation], Code | Refusal]) -> None:
         """Have it compiled by `request`, and pass on the result."""
         try:
-            answer = ("", 1, 1) if self.cancelled else request(self)
+            answer = ("", 1, 1, "") if self.cancelled else request(self)
             if self.cancelled:
                 return
             if isinstance(answer, Code):
                 self._on_compiled(answer, None)
             else:
-                reason, line, column = answer
-                self._on_compiled(None, ScriptSyntaxError(reason, line=line, column=column))
+                reason, line, column, unknown = answer
+                self._on_compiled(None, ScriptSyntaxError(reason, line=line, column=column, unknown=unknown))
         except Exception as error:
             self.fault = error
         finally:
@@ -116,13 +117,13 @@ class Compiler:
             while not connection.poll(_CANCEL_INTERVAL):
                 if compilation.cancelled:
                     self._end_process()
-                    return "", 1, 1
+                    return "", 1, 1, ""
             answer: Code | Refusal = connection.recv()
             return answer
         except (EOFError, OSError):
             self._end_process()
             reason = f"it takes more than {self._seconds} s or {self._memory >> 20} MiB to be compiled; split it"
-            return reason, 1, 1
+            return reason, 1, 1, ""
 
     def _connect(self) -> Connection:
         if self._connection is None:
@@ -147,13 +148,16 @@ class Compiler:
 
 
 def answer(source: str, builtins: Mapping[str, Builtin]) -> Code | Refusal:
-    """The compiled script, or why there is none."""
+    """The compiled script, or why there is none: as on a controller, also where it calls a function that is missing."""
     try:
-        return compile_script(source, builtins)
+        code = compile_script(source, builtins)
     except ScriptSyntaxError as error:
-        return error.reason, error.line, error.column
+        return error.reason, error.line, error.column, ""
     except MemoryError:
-        return "it needs too much memory to be compiled; split it", 1, 1
+        return "it needs too much memory to be compiled; split it", 1, 1, ""
+    for name, (line, column) in code.unknown.items():
+        return f"there is no function '{name}'", line, column, name
+    return code
 
 
 def main(connection: Connection, seconds: int, memory: int) -> None:

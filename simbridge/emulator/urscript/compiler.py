@@ -12,7 +12,7 @@ import inspect
 import marshal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from keyword import iskeyword
 from types import CodeType
 
@@ -46,12 +46,14 @@ class Code:
         code: The same, compiled.
         lines: The script's line for each line of the Python source (the first is lines[1]).
         main: The main program's name in the Python source.
+        unknown: The functions that it calls and that do not exist, by name: line and column of the first call.
     """
 
     python: str
     code: CodeType
     lines: tuple[int, ...]
     main: str
+    unknown: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     def line_of(self, python_line: int) -> int:
         """The script's line for a line of the Python source."""
@@ -76,7 +78,7 @@ def compile_script(source: str, builtins: Mapping[str, Builtin]) -> Code:
 
 
 def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) -> Code:
-    """Compile a program. A missing function is an error when it is called, as on a controller.
+    """Compile a program. What it calls and does not exist is named in `unknown`: controllers refuse such a program.
 
     Args:
         program: A script's syntax tree.
@@ -95,7 +97,10 @@ def compile_program(program: syntax.Program, builtins: Mapping[str, Builtin]) ->
         code = compile(python, FILE_NAME, "exec")
     except (SyntaxError, RecursionError) as error:
         raise ScriptSyntaxError(f"it is too complicated ({error})", line=1, column=1) from None
-    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main))
+    unknown: dict[str, tuple[int, int]] = {}
+    for call in sorted(writer.unknown, key=lambda call: (call.line, call.column)):
+        unknown.setdefault(call.name, (call.line, call.column))
+    return Code(python, code, tuple(writer.lines), writer.name_of(analysis.main), unknown)
 
 
 class _Writer:
@@ -104,6 +109,7 @@ class _Writer:
     def __init__(self, analysis: Analysis, builtins: Mapping[str, Builtin]) -> None:
         self.text: list[str] = []
         self.lines: list[int] = [0]
+        self.unknown: list[syntax.Call] = []
         self._functions = analysis.functions
         self._builtins = builtins
         self._signatures: dict[str, inspect.Signature] = {}
@@ -111,6 +117,7 @@ class _Writer:
         self._blocking = True
         self._line = 1
         self._indent = 0
+        self._temporaries = 0
 
     def _put(self, python: str) -> None:
         self.text.append("    " * self._indent + python)
@@ -186,15 +193,18 @@ class _Writer:
     def _body_cost(self, body: tuple[syntax.Statement, ...]) -> int:
         return sum(self._cost(statement) for statement in body)
 
+    def _sum(self, nodes: tuple[syntax.Node, ...]) -> int:
+        return block_cost(nodes, self._functions, self._builtins)
+
     def _cost(self, statement: syntax.Statement) -> int:
         """The cost of a statement that its block is charged with."""
         if isinstance(statement, syntax.While | syntax.Definition):
             return 0
         if isinstance(statement, syntax.If):
-            conditions = block_cost(tuple(branch.condition for branch in statement.branches), self._functions)
+            conditions = self._sum(tuple(branch.condition for branch in statement.branches))
             bodies = [*(branch.body for branch in statement.branches), statement.otherwise]
             return conditions + max((cost for cost in map(self._body_cost, bodies) if cost <= _SMALL), default=0)
-        return block_cost((statement,), self._functions)
+        return self._sum((statement,))
 
     # Statements
 
@@ -207,7 +217,7 @@ class _Writer:
                 self._if(statement)
             case syntax.While():
                 with self._block(f"while {self._condition(statement.condition)}:"):
-                    self._statements(statement.body, 1 + block_cost((statement.condition,), self._functions))
+                    self._statements(statement.body, 1 + self._sum((statement.condition,)))
             case syntax.Call():
                 self._put(self._call(statement))
             case syntax.Start() | syntax.Method():
@@ -219,8 +229,8 @@ class _Writer:
         variable = self._variable(statement.name)
         value = self._expression(statement.value)
         if statement.path:
-            path = "".join(f"{self._expression(step)}, " for step in statement.path)
-            value = f"_with_item({variable}, ({path}), {value})"
+            # The variable is read last: what is evaluated before may change it.
+            value = f"_with_item({self._tuple(statement.path)}, {value}, {variable})"
         self._put(f"{variable} = {value}")
 
     def _if(self, statement: syntax.If) -> None:
@@ -233,12 +243,10 @@ class _Writer:
                 self._branch(statement.otherwise)
 
     def _keyed(self, word: str, value: str) -> None:
-        if word == "enter_critical":
-            self._put("while not _t.enter_critical(): yield _WAITING")
-        elif word == "join":
+        if word == "join":
             self._put(f"_h = {value}")
             self._put("while not _t.has_ended(_h): yield _WAITING")
-        elif word in ("exit_critical", "halt", "kill"):
+        elif word in ("enter_critical", "exit_critical", "halt", "kill"):
             self._put(f"_t.{word}({value})")
         else:
             self._put(f"{word} {value}".rstrip())
@@ -262,9 +270,9 @@ class _Writer:
             case syntax.ListOf(items=items, pose=True):
                 return f"_pose_of({', '.join(map(self._expression, items))})"
             case syntax.ListOf(items=items):
-                inside = "".join(f"{self._expression(item)}, " for item in items)
+                python = self._tuple(items)
                 constant = len(items) <= MAX_ELEMENTS and all(isinstance(item, syntax.Literal) for item in items)
-                return f"({inside})" if constant else f"_list_of({inside})"
+                return python if constant else f"_list_of{python}"
             case syntax.Operation():
                 return self._operation(expression.operator, expression.operands)
             case syntax.Index(value=value, subscripts=subscripts):
@@ -304,8 +312,7 @@ class _Writer:
         function = self._functions.get(call.name)
         reason = self._call_error(call)
         if reason:
-            unknown = call.name if self._signature(call.name) is None else ""
-            return f"_fail({reason!r}, {call.line}, {call.column}, {unknown!r})"
+            return f"_fail({reason!r}, {call.line})"
         if function is not None:
             python = f"u_{call.name}({self._arguments(call, '_t', 'v_')})"
             return f"(yield from {python})" if function.may_block else python
@@ -315,22 +322,24 @@ class _Writer:
     def _method(self, method: syntax.Method) -> str:
         if method.keywords:
             return f"_fail('{method.name}: a method takes its arguments by position.', {method.line})"
-        arguments = ", ".join(["_t", self._expression(method.value), repr(method.name)])
-        python = f"(yield from _invoke({', '.join([arguments, *map(self._expression, method.arguments)])}))"
         name, path = syntax.place_of(method.value)
         if method.name not in LIST_CHANGES or not name:
-            return f"{python}[1]"
-        # A list is a value: its variable is assigned the changed one.
-        variable, changed = self._variable(name), "_m[0]"
-        if path:
-            changed = f"_with_item({variable}, ({''.join(f'{self._expression(step)}, ' for step in path)}), {changed})"
-        return f"((_m := {python}), ({variable} := {changed}))[0][1]"
+            value = self._expression(method.value)
+            return f"(yield from _invoke(_t, {value}, {method.name!r}, *{self._tuple(method.arguments)}))[1]"
+        # A list is a value: its variable is assigned the changed one. Everything is evaluated once, the variable last.
+        self._temporaries += 1
+        variable, i = self._variable(name), self._temporaries
+        given = f"_p{i} := {self._tuple(path)}), (_a{i} := {self._tuple(method.arguments)}"
+        call = f"_m{i} := (yield from _invoke(_t, _at(_p{i}, {variable}), {method.name!r}, *_a{i}))"
+        return f"(({given}), ({call}), ({variable} := _with_item(_p{i}, _m{i}[0], {variable})), _m{i}[1])[-1]"
+
+    def _tuple(self, expressions: tuple[syntax.Expression, ...]) -> str:
+        return f"({''.join(f'{self._expression(each)}, ' for each in expressions)})"
 
     def _start(self, call: syntax.Call) -> str:
+        reason = self._call_error(call)
         if call.name not in self._functions:
             reason = f"There is no thread '{call.name}' in the program to run."
-        else:
-            reason = self._call_error(call)
         if reason:
             return f"_fail({reason!r}, {call.line})"
         arguments = self._arguments(call, "", "v_")
@@ -350,6 +359,7 @@ class _Writer:
         """Why a call is invalid, or ""."""
         signature = self._signature(call.name)
         if signature is None:
+            self.unknown.append(call)
             return f"There is no function '{call.name}'."
         try:
             prefix = "v_" if call.name in self._functions else ""

@@ -13,7 +13,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
-from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, to_text, wrap
+from simbridge.emulator.urscript.values import MAX_ELEMENTS, Struct, bounded, check_size, kind_of, short, to_text, wrap
+
+# What a call costs of the budget of a tick: 1 is about 0.1 microseconds.
+CALL_COST = 3
+_COSTS = {
+    20: "get_actual_joint_positions get_joint_positions get_target_joint_positions get_actual_joint_positions_history"
+    " get_actual_joint_speeds get_target_joint_speeds get_actual_tcp_pose get_target_tcp_pose get_actual_tcp_speed"
+    " get_target_tcp_speed get_tcp_force get_tcp_offset get_target_waypoint force is_steady",
+    200: "get_forward_kin get_actual_tool_flange_pose pose_trans pose_inv pose_add pose_sub pose_dist point_dist"
+    " rpy2rotvec rotvec2rpy tool_contact force_mode get_rtde_value set_payload set_target_payload set_gravity",
+    500: "get_jacobian get_mass_matrix get_coriolis_and_centrifugal_torques set_tcp wrench_trans interpolate_pose"
+    " freedrive_mode freedrive_mode_no_incorrect_payload_check teach_mode",
+    1000: "get_jacobian_time_derivative",
+}  # fmt: skip
+COSTS = {name: cost for cost, names in _COSTS.items() for name in names.split()}
 
 
 @dataclass(frozen=True)
@@ -23,10 +37,12 @@ class Builtin:
     Attributes:
         signature: Its parameters; the first is the calling thread.
         blocks: Whether it may have to wait: it is a generator function.
+        cost: Of a call, in units of the budget.
     """
 
     signature: inspect.Signature
     blocks: bool
+    cost: int = CALL_COST
 
 
 class FunctionGroup:
@@ -140,12 +156,14 @@ class Library(FunctionGroup):
     def do_str_cat(self, thread: Any, op1: Any, op2: Any) -> str:
         return bounded(_text(thread, op1) + _text(thread, op2))
 
-    def do_to_num(self, _thread: Any, text: str) -> int | float:
+    def do_to_num(self, _thread: Any, str: str) -> int | float:
         try:
-            number = float(text)
+            number = float(str)
         except (TypeError, ValueError):
-            raise RuntimeFault(f"{to_text(text)[:40]!r} is not a number.") from None
-        return wrap(int(number)) if number.is_integer() and "." not in text and "e" not in text.lower() else number
+            number = math.nan
+        if not math.isfinite(number) or "_" in str:
+            raise RuntimeFault(f"{short(str)[:40]!r} is not a number.")
+        return wrap(int(number)) if number.is_integer() and "." not in str and "e" not in str.lower() else number
 
     def do_str_at(self, _thread: Any, src: str, index: int) -> str:
         i = _integer(index)
@@ -153,17 +171,17 @@ class Library(FunctionGroup):
             raise RuntimeFault(f"There is no character {i} in {kind_of(src)}.")
         return src[i]
 
-    def do_str_sub(self, _thread: Any, src: str, index: int, length: int = -1) -> str:
-        i, count = _integer(index), _integer(length)
-        if not isinstance(src, str) or not 0 <= i <= len(src):
+    def do_str_sub(self, _thread: Any, src: str, index: int, len: int = -1) -> str:
+        i, count = _integer(index), _integer(len)
+        if not isinstance(src, str) or not 0 <= i <= self.do_length(_thread, src):
             raise RuntimeFault(f"There is no character {i} in {kind_of(src)}.")
         return src[i:] if count < 0 else src[i : i + count]
 
     def do_str_find(self, _thread: Any, src: str, target: str, start_from: int = 0) -> int:
         return str(src).find(str(target), max(_integer(start_from), 0))
 
-    def do_str_empty(self, _thread: Any, text: str) -> bool:
-        return self.do_length(_thread, text) == 0
+    def do_str_empty(self, _thread: Any, str: str) -> bool:
+        return self.do_length(_thread, str) == 0
 
     def do_integer_to_binary_list(self, _thread: Any, x: int) -> tuple[bool, ...]:
         return tuple(bool(_integer(x) >> i & 1) for i in range(32))
@@ -183,6 +201,6 @@ LIBRARY = Library().table()
 def describe(functions: Mapping[str, Callable[..., Any]]) -> dict[str, Builtin]:
     """Descriptions of these functions and of the library's, by name."""
     return {
-        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function))
+        name: Builtin(inspect.signature(function), inspect.isgeneratorfunction(function), COSTS.get(name, CALL_COST))
         for name, function in {**LIBRARY, **functions}.items()
     }

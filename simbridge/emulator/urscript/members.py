@@ -24,9 +24,7 @@ def member(value: Any, name: str) -> Any:
     """
     if type(value) is not Struct:
         raise RuntimeFault(f"Only a struct has members, not {kind_of(value)}: there is no '.{name}'.")
-    if name not in value.members:
-        raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(value.members) or 'none'}.")
-    return value.members[name]
+    return value.member(name)
 
 
 def invoke(thread: Any, value: Any, name: str, *arguments: Any) -> Generator[None, None, tuple[Any, Any]]:
@@ -39,7 +37,7 @@ def invoke(thread: Any, value: Any, name: str, *arguments: Any) -> Generator[Non
     """
     if hasattr(value, "call"):
         return value, (yield from value.call(thread, name, arguments))
-    if type(value) is not tuple or not hasattr(_List, name):
+    if type(value) is not tuple or name not in _METHODS:
         raise RuntimeFault(f"There is no method '{name}' of {kind_of(value)}.")
     thread.charge(len(value))
     items = list(value)
@@ -99,3 +97,6 @@ class _List:
         if not 0 <= begin <= end <= len(items):
             raise IndexError
         return tuple(items[begin:end])
+
+
+_METHODS = frozenset(name for name in vars(_List) if not name.startswith("_"))

@@ -84,6 +84,8 @@ class _SoftKeywords:
             is_value = before in _BEFORE_VALUE and not starts_thread
             if token.type in _SOFT and (is_value or after == "EQUAL"):
                 token = Token.new_borrow_pos("NAME", str(token), token)
+            elif token.type == "RETURN" and after == "NAME" and following.line != token.line:
+                token = Token.new_borrow_pos("RETURN_ALONE", str(token), token)
             before = token.type
             yield token
             token = following
@@ -121,7 +123,7 @@ _GROUPS = {
     "a value": {"NAME", "INTEGER", "FLOAT", "STRING", "TRUE", "FALSE", "LPAR", "OPEN", "RUN"},
     "an operator": {"PLUS", "MINUS", "TIMES", "OVER", "MOD", "COMPARE", "AND", "OR", "XOR"},
 }
-_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "SEC"}
+_STATEMENTS = {*_GROUPS["a statement"], *_SOFT, "SEC", "RETURN_ALONE"}
 
 
 def _unexpected(error: UnexpectedToken) -> ScriptSyntaxError:

@@ -63,6 +63,17 @@ class Thread:
         """Charge the cost of a built-in function to the budget: 1 is about 0.1 microseconds."""
         self._interpreter.budget_left[0] -= cost
 
+    def work(self, cost: int) -> Generator[str | None, None, None]:
+        """Charge a piece of a built-in function's work, and wait for the next tick where the budget is used up."""
+        self.charge(cost)
+        if self._interpreter.budget_left[0] < 0:
+            yield SPENT
+
+    def check_ended(self) -> None:
+        """To be called where a built-in function may have ended the program: nothing that follows is run."""
+        if self.ended:
+            raise _Ended
+
     # Called by compiled programs
 
     def start(self, name: str, function: Callable[..., Any], *arguments: Any, **named: Any) -> Thread:
@@ -91,10 +102,9 @@ class Thread:
             return True
         raise RuntimeFault(f"Only a thread can be joined, not {kind_of(handle)}.")
 
-    def enter_critical(self) -> bool:
-        """Return that the critical section could be entered: no other thread is inside unless it waits."""
+    def enter_critical(self) -> None:
+        """Enter a critical section: no other thread is inside unless it waits."""
         self.critical += 1
-        return True
 
     def exit_critical(self) -> None:
         """No effect outside of a critical section."""
@@ -269,8 +279,7 @@ class Interpreter:
         if self.fault is not None:
             return
         line = getattr(error, "line", 0) or self._line_of(error.__traceback__)
-        column, unknown = (error.column, error.unknown) if isinstance(error, RuntimeFault) else (0, "")
-        self.fault = RuntimeFault(_reason(error), line=line, column=column, unknown=unknown)
+        self.fault = RuntimeFault(_reason(error), line=line)
         self.stop()
         self._on_fault(self.fault)
 
@@ -283,8 +292,8 @@ class Interpreter:
         return line
 
 
-def _fail(reason: str, line: int, column: int = 0, unknown: str = "") -> None:
-    raise RuntimeFault(reason, line=line, column=column, unknown=unknown)
+def _fail(reason: str, line: int) -> None:
+    raise RuntimeFault(reason, line=line)
 
 
 def _innermost(generator: Any) -> FrameType | None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from simbridge.emulator.errors import RuntimeFault
@@ -60,18 +60,32 @@ class Struct:
     __slots__ = ("members", "nesting", "size")
 
     def __init__(self, members: dict[str, Any]) -> None:
-        inside = [value for value in members.values() if type(value) is Struct]
         self.members = members
-        self.nesting: int = 1 + max((value.nesting for value in inside), default=0)
         self.size: int = check_size(tuple(members.values()))
+        self.nesting: int = 1 + max([struct.nesting for struct in _structs(members.values())], default=0)
         if self.nesting > MAX_STRUCTS:
             raise RuntimeFault(f"Structs are nested more than {MAX_STRUCTS} deep.")
+
+    def member(self, name: str) -> Any:
+        """A member's value."""
+        if name not in self.members:
+            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(self.members) or 'none'}.")
+        return self.members[name]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Struct) and self.members == other.members
 
     def __hash__(self) -> int:
         return hash(tuple(self.members))
+
+
+def _structs(values: Iterable[Any]) -> Iterator[Struct]:
+    """The structs among values, those in lists too."""
+    for value in values:
+        if type(value) is Struct:
+            yield value
+        elif type(value) is tuple:
+            yield from _structs(value)
 
 
 _PLAIN = frozenset({int, float, bool, str, type(None), Pose, tuple, Struct})
@@ -115,19 +129,42 @@ def kind_of(value: Any) -> str:
 
 
 def to_text(value: Any) -> str:
-    """A value as `to_str` and `textmsg` write it."""
+    """A value as `to_str` and `textmsg` write it.
+
+    Raises:
+        RuntimeFault: A list or a struct is too long for a text.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, tuple | list):
         if isinstance(value, tuple):
             check_size(value)
-        inside = ", ".join([to_text(item) for item in value])
+        inside = _joined(map(to_text, value))
         return f"p[{inside}]" if isinstance(value, Pose) else f"[{inside}]"
     if isinstance(value, Struct):
-        return f"struct({', '.join([f'{name}={to_text(item)}' for name, item in value.members.items()])})"
+        return f"struct({_joined(f'{name}={to_text(item)}' for name, item in value.members.items())})"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return str(value)
+
+
+def _joined(texts: Iterable[str]) -> str:
+    pieces, size = [], 0
+    for text in texts:
+        pieces.append(text)
+        size += len(text)
+        if size > MAX_STRING:
+            raise RuntimeFault(f"A string has more than {MAX_STRING} characters.")
+    return ", ".join(pieces)
+
+
+def short(value: Any) -> str:
+    """A value in a message."""
+    try:
+        text = to_text(value)
+    except RuntimeFault:
+        return kind_of(value)
+    return text if len(text) <= 200 else text[:200] + " ..."
 
 
 Operator = Callable[[Any, Any], Any]
@@ -272,13 +309,22 @@ class Operators:
             return values[index]
         return values[_checked_index(values, index)]
 
-    def with_item(self, values: Any, path: tuple[Any, ...], item: Any) -> Any:
+    def at(self, path: tuple[Any, ...], values: Any) -> Any:
+        """values[path[0], path[1], ...]; a text is a struct's member."""
+        for step in path:
+            is_member = type(values) is Struct and type(step) is str
+            values = values.member(step) if is_member else self.item(values, step)
+        return values
+
+    def with_item(self, path: tuple[Any, ...], item: Any, values: Any) -> Any:
         """A copy of the list with another value at values[path[0], path[1], ...]."""
+        if not path:
+            return item
         if type(values) is Struct and type(path[0]) is str:
             return self._with_member(values, path, item)
         index = _checked_index(values, path[0])
         if len(path) > 1:
-            item = self.with_item(values[index], path[1:], item)
+            item = self.with_item(path[1:], item, values[index])
         self._budget[0] -= len(values) >> 4
         changed = (*values[:index], item, *values[index + 1 :])
         if type(values) is Pose:
@@ -288,12 +334,8 @@ class Operators:
         return changed
 
     def _with_member(self, struct: Struct, path: tuple[Any, ...], item: Any) -> Struct:
-        name = path[0]
-        if name not in struct.members:
-            raise RuntimeFault(f"The struct has no member '{name}'; it has {', '.join(struct.members) or 'none'}.")
-        if len(path) > 1:
-            item = self.with_item(struct.members[name], path[1:], item)
-        changed = Struct({**struct.members, name: item})
+        item = self.with_item(path[1:], item, struct.member(path[0]))
+        changed = Struct({**struct.members, path[0]: item})
         self._budget[0] -= changed.size
         return changed
 

@@ -439,6 +439,38 @@ def test_a_lists_methods_change_its_variable_only(script: Any, method: str, left
     assert script(source).run() == [result, left, (1, 2, 3)]
 
 
+@pytest.mark.parametrize(
+    ("source", "output"),
+    [
+        ("m = [[1], [2], [3]]\ni = [0, 1, 2]\nm[i.pop()].append(9)\nsay(m)\nsay(i)", [((1,), (2,), (3, 9)), (0, 1)]),
+        ("q = [1, 2]\ndef g():\n q[1] = 5\n return 7\nend\nq[0] = g()\nsay(q)", [(7, 5)]),
+        ("q = [1]\ndef g():\n q.append(5)\n return 7\nend\nq.append(g())\nsay(q)", [(1, 5, 7)]),
+        ("a = [1, 2]\nb = [3]\nb.append(a.pop())\nsay(a)\nsay(b)", [(1,), (3, 2)]),
+        ("m = [[1], [2]]\ni = [[0], [1]]\nm[i[0].pop()].append(i[1].pop())\nsay(m)\nsay(i)",
+         [((1, 1), (2,)), ((), ())]),
+        ("n = 0\ndef g():\n n = n + 1\n return 0\nend\nq = [[1]]\nq[g()].append(2)\nq[g()][g()] = 8\nsay(n)\nsay(q)",
+         [3, ((8, 2),)]),
+    ],
+)  # fmt: skip
+def test_subscripts_and_values_are_evaluated_once_and_the_variable_last(script: Any, source: str, output: list) -> None:
+    program = script(source)
+    program.run(2)
+    assert not program.faults and program.output == output
+
+
+def test_a_return_ends_with_its_line_where_a_statement_follows(script: Any) -> None:
+    source = "def f(a):\n if a:\n  return\n  b = 1\n end\n say(2)\n return\n say(3)\nend\nf(True)\nf(False)\nsay(4)"
+    assert script(source).run(2) == [2, 4]
+    assert script("def f():\n return [1,\n 2]\nend\nsay(f())").run(2) == [(1, 2)]
+
+
+@pytest.mark.parametrize("name", ["__class__", "__init__", "__dict__", "__sizeof__", "mro", "_METHODS"])
+def test_pythons_own_methods_are_not_reachable(script: Any, name: str) -> None:
+    program = script(f"q = [1]\nx = q.{name}()")
+    program.run()
+    assert "no method" in program.fault.reason
+
+
 def test_a_method_changes_a_list_in_a_struct_or_a_list(script: Any) -> None:
     source = "s = struct(q=[1])\ns.q.append(2)\nsay(s.q)\nm = [s]\nm[0].q.append(3)\nsay(m[0].q)\nsay(s.q)"
     assert script(source).run() == [(1, 2), (1, 2, 3), (1, 2)]

@@ -1,0 +1,97 @@
+"""What a server of remote procedures may send, and how long it may take."""
+
+from __future__ import annotations
+
+import datetime
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+from xmlrpc.client import Binary
+from xmlrpc.server import SimpleXMLRPCServer
+
+import pytest
+
+from simbridge.emulator import handles
+from simbridge.emulator.controller import Controller
+from tests.emulator.test_builtins import fault_of
+
+HOST = "127.71.1.1"
+
+
+def until(controller: Controller, found: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 10.0
+    while not found() and time.monotonic() < deadline:
+        controller.tick()
+        time.sleep(1e-4)
+    assert found()
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (datetime.datetime(2026, 1, 1), "no values of the kind DateTime"),
+        (Binary(b"x"), "no values of the kind Binary"),
+        ("x" * 100_001, "more than 100000 characters"),
+        ([0] * 10_001, "more than 10000 elements"),
+        ([[[[0]]]], "nested more than 3 deep"),
+    ],
+    ids=["date", "bytes", "text", "list", "nested"],
+)
+def test_what_urscript_does_not_have_ends_the_program(answer, words):
+    with SimpleXMLRPCServer((HOST, 0), logRequests=False) as server:
+        server.register_function(lambda: answer, "f")
+        threading.Thread(target=server.handle_request, daemon=True).start()
+        address = f"{HOST}:{server.server_address[1]}"
+        controller, messages = fault_of(f'h = rpc_factory("xmlrpc", "{address}")\nx = h.f()\n')
+        until(controller, lambda: messages)
+    assert words in messages[0][1]
+
+
+def test_a_large_integer_is_wrapped_to_32_bits(monkeypatch):
+    assert handles._received(2**40 + 5) == 5
+    assert handles._received([2**31]) == (-(2**31),)
+
+
+def drip(connection: socket.socket) -> None:
+    try:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: text/xml\r\nContent-Length: 1000000\r\n\r\n")
+        while True:
+            connection.sendall(b"<")
+            time.sleep(0.01)
+    except OSError:
+        pass
+
+
+def calls() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name == "simbridge-rpc"]
+
+
+@pytest.mark.parametrize("ended", [False, True], ids=["answers too slowly", "the program is stopped"])
+def test_a_server_that_never_finishes_does_not_keep_the_call(monkeypatch, ended):
+    if not ended:
+        monkeypatch.setattr(handles, "TIMEOUT", 0.3)
+    with socket.create_server((HOST, 0)) as listener:
+        threading.Thread(target=lambda: drip(listener.accept()[0]), daemon=True).start()
+        source = f'h = rpc_factory("xmlrpc", "{HOST}:{listener.getsockname()[1]}")\nh.f()\n'
+        controller, messages = fault_of(source)
+        assert calls()
+        if ended:
+            controller.stop_program()
+        else:
+            until(controller, lambda: messages)
+            assert "no answer within 0.3 s" in messages[0][1]
+        until(controller, lambda: not calls())
+
+
+@pytest.mark.parametrize("url", ["https://127.71.1.1:8000", "ftp://a", "HTTPS://a", "http://[", ""])
+def test_only_http_is_taken(url):
+    _, messages = fault_of(f'h = rpc_factory("xmlrpc", "{url}")\n')
+    assert bool(messages) == bool(url) and all("The url is" in text for _, text, _ in messages)
+
+
+@pytest.mark.parametrize("name", ["__class__", "_ServerProxy__request", "_x"])
+def test_names_of_python_are_not_reachable(name):
+    _, messages = fault_of(f'h = rpc_factory("xmlrpc", "127.71.1.1:9")\nh.{name}()\n')
+    assert "no remote procedure" in messages[0][1]

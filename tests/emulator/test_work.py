@@ -1,0 +1,74 @@
+"""A program's functions share the tick's budget by what they cost: none of them holds up the controller."""
+
+from __future__ import annotations
+
+import pytest
+
+from simbridge.emulator.arm import Arm
+from simbridge.emulator.record import Record
+from simbridge.ur.tables import RuntimeState
+from tests.emulator.test_controller import Bench
+
+FAR = "p[5, 0, 0, 0, 0, 0]"
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench().running()
+
+
+def most_calls(bench: Bench, monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> int:
+    """How often a method is called at most in a tick."""
+    calls, original, most = 0, getattr(owner, name), 0
+
+    def counting(*arguments):
+        nonlocal calls
+        calls += 1
+        return original(*arguments)
+
+    monkeypatch.setattr(owner, name, counting)
+    for _ in range(30):
+        calls = 0
+        bench.tick()
+        most = max(most, calls)
+    return most
+
+
+@pytest.mark.parametrize("call", [f"get_inverse_kin_has_solution({FAR})", f"is_within_safety_limits({FAR})"])
+def test_a_search_for_joints_continues_in_the_next_tick(bench, monkeypatch, call):
+    bench.load(f"while not {call}:", "  i = 1", "end")
+    assert 1 <= most_calls(bench, monkeypatch, Arm, "_search") <= 3
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+
+
+def test_a_secondary_program_may_search_joints_too(bench):
+    bench.controller.load_script(
+        f"sec s():\n  set_flag(0, get_inverse_kin_has_solution({FAR}))\n  set_flag(1, True)\nend\n"
+    )
+    bench.tick()
+    bench.controller._secondary._program.compilation.join()
+    bench.tick(0.5)
+    assert bench.state.flags[:2] == [False, True]
+
+
+def test_a_movej_to_a_pose_out_of_reach_ends_the_program_without_holding_a_tick(bench, monkeypatch):
+    bench.load(f"movej({FAR})")
+    assert most_calls(bench, monkeypatch, Arm, "_search") <= 3
+    bench.finish(1.0)
+    assert "no joint positions put the tool there" in bench.texts("error")
+
+
+@pytest.mark.parametrize(
+    ("call", "most"),
+    [("get_jacobian()", 21), ("get_forward_kin(q)", 51), ("get_actual_joint_positions_history(9)", 501)],
+)
+def test_kinematics_are_charged(bench, monkeypatch, call, most):
+    bench.load("while True:", f"  x = {call}", "end")
+    owner, name = (Arm, "jacobian") if "jacobian" in call else (Arm, "pose") if "kin" in call else (Record, "past_q")
+    assert 1 <= most_calls(bench, monkeypatch, owner, name) <= most
+
+
+def test_the_joints_of_a_tick_that_is_not_recorded_end_the_program(bench):
+    bench.load("x = get_actual_joint_positions_history(190000)")
+    bench.finish()
+    assert "number of steps back is 190000" in bench.texts("error")
