@@ -84,7 +84,7 @@ class _SoftKeywords:
             is_value = before in _BEFORE_VALUE and not starts_thread
             if token.type in _SOFT and (is_value or after == "EQUAL"):
                 token = Token.new_borrow_pos("NAME", str(token), token)
-            elif token.type == "RETURN" and after == "NAME" and following.line != token.line:
+            elif token.type == "RETURN" and following and after == "NAME" and following.line != token.line:
                 token = Token.new_borrow_pos("RETURN_ALONE", str(token), token)
             before = token.type
             yield token
