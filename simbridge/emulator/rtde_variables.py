@@ -91,7 +91,8 @@ def _analog_output(i: int) -> Write:
 
 
 def _external_wrench(state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
-    state.external_wrench = np.array(value)
+    if all(map(math.isfinite, value)):  # as a slider that is none: what was is kept
+        state.external_wrench = np.array(value)
 
 
 def _write_element(name: str, i: int) -> Write:

@@ -75,6 +75,22 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
     assert bench.state.speed_slider == 0.5 and not bench.log
 
 
+@pytest.mark.parametrize("words", ["set speed 0.5", "power on"])
+def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, words: str) -> None:
+    bench.send(f"{RUNS}{words}")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.PLAYING and bench.controller.program_name == "moves"
+
+
+def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench) -> None:
+    bench.send(f"{RUNS}stop program")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    bench.send(f"stop program\n{RUNS}")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+
+
 def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
     bench.send("digital_out[3]=True")
     bench.tick(0.1)
