@@ -6,6 +6,7 @@ and the version that introduced them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,15 +52,19 @@ class Dashboard:
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
         log: The last 1000 lines that clients have logged.
+        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
+            millisecond with the lock held.
     """
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self.loaded_program = ""
+        self.may_start = True
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
         self._mode_was_cleared = False
         self.log: list[str] = []
+        self._scripts: dict[Path, tuple[int, str | UnknownNode]] = {}  # with the time of the file's last change
         self._commands = self._table()
         # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
         self._names = sorted(self._commands, key=len, reverse=True)
@@ -143,12 +148,37 @@ class Dashboard:
         inside = name.removeprefix("/ursim").removeprefix("/programs/")
         if folder is None or not name.endswith(".urp") or inside.startswith("/"):
             return None
-        path = (folder / inside).resolve()
-        return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+        try:
+            path = (folder / inside).resolve()
+            return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+        except (OSError, ValueError):  # a name that no file can have, or a folder that may not be read
+            return None
+
+    def _script(self, path: Path) -> str:
+        """Its program as URScript, translated again only when the file has changed: this is done with the lock held.
+
+        Raises:
+            UnknownNode, OSError: As `translate`.
+        """
+        changed = path.stat().st_mtime_ns
+        if path not in self._scripts or self._scripts[path][0] != changed:
+            script: str | UnknownNode
+            try:
+                script = translate(path)
+            except UnknownNode as error:
+                script = error
+            self._scripts[path] = changed, script
+        script = self._scripts[path][1]
+        if isinstance(script, UnknownNode):
+            raise script
+        return script
 
     def _load(self, name: str) -> str:
-        if self._file(name) is None:
+        path = self._file(name)
+        if path is None:
             return f"File not found: {name}"
+        with contextlib.suppress(UnknownNode, OSError):  # `play` says so
+            self._script(path)
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
 
@@ -156,11 +186,13 @@ class Dashboard:
         c = self._controller
         if c.play_program():
             return "Starting program"
-        path = self._file(self.loaded_program)
-        if c.state.runtime_state != RuntimeState.STOPPED or path is None:
+        may = c.state.runtime_state == RuntimeState.STOPPED and self.may_start
+        path = self._file(self.loaded_program) if may else None
+        if path is None:
             return "Failed to execute: play"
+        self.may_start = False
         try:
-            c.load_script(translate(path))
+            c.load_script(self._script(path))
         except (UnknownNode, OSError) as error:
             return f"Failed to execute: play. {error}"
         return _answer_if(c.state.runtime_state == RuntimeState.PLAYING, "Starting program", "play")
@@ -229,6 +261,7 @@ class DashboardConnection:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         answers = []
+        self._dashboard.may_start = True
         for line in lines:
             if self.finished:
                 break
