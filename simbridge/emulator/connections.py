@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event
 
@@ -63,7 +64,11 @@ class ScriptSession:
         }
 
     def receive(self, data: bytes) -> bytes:
-        programs = self._buffer.receive(data)
+        try:
+            programs = self._buffer.receive(data)
+        except ProtocolViolation:
+            self._buffer = ScriptBuffer()  # said once: `close` finds nothing unfinished
+            raise
         if self._controller.profile.series == "CB3" or self._controller.remote_control:
             # The main program. One that is replaced or stopped at once would never run a tick, and compiling it would
             # cost time with the lock held.

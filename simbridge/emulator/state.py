@@ -57,6 +57,7 @@ class Event:
         line, column: Place of an error in the script, counted from 1; 0 while unknown.
         code, argument: UR's error code: C209A0 is 209 and 0.
         data: What the client sent, where that is not known.
+        program: The name of the program that an error is of, where it has one.
     """
 
     kind: str
@@ -66,6 +67,7 @@ class Event:
     code: int = 0
     argument: int = 0
     data: bytes = b""
+    program: str = ""
 
 
 PROFILES = {

@@ -9,9 +9,11 @@ import pytest
 
 from simbridge.emulator.connections import ScriptSession
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.safety import UNLOCK_DELAY
+from simbridge.emulator.scripts import MAX_SCRIPT
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
@@ -105,6 +107,13 @@ def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Ben
     bench.session.close()
     (line,) = bench.log
     assert "line end" in line and "b'movej([0,0,0,0,0,0])'" in line
+
+
+def test_a_program_that_is_too_long_is_reported_once(bench: Bench) -> None:
+    with pytest.raises(ProtocolViolation):
+        bench.session.receive(b"def f():\n" + b"x" * MAX_SCRIPT)
+    bench.session.close()
+    assert not bench.log  # whoever disconnects the client says why
 
 
 def test_a_program_outside_of_remote_control_is_reported(bench: Bench) -> None:
@@ -204,6 +213,19 @@ def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_star
     (content,) = bench.messages(RUNTIME_EXCEPTION)
     assert struct.unpack_from(">2i", content) == (2, 7)
     assert bench.keys() == []
+
+
+def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
+    bench.send(RUNS)
+    bench.tick()
+    bench.send("sec other():\n  reticulate()\nend")
+    bench.tick(0.01)
+    bench.controller.protective_stop()
+    bench.send("def late():\n  sync()\nend")
+    bench.send("stopj(1)")
+    fault, stop, late, nameless = bench.log
+    assert fault.startswith("fault in other (line 2, column 3): ") and stop == "C209A0: Protective stop"
+    assert late.startswith("fault in late: A program was received, but") and nameless.startswith("fault in a program: ")
 
 
 # Messages about stops

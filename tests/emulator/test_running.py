@@ -47,7 +47,7 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
         socket.create_connection((HOST, running.servers.ports[RTDE]))
 
 
-def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
+def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None:
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     for data in (b"\x01\xff", b"\x02", b"x" * 1000):
@@ -56,6 +56,18 @@ def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
     first, second = running.log
     assert first == r"RTDE: this: b'\x01\xff'"
     assert second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
+
+
+def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_are_more() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS)
+    lines = []
+    for i in range(2000):
+        controller.on_event(Event("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
+        lines += running.log
+        running.log.clear()
+    assert len(lines) == 1001 and max(map(len, lines)) < 300 and lines[999].startswith("RTDE: 999 xxx")
+    assert lines[1000] == "1000 requests that the emulator does not support were logged; further ones are not"
 
 
 class Clock:
