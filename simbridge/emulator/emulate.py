@@ -93,7 +93,7 @@ def emulate(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    traffic = Traffic(None if record is None else Path(record), verbose)
+    traffic = Traffic(None if record is None else Path(record), verbose, host)
     running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
         control = ControlServer(running, host, control_port)

@@ -55,6 +55,7 @@ class Traffic:
     Args:
         file: A new file for it; None keeps nothing.
         verbose: Whether it is printed in words.
+        host: The controller's address, in each line that is printed.
 
     Attributes:
         lost: How many exchanges were neither kept nor shown, because the disk was too slow.
@@ -64,8 +65,8 @@ class Traffic:
         OutputError: On entering: the file exists already, or cannot be written; also on leaving.
     """
 
-    def __init__(self, file: Path | None, verbose: bool) -> None:
-        self._path, self._verbose = file, verbose
+    def __init__(self, file: Path | None, verbose: bool, host: str = "127.0.0.1") -> None:
+        self._path, self._verbose, self._host = file, verbose, host
         self.lost = self.not_shown = 0
         self._stuck = False
         self._file: TextIO | None = None
@@ -125,7 +126,7 @@ class Traffic:
 
     def _show(self, exchange: Exchange) -> None:
         arrow = "<-" if exchange.event == "sent" else "->"
-        head = f"{exchange.clock:9.3f} client {exchange.client} {arrow} {PORT_NAMES[exchange.port]}"
+        head = f"{exchange.clock:9.3f} {self._host} client {exchange.client} {arrow} {PORT_NAMES[exchange.port]}"
         text = "".join(f"{head}: {line}\n" for line in self._in_words(exchange))
         data = text.encode(sys.stdout.encoding or "utf-8", errors="backslashreplace")
         output = sys.stdout.fileno()

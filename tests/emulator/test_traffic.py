@@ -88,7 +88,7 @@ def test_letters_that_the_terminal_does_not_have_are_escaped():
     with ascii_pipe() as reader:
         with Traffic(None, True) as traffic:
             traffic.note(Exchange(0.5, DASHBOARD, 1, "received", "popup \u00fc\n".encode()))
-        assert reader.readline() == "    0.500 client 1 -> dashboard: popup \\xfc\n"
+        assert reader.readline() == "    0.500 127.0.0.1 client 1 -> dashboard: popup \\xfc\n"
 
 
 def test_a_message_that_has_no_words_is_named_and_the_next_ones_are_shown(monkeypatch, capfd, tmp_path):
@@ -120,9 +120,9 @@ def test_each_message_is_printed_in_words(capfd):
         for exchange in (*EXCHANGES[:2], Exchange(0.504, DASHBOARD, 1, "sent", b"Starting program\n")):
             traffic.note(exchange)
     assert capfd.readouterr().out.splitlines() == [
-        "    0.500 client 1 -> dashboard: connected",
-        "    0.502 client 1 -> dashboard: play",
-        "    0.504 client 1 <- dashboard: Starting program",
+        "    0.500 127.0.0.1 client 1 -> dashboard: connected",
+        "    0.502 127.0.0.1 client 1 -> dashboard: play",
+        "    0.504 127.0.0.1 client 1 <- dashboard: Starting program",
     ]
 
 
