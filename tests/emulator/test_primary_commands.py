@@ -242,9 +242,11 @@ def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench)
     assert robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1  # isProtectiveStopped, the fifth flag behind the time
 
 
-def test_every_change_of_the_safety_mode_is_reported(bench: Bench) -> None:
+def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Bench) -> None:
+    bench.controller.restart_safety()
     bench.controller.safeguard_stop()
     bench.controller.release_safety()
+    bench.controller.emergency_stop()
     bench.controller.emergency_stop()
     bench.controller.restart_safety()
     modes = [struct.unpack_from(">2iB", content)[2] for content in bench.messages(SAFETY_MODE)]
