@@ -70,6 +70,7 @@ class RunningController:
         self._bug: Exception | None = None
         self._freeze_time = 0.0
         self._stopped = threading.Event()
+        self._leaving = threading.Event()
         self._started_at = np.zeros(_TIMINGS)
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
@@ -89,6 +90,7 @@ class RunningController:
 
     def __exit__(self, *_exception: object) -> None:
         self._stopping = True
+        self._leaving.set()
         self._thread.join()
         try:
             self.servers.stop()
@@ -178,7 +180,7 @@ class RunningController:
             with self.lock:
                 if self._freeze_time:
                     self._stopped.set()
-                    time.sleep(self._freeze_time)
+                    self._leaving.wait(self._freeze_time)
                     self._freeze_time = 0.0
                     deadline = time.monotonic()
                 due += speed * interval / controller.period

@@ -14,6 +14,7 @@ from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMod
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 BRAKE_RELEASE_TIME = 0.3  # s
+LARGEST = 1e6  # of any quantity given to a controller, in its SI unit: with 1e300 not even a distance can be computed
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ class ControllerState:
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
         limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
-            `speed_scaling` in RTDE; the real-time interface's, too ("Client Interfaces" and the RTDE guide describe both
-            in the same words), and the robot mode data's, which also stands beside a target speed fraction.
+            `speed_scaling` in RTDE and in the real-time package, which "Client Interfaces" describes in the RTDE guide's
+            words, and in the robot mode data, where it stands next to a target speed fraction, too.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_inputs: The two standard ones, then the tool's, A or V.

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.emulate import reach
+from simbridge.emulator.emulate import Control, ControlServer, reach_warning
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
@@ -68,6 +70,29 @@ def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_
         running.log.clear()
     assert len(lines) == 1001 and max(map(len, lines)) < 300 and lines[999].startswith("RTDE: 999 xxx")
     assert lines[1000] == "1000 requests that the emulator does not support were logged; further ones are not"
+
+
+def test_a_frozen_controller_ends_at_once() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    begin = time.monotonic()
+    with RunningController(controller, HOST, ANY_PORTS) as running:
+        running.freeze(3600.0)
+    assert time.monotonic() - begin < 600.0
+
+
+def test_a_client_of_the_control_socket_may_leave_before_its_answer(monkeypatch) -> None:
+    left, over, errors = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
+    monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
+    monkeypatch.setattr(ControlServer, "shutdown_request", lambda self, request: over.set())
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    with ControlServer(RunningController(controller, HOST, ANY_PORTS), HOST, 0) as server:
+        client = socket.create_connection(server.server_address)
+        client.sendall(b"{}\n{}\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
+        client.close()
+        left.set()
+        assert over.wait(30.0) and not errors
 
 
 class Clock:
@@ -174,9 +199,9 @@ def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> 
 
 
 def test_an_address_that_others_can_reach_is_printed() -> None:
-    assert reach("127.0.0.1") == reach("127.6.37.75") == ""
+    assert reach_warning("127.0.0.1") == reach_warning("127.6.37.75") == ""
     for address in ("0.0.0.0", "192.168.0.5"):
-        assert f"Listening on {address}, not only for this computer" in reach(address)
+        assert f"Listening on {address}, not only for this computer" in reach_warning(address)
 
 
 # The handle
