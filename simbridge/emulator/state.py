@@ -111,8 +111,8 @@ class ControllerState:
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
         limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
-            `speed_scaling` in RTDE and in the real-time package, which "Client Interfaces" describes in the RTDE guide's
-            words, and in the robot mode data, where it stands next to a target speed fraction, too.
+            `speed_scaling` in RTDE and in the real-time package, which "Client Interfaces" describes in the words of
+            the RTDE guide, and in the robot mode data, where it stands next to a target speed fraction, too.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_inputs: The two standard ones, then the tool's, A or V.
