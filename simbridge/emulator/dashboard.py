@@ -43,6 +43,20 @@ class Command:
     acts: bool = False
 
 
+@dataclass
+class Caller:
+    """What belongs to one connection.
+
+    Attributes:
+        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
+            millisecond with the lock held.
+        mode_was_cleared: Whether it has set and then cleared the operational mode.
+    """
+
+    may_start: bool = True
+    mode_was_cleared: bool = False
+
+
 class Dashboard:
     """The dashboard's answers; shared by all connections of a controller.
 
@@ -52,17 +66,15 @@ class Dashboard:
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
         log: The last 1000 lines that clients have logged.
-        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
-            millisecond with the lock held.
+        caller: Whose line is answered.
     """
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self.loaded_program = ""
-        self.may_start = True
+        self.caller = Caller()
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
-        self._mode_was_cleared = False
         self.log: list[str] = []
         self._scripts: dict[Path, tuple[int, str | UnknownNode]] = {}  # with the time of the file's last change
         self._commands = self._table()
@@ -186,11 +198,11 @@ class Dashboard:
         c = self._controller
         if c.play_program():
             return "Starting program"
-        may = c.state.runtime_state == RuntimeState.STOPPED and self.may_start
+        may = c.state.runtime_state == RuntimeState.STOPPED and self.caller.may_start
         path = self._file(self.loaded_program) if may else None
         if path is None:
             return "Failed to execute: play"
-        self.may_start = False
+        self.caller.may_start = False
         try:
             c.load_script(self._script(path))
         except (UnknownNode, OSError) as error:
@@ -222,17 +234,17 @@ class Dashboard:
         if mode.lower() not in ("manual", "automatic"):
             return f"Failed setting operational mode: {mode}"
         self.operational_mode = mode.upper()
-        self._mode_was_cleared = False
+        self.caller.mode_was_cleared = False
         return f"Operational mode {self.operational_mode} is set"
 
     def _in_remote_control(self, _: str) -> str:
         # Not in UR's documents: its own tests expect false once a client has let go of the operational mode, and go on
-        # sending commands.
-        return _lower(self._controller.remote_control and not self._mode_was_cleared)
+        # sending commands. Nothing says that other clients see it, too.
+        return _lower(self._controller.remote_control and not self.caller.mode_was_cleared)
 
     def _clear_operational_mode(self, _: str) -> str:
         was, self.operational_mode = self.operational_mode, "NONE"
-        self._mode_was_cleared = True
+        self.caller.mode_was_cleared = True
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
 
 
@@ -247,7 +259,7 @@ class DashboardConnection:
     """
 
     def __init__(self, dashboard: Dashboard) -> None:
-        self._dashboard = dashboard
+        self._dashboard, self._caller = dashboard, Caller()
         self._buffer = bytearray()
         self.finished = False
 
@@ -261,7 +273,7 @@ class DashboardConnection:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         answers = []
-        self._dashboard.may_start = True
+        self._dashboard.caller, self._caller.may_start = self._caller, True
         for line in lines:
             if self.finished:
                 break

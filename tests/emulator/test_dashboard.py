@@ -125,7 +125,7 @@ def test_a_program_is_translated_when_it_is_loaded_and_again_when_its_file_has_c
     assert [dashboard.answer("play"), dashboard.answer("stop")] == ["Starting program", "Stopped"]
     assert translated == [file]
     os.utime(write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>'), ns=(1, 1))
-    dashboard.may_start = True
+    dashboard.caller.may_start = True
     assert dashboard.answer("play") == "Starting program"
     assert translated == [file, file]
 
@@ -231,6 +231,15 @@ def test_the_operational_mode_can_be_cleared() -> None:
     assert dashboard.answer("get operational mode") == "AUTOMATIC"
     assert "AUTOMATIC" in dashboard.answer("clear operational mode")
     assert dashboard.answer("get operational mode") == "NONE"
+
+
+def test_only_the_client_that_cleared_the_operational_mode_is_out_of_remote_control() -> None:
+    dashboard = Dashboard(FakeController())
+    first, second = DashboardConnection(dashboard), DashboardConnection(dashboard)
+    first.receive(b"set operational mode manual\nclear operational mode\n")
+    assert first.receive(b"is in remote control\n") == b"false\n"
+    assert second.receive(b"is in remote control\n") == b"true\n"
+    assert first.receive(b"is in remote control\n") == b"false\n"
 
 
 def test_popups_reach_the_controller_with_their_text() -> None:
