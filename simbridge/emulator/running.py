@@ -28,7 +28,7 @@ _FASTEST = 0.002
 _YIELD = 1e-4  # s, for the clients of a controller that is as fast as it can be
 _SPEED_OVER = 1.0  # s, over which the speed reached is measured
 _LOGGED = 1000  # lines that wait to be printed, and different ones about requests that are not supported
-_SHOWN = 200  # letters of a line about a request, and bytes of the client in it
+_SHOWN, _LONGEST = 200, 1000  # bytes of the client, and letters of the text, in a line about a request
 
 
 class RunningController:
@@ -121,7 +121,7 @@ class RunningController:
     def _broadcast(self, event: Event) -> None:
         controller = self.controller
         if event.kind == "unknown":
-            text = event.text if len(event.text) <= _SHOWN else f"{event.text[:_SHOWN]} ..."
+            text = event.text if len(event.text) <= _LONGEST else f"{event.text[:_LONGEST]} ..."
             if text not in self._known and len(self._known) <= _LOGGED:
                 self._known.add(text)
                 data = f"{event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}"
