@@ -9,8 +9,10 @@ import sys
 import pytest
 
 import simbridge
+import simbridge.emulator
 import simbridge.trajectory
 from simbridge.deprecated import RENAMED
+from simbridge.emulator import errors, handle
 from simbridge.robot import kinematics
 
 PUBLIC = """
@@ -26,6 +28,13 @@ def test_every_promised_name_can_be_imported():
     assert set(PUBLIC.split()) == set(simbridge.__all__) == set(dir(simbridge))
     for name in simbridge.__all__:
         assert getattr(simbridge, name) is not None
+
+
+def test_the_emulators_package_has_what_its_page_names():
+    assert simbridge.emulator.__all__ == ["Emulator", "EmulatorError"]
+    assert simbridge.emulator.Emulator is handle.Emulator and simbridge.emulator.EmulatorError is errors.EmulatorError
+    with pytest.raises(AttributeError, match="walk"):
+        _ = simbridge.emulator.walk
 
 
 def test_a_name_that_never_was_is_an_attribute_error():

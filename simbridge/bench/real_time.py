@@ -9,6 +9,7 @@ in parallel with our loop: it shows how often the computer itself was late.
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
 import socket
@@ -40,6 +41,16 @@ CONTROLLER_PRIORITY = 30
 TIMER_PRIORITY = 40
 # A setpoint sent later than this after its deadline misses its tick.
 SLACK = 0.0016
+
+ARMS, SPEED = 4, 10.0
+_MOVES = """def moves():
+  while True:
+    movej([0, -1.5, 1.5, -1.5, -1.5, 0], a=1.4, v=1.0)
+    movej([0.5, -1.2, 1.8, -2.1, -1.5, 0.3], a=1.4, v=1.0)
+    movel(pose_add(get_actual_tcp_pose(), p[0, 0, 0.1, 0, 0, 0]), a=1.2, v=0.25)
+  end
+end
+"""
 
 _PORTS = (*BRIDGE_PORTS, SECONDARY)
 _ATTACKS = (
@@ -178,7 +189,39 @@ def measure_emulator(seconds: float = SECONDS, hostile_seconds: float = HOSTILE_
         ]
     received, missing = output.split()
     rows.append(("another client, hostile load: ticks missing", missing, "ticks received", received))
+    one, several = (_late_ticks(count, hostile_seconds) for count in (1, ARMS))
+    rows += [
+        ("one arm that moves: ticks a period late", f"{one:.2%}", "of all", "0 %"),
+        (f"{ARMS} arms that move: ticks a period late", f"{several:.2%}", "required, at most", f"{one + 0.01:.2%}"),
+        (f"--speed {SPEED:g}, moves: reached", f"{_speed(hostile_seconds):.1f}", "required", f"{SPEED:g}"),
+    ]
     return rows
+
+
+def _late_ticks(count: int, seconds: float) -> float:
+    """The share of late ticks of so many arms that move, each with a client that takes every tick."""
+    with contextlib.ExitStack() as stack:
+        hosts = [str(ipaddress.ip_address(HOST) + i) for i in range(count)]
+        arms = [stack.enter_context(Emulator("ur10e", polyscope="5.12", host=host)) for host in hosts]
+        before = []
+        for arm in arms:
+            arm.do("run_script", source=_MOVES)
+            before.append(len(arm.do("timing")["work"]))
+        clients = [stack.enter_context(_client("count", host, seconds)) for host in hosts]
+        for client in clients:
+            client.communicate(timeout=seconds + 30.0)
+        periods = [arm.do("timing")["period"][first:] for arm, first in zip(arms, before, strict=True)]
+    return float(np.mean(np.concatenate(periods) > 2.0 * PERIOD))
+
+
+def _speed(seconds: float) -> float:
+    """How many times faster than real time an arm moves, with one client."""
+    with Emulator("ur10e", polyscope="5.12", host=HOST, speed=SPEED) as arm, _client("count", HOST, seconds) as client:
+        arm.do("run_script", source=_MOVES)
+        begin, clock = time.monotonic(), arm.state()["timestamp"]
+        client.communicate(timeout=seconds + 30.0)
+        taken: float = arm.state()["timestamp"] - clock
+        return taken / (time.monotonic() - begin)
 
 
 def _idle_periods(seconds: float) -> Array:

@@ -189,8 +189,8 @@ class Emulate:
     """The controller's folder of programs (*.urp), which the dashboard loads."""
     start_pose: Annotated[str, arg(metavar="home|ursim|Q")] = "home"
     """Joints at the start: the robot's home, URSim's, or six numbers, rad, separated by commas."""
-    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds, as UR's")] = None
-    """The safety system's, rad/s: one number, or six separated by commas."""
+    joint_speed_limit: Annotated[str | None, given("V", "0.2 rad/s above the arm's own speeds")] = None
+    """The safety system's, rad/s: one number, or six separated by commas; the default is as on UR's controllers."""
     control_port: Annotated[int, arg(metavar="PORT")] = 30020
     """Port for fault injection and queries."""
     realtime_priority: Annotated[int, arg(metavar="N")] = 0

@@ -4,7 +4,7 @@
     with Emulator("ur10e") as controller:
         ...
 
-`Emulator` is imported when it is first used: parts of this package must start quickly.
+Both names are imported when they are first used: parts of this package must start quickly.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["Emulator"]
+_MODULES = {"Emulator": "handle", "EmulatorError": "errors"}
+__all__ = ["Emulator", "EmulatorError"]
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module("simbridge.emulator.handle"), name)
+    return getattr(importlib.import_module(f"simbridge.emulator.{_MODULES[name]}"), name)

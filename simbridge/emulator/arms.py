@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import ctypes
 import ipaddress
 import signal
 import subprocess
@@ -16,27 +16,32 @@ from simbridge.errors import InvalidParameter
 MAX_ARMS = 64
 _INTERVAL = 0.1  # s, at which the processes are looked at
 _END_TIMEOUT = 5.0  # s
+_PR_SET_PDEATHSIG = 1  # Linux's number, prctl(2)
 
 
-def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], **options: Any) -> int:
+def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Run this many emulated controllers, on this and the next addresses, until SIGINT or SIGTERM, or until one ends.
 
     Args:
         count: How many.
         host: Address of the first.
         record: File for their traffic; of several arms, each has the arm's address in its name.
-        check, options: See `simbridge.emulator.emulate.emulate`.
+        check, as_json, options: See `simbridge.emulator.emulate.emulate`.
 
     Returns:
         The exit status: that of the first to end by itself, else 0.
 
     Raises:
-        InvalidParameter: So many are not possible, or `host` is not an address from which others can be counted.
+        InvalidParameter: So many are not possible, `host` is not an address from which others can be counted, or
+            JSON is asked for without a check.
     """
+    if as_json and not check:
+        raise InvalidParameter("flag --json", "given", "used with --check FILE")
     if count == 1 or check:
-        # Only here: a parent of several needs nothing of what an arm consists of.
-        one = importlib.import_module("simbridge.emulator.emulate")
-        return int(one.emulate(host=host, record=record, check=check, **options))
+        # A parent of several needs nothing of what an arm consists of.
+        from simbridge.emulator.emulate import emulate as one  # a quarter of a second
+
+        return one(host=host, record=record, check=check, as_json=as_json, **options)
     if not 1 <= count <= MAX_ARMS:
         raise InvalidParameter("count", count, f"from 1 to {MAX_ARMS}")
     stop = threading.Event()
@@ -49,11 +54,15 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], *
             for name, value in options.items():
                 if value is not None and value is not False:
                     words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
-            arms[address] = subprocess.Popen([sys.executable, "-m", "simbridge", "emulate", *words])
+            command = [sys.executable, "-m", "simbridge", "emulate", *words]
+            arms[address] = subprocess.Popen(command, preexec_fn=_end_with_parent)
         while not stop.wait(_INTERVAL):
             for address, process in arms.items():
                 if (status := process.poll()) is not None:
-                    print(f"The arm on {address} has ended with status {status}, so all are ended.", file=sys.stderr)
+                    print(
+                        f"The arm on {address} has ended with status {status}, so the others were stopped.",
+                        file=sys.stderr,
+                    )
                     return 128 - status if status < 0 else status
         return 0
     finally:
@@ -65,6 +74,12 @@ def emulate(count: int, host: str, record: str | None, check: tuple[str, ...], *
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+
+
+def _end_with_parent() -> None:
+    """In an arm's process: end also when its parent is killed, which cannot pass that on. Linux only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def _addresses(host: str, count: int) -> list[str]:

@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.scripts import ScriptBuffer, is_secondary
 from simbridge.emulator.state import Event
 
 # How urx sets an output, undocumented, too.
 _SET_OUTPUT = re.compile(r"\Adigital_out\[(\d+)\]\s*=\s*(True|False)\s*\Z")
 _SET_SPEED = re.compile(r"set speed (\d*\.?\d+)")
+_ENDS_PROGRAM = ("stop program", "power off")
 MAX_WAITING = 1 << 20  # bytes of unsent answers before a client is disconnected
 
 
@@ -62,21 +64,34 @@ class ScriptSession:
         }
 
     def receive(self, data: bytes) -> bytes:
-        programs = self._buffer.receive(data)
+        try:
+            programs = self._buffer.receive(data)
+        except ProtocolViolation:
+            self._buffer = ScriptBuffer()  # said once: `close` finds nothing unfinished
+            raise
         if self._controller.profile.series == "CB3" or self._controller.remote_control:
-            replacing = [i for i, program in enumerate(programs) if not is_secondary(program)]
-            for i, program in enumerate(programs):
-                # A program replaces the one before it. One that is replaced at once would never run a tick, and
-                # compiling it would cost time with the lock held.
-                if command := self._commands.get(program.strip()):
+            # The main program. One that is replaced or stopped at once would never run a tick, and compiling it would
+            # cost time with the lock held.
+            main = ""
+            for program in programs:
+                text = program.strip()
+                if command := self._commands.get(text):
+                    main = "" if text in _ENDS_PROGRAM else main
                     command()
-                elif speed := _SET_SPEED.fullmatch(program.strip()):
+                elif speed := _SET_SPEED.fullmatch(text):
                     self._controller.set_speed_slider(float(speed[1]))
-                elif i not in replacing[:-1]:
-                    self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
+                elif is_secondary(program):
+                    self._load(program)
+                else:
+                    main = program
+            if main:
+                self._load(main)
         elif programs:
             self._ignored("the robot is not in remote control", data)
         return b""
+
+    def _load(self, program: str) -> None:
+        self._controller.load_script(_SET_OUTPUT.sub(r"set_digital_out(\1, \2)", program))
 
     def close(self) -> None:
         """An unfinished program is dropped."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simbridge.emulator.state import ControllerState
+from simbridge.emulator.state import LARGEST, ControllerState
 from simbridge.errors import InvalidParameter
 from simbridge.robot.pose import Array
 
@@ -44,11 +44,11 @@ class Contact:
         """Push the tool for some seconds; replaces the push before.
 
         Raises:
-            InvalidParameter: It is not six finite numbers, or the time is negative.
+            InvalidParameter: It is not six numbers within 1e6, or the time is negative.
         """
         found = np.array(wrench, dtype=float)
-        if found.shape != (6,) or not np.isfinite(found).all():
-            raise InvalidParameter("wrench", list(wrench), "six finite numbers, N and N m")
+        if found.shape != (6,) or not (np.abs(found) <= LARGEST).all():
+            raise InvalidParameter("wrench", list(wrench), f"six numbers from {-LARGEST:g} to {LARGEST:g}, N and N m")
         if not 0.0 <= seconds < np.inf:
             raise InvalidParameter("seconds", seconds, "a number, not negative")
         self._push, self._left = found, float(seconds)

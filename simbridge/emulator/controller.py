@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -93,7 +94,7 @@ class Controller(Safety):
         self.power = Power(self.state, boot_time)
         self._make_program = make_program
         self._secondary = SecondaryPrograms(
-            lambda source: self._make_program(self, source, self._fault), self._fault, self.period
+            lambda source: self._make_program(self, source, self._on_fault(source)), self._fault, self.period
         )
         self.program_name = ""
         self._announced = self._was_stopped = False
@@ -175,19 +176,23 @@ class Controller(Safety):
             self.protective_stop("a client asked for it")
             return
         if self.state.robot_mode != RobotMode.RUNNING or self.state.safety_stop:
-            self._fault("A program was received, but the robot is not running: it was not started.")
+            self._on_fault(source)("A program was received, but the robot is not running: it was not started.")
             return
         try:
-            self.program = self._make_program(self, source, self._fault)
+            self.program = self._make_program(self, source, self._on_fault(source))
         except SimbridgeError as error:
-            self._fault(str(error), getattr(error, "line", 0) or 0)
+            self._on_fault(source)(str(error), getattr(error, "line", 0) or 0)
             return
         self.program_name = program_name(source)
         if self.state.runtime_state != RuntimeState.STOPPING:
             self.state.runtime_state, self.drive.rate = RuntimeState.PLAYING, 1.0
 
-    def _fault(self, message: str, line: int = 0, column: int = 0) -> None:
-        self.on_event(Event("error", message, line, column))
+    def _fault(self, message: str, line: int = 0, column: int = 0, program: str = "") -> None:
+        self.on_event(Event("error", message, line, column, program=program))
+
+    def _on_fault(self, source: str) -> Callable[..., None]:
+        """What is called with the message, and the place, of a fault of this program."""
+        return functools.partial(self._fault, program=program_name(source))
 
     def _end_program(self, *, stopped: bool = True) -> None:
         """End the program, because it is stopped or at its own end. A moving arm first comes to rest along its path."""
@@ -300,7 +305,7 @@ class Controller(Safety):
     def _check_watchdog(self) -> None:
         s = self.state
         if s.runtime_state == RuntimeState.PLAYING and (variable := self.watchdog.expired(s.timestamp)):
-            self._fault(f"RTDE watchdog: {variable} was not updated in time")
+            self._fault(f"RTDE watchdog: {variable} was not updated in time", program=self.program_name)
             if self.watchdog.action == "pause":
                 self.pause_program()
             else:

@@ -6,6 +6,7 @@ and the version that introduced them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,6 +43,20 @@ class Command:
     acts: bool = False
 
 
+@dataclass
+class Caller:
+    """What belongs to one connection.
+
+    Attributes:
+        may_start: Whether `play` may start the program: once for each piece that a client sends, for it takes a
+            millisecond with the lock held.
+        mode_was_cleared: Whether it has set and then cleared the operational mode.
+    """
+
+    may_start: bool = True
+    mode_was_cleared: bool = False
+
+
 class Dashboard:
     """The dashboard's answers; shared by all connections of a controller.
 
@@ -51,15 +66,17 @@ class Dashboard:
     Attributes:
         loaded_program: Path of the program that `load` named, or "".
         log: The last 1000 lines that clients have logged.
+        caller: Whose line is answered.
     """
 
     def __init__(self, controller: Controller) -> None:
         self._controller = controller
         self.loaded_program = ""
+        self.caller = Caller()
         self.user_role = "PROGRAMMER"
         self.operational_mode = "NONE"
-        self._mode_was_cleared = False
         self.log: list[str] = []
+        self._scripts: dict[Path, tuple[int, str | UnknownNode]] = {}  # with the time of the file's last change
         self._commands = self._table()
         # Longest name first: "close safety popup" before "close popup", "load installation" before "load".
         self._names = sorted(self._commands, key=len, reverse=True)
@@ -143,12 +160,37 @@ class Dashboard:
         inside = name.removeprefix("/ursim").removeprefix("/programs/")
         if folder is None or not name.endswith(".urp") or inside.startswith("/"):
             return None
-        path = (folder / inside).resolve()
-        return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+        try:
+            path = (folder / inside).resolve()
+            return path if path.is_file() and path.is_relative_to(folder.resolve()) else None
+        except (OSError, ValueError):  # a name that no file can have, or a folder that may not be read
+            return None
+
+    def _script(self, path: Path) -> str:
+        """Its program as URScript, translated again only when the file has changed: this is done with the lock held.
+
+        Raises:
+            UnknownNode, OSError: As `translate`.
+        """
+        changed = path.stat().st_mtime_ns
+        if path not in self._scripts or self._scripts[path][0] != changed:
+            script: str | UnknownNode
+            try:
+                script = translate(path)
+            except UnknownNode as error:
+                script = error
+            self._scripts[path] = changed, script
+        script = self._scripts[path][1]
+        if isinstance(script, UnknownNode):
+            raise script
+        return script
 
     def _load(self, name: str) -> str:
-        if self._file(name) is None:
+        path = self._file(name)
+        if path is None:
             return f"File not found: {name}"
+        with contextlib.suppress(UnknownNode, OSError):  # `play` says so
+            self._script(path)
         self.loaded_program = name if name.startswith("/") else f"/programs/{name}"
         return f"Loading program: {self.loaded_program}"
 
@@ -156,11 +198,13 @@ class Dashboard:
         c = self._controller
         if c.play_program():
             return "Starting program"
-        path = self._file(self.loaded_program)
-        if c.state.runtime_state != RuntimeState.STOPPED or path is None:
+        may = c.state.runtime_state == RuntimeState.STOPPED and self.caller.may_start
+        path = self._file(self.loaded_program) if may else None
+        if path is None:
             return "Failed to execute: play"
+        self.caller.may_start = False
         try:
-            c.load_script(translate(path))
+            c.load_script(self._script(path))
         except (UnknownNode, OSError) as error:
             return f"Failed to execute: play. {error}"
         return _answer_if(c.state.runtime_state == RuntimeState.PLAYING, "Starting program", "play")
@@ -190,17 +234,17 @@ class Dashboard:
         if mode.lower() not in ("manual", "automatic"):
             return f"Failed setting operational mode: {mode}"
         self.operational_mode = mode.upper()
-        self._mode_was_cleared = False
+        self.caller.mode_was_cleared = False
         return f"Operational mode {self.operational_mode} is set"
 
     def _in_remote_control(self, _: str) -> str:
         # Not in UR's documents: its own tests expect false once a client has let go of the operational mode, and go on
-        # sending commands.
-        return _lower(self._controller.remote_control and not self._mode_was_cleared)
+        # sending commands. Nothing says that other clients see it, too.
+        return _lower(self._controller.remote_control and not self.caller.mode_was_cleared)
 
     def _clear_operational_mode(self, _: str) -> str:
         was, self.operational_mode = self.operational_mode, "NONE"
-        self._mode_was_cleared = True
+        self.caller.mode_was_cleared = True
         return f"No longer controlling the operational mode. Current operational mode: '{was}'."
 
 
@@ -215,7 +259,7 @@ class DashboardConnection:
     """
 
     def __init__(self, dashboard: Dashboard) -> None:
-        self._dashboard = dashboard
+        self._dashboard, self._caller = dashboard, Caller()
         self._buffer = bytearray()
         self.finished = False
 
@@ -229,6 +273,7 @@ class DashboardConnection:
         *lines, rest = bytes(self._buffer).split(b"\n")
         self._buffer = bytearray(rest)
         answers = []
+        self._dashboard.caller, self._caller.may_start = self._caller, True
         for line in lines:
             if self.finished:
                 break

@@ -93,7 +93,7 @@ def emulate(
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    traffic = Traffic(None if record is None else Path(record), verbose)
+    traffic = Traffic(None if record is None else Path(record), verbose, host)
     running = RunningController(controller, host, speed=speed, on_exchange=traffic.note if record or verbose else None)
     try:
         control = ControlServer(running, host, control_port)
@@ -103,7 +103,7 @@ def emulate(
         if realtime_priority:
             for note in ask_for_priority(realtime_priority):
                 print(note, file=sys.stderr)
-        if warning := reach(running.servers.address):
+        if warning := reach_warning(running.servers.address):
             print(warning, file=sys.stderr)
         compiler.join()  # what is said to be ready runs a program at once; the servers answer before
         ports = ", ".join(f"{name} {number}" for number, name in PORT_NAMES.items())
@@ -121,7 +121,7 @@ def emulate(
     return 0
 
 
-def reach(address: str) -> str:
+def reach_warning(address: str) -> str:
     """A warning if others can reach what listens on this address; else empty."""
     if ipaddress.ip_address(address).is_loopback:
         return ""
@@ -217,6 +217,7 @@ class Control:
             self._controller.set(settings)
 
     def remote_control(self, on: bool) -> None:
+        """Switch remote control on or off, as at the pendant of an e-Series."""
         self._controller.remote_control = on
 
     # Network faults
@@ -261,6 +262,7 @@ class Control:
     # Questions
 
     def state(self) -> dict[str, Any]:
+        """The state of the last tick, in SI units (docs/emulator.md lists its parts)."""
         with self._running.lock:
             s = self._controller.state
             return {
@@ -357,5 +359,6 @@ class _Handler(socketserver.StreamRequestHandler):
     server: ControlServer
 
     def handle(self) -> None:
-        while line := self.rfile.readline(_MAX_LINE):
-            self.wfile.write(json.dumps(self.server.control.answer(line)).encode() + b"\n")
+        with contextlib.suppress(OSError):  # the client has left before its answer
+            while line := self.rfile.readline(_MAX_LINE):
+                self.wfile.write(json.dumps(self.server.control.answer(line)).encode() + b"\n")

@@ -61,7 +61,9 @@ class Emulator:
         running: Power on and release the brakes on entering.
         realtime_priority: Real-time priority of its ticks; 0 for none.
         speed: How many times faster than real time its clock may run: for programs and moves, not for streams.
-        record: A new file for all traffic with its clients.
+        programs: The folder of its programs (*.urp), which the dashboard loads.
+        start_pose: Where the arm stands at the start: "home", "ursim" or joint positions (6,), rad.
+        traffic: A new file for all traffic with its clients (`record()` is something else: what the arm did).
     """
 
     def __init__(
@@ -77,23 +79,27 @@ class Emulator:
         control_port: int = CONTROL,
         realtime_priority: int = 0,
         speed: float = 1.0,
-        record: str | Path | None = None,
+        programs: str | Path | None = None,
+        start_pose: str | Sequence[float] = "home",
+        traffic: str | Path | None = None,
     ) -> None:
         self.host, self._control_port, self._running = host, control_port, running
         self._arguments = ["--robot", robot, "--polyscope", polyscope, "--host", host, "--boot-time", str(boot_time)]
         self._arguments += ["--control-port", str(control_port), "--realtime-priority", str(realtime_priority)]
         if joint_speed_limit is not None:
             self._arguments += ["--joint-speed-limit", ",".join(map(str, joint_speed_limit))]
-        self._arguments += ["--speed", str(speed)]
-        for flag, file in (("--calibration", calibration), ("--record", record)):
+        start = start_pose if isinstance(start_pose, str) else ",".join(map(str, start_pose))
+        self._arguments += ["--speed", str(speed), "--start-pose", start]
+        for flag, file in (("--calibration", calibration), ("--programs", programs), ("--record", traffic)):
             if file is not None:
                 self._arguments += [flag, str(file)]
         self._process: subprocess.Popen[bytes] | None = None
-        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (read until nobody uses this object)
+        self._log: IO[bytes] | None = None
 
     def __enter__(self) -> Emulator:
         command = [sys.executable, "-m", "simbridge", "emulate", *self._arguments]
-        # Into a file: the process never waits for somebody to read what it prints.
+        # Into a new file: the process never waits for somebody to read what it prints.
+        self._log = tempfile.TemporaryFile()
         self._process = subprocess.Popen(command, stdout=self._log, stderr=subprocess.STDOUT)
         try:
             self._await_ready()
@@ -139,7 +145,9 @@ class Emulator:
 
     @property
     def log(self) -> str:
-        """What the process has printed so far: errors of programs, and what clients asked for in vain."""
+        """What the process has printed so far: errors of programs, and requests that the emulator does not support."""
+        if self._log is None:
+            return ""
         file = self._log.fileno()
         return os.pread(file, os.fstat(file).st_size, 0).decode(errors="replace")
 

@@ -65,7 +65,7 @@ def _robot_mode(controller: Controller) -> bytes:
         s.robot_mode,
         0,
         s.speed_slider,
-        s.speed_scaling * s.limiter_scaling,
+        s.limiter_scaling,
         1.0,
         0,
     )
@@ -226,7 +226,7 @@ def realtime_package(controller: Controller) -> bytes:
         *_SIX,  # used by UR's software
         *_THREE,  # tool accelerometer
         *_SIX,  # used by UR's software
-        s.speed_scaling * s.limiter_scaling,
+        s.limiter_scaling,
         *_THREE,  # momentum, and two used by UR's software
         48.0,
         voltage,

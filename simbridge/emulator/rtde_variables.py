@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from simbridge.emulator.state import ControllerState, Profile
+from simbridge.emulator.state import LARGEST, ControllerState, Profile
 
 Version = tuple[int, int]
 # The first version that has a variable: e-Series, CB3.
@@ -91,7 +91,8 @@ def _analog_output(i: int) -> Write:
 
 
 def _external_wrench(state: ControllerState, value: tuple[float, ...], inputs: Mapping[str, Any]) -> None:
-    state.external_wrench = np.array(value)
+    if all(abs(number) <= LARGEST for number in value):  # NaN is not; as with the slider, what was there is kept
+        state.external_wrench = np.array(value)
 
 
 def _write_element(name: str, i: int) -> Write:

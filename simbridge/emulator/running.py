@@ -27,8 +27,8 @@ _TIMINGS = 200_000
 _FASTEST = 0.002
 _YIELD = 1e-4  # s, for the clients of a controller that is as fast as it can be
 _SPEED_OVER = 1.0  # s, over which the speed reached is measured
-_LOGGED = 1000  # lines that wait to be printed, and different ones about what clients ask in vain
-_SHOWN = 200  # bytes of a client in a line
+_LOGGED = 1000  # lines that wait to be printed, and different ones about requests that are not supported
+_SHOWN, _LONGEST = 200, 1000  # bytes of the client, and letters of the text, in a line about a request
 
 
 class RunningController:
@@ -44,8 +44,8 @@ class RunningController:
 
     Attributes:
         speed: As reached in the last second.
-        log: Lines about the errors of programs, and about what clients ask for in vain (each once), for whoever prints
-            them: no tick waits for a terminal.
+        log: Lines about the errors of programs, protective stops, and requests that the emulator does not support
+            (each once), for whoever prints them: no tick waits for a terminal.
 
     Raises:
         CannotListen: On entering: a port is in use.
@@ -70,6 +70,7 @@ class RunningController:
         self._bug: Exception | None = None
         self._freeze_time = 0.0
         self._stopped = threading.Event()
+        self._leaving = threading.Event()
         self._started_at = np.zeros(_TIMINGS)
         self._durations = np.zeros(_TIMINGS)
         self._ticks = 0
@@ -89,6 +90,7 @@ class RunningController:
 
     def __exit__(self, *_exception: object) -> None:
         self._stopping = True
+        self._leaving.set()
         self._thread.join()
         try:
             self.servers.stop()
@@ -119,19 +121,23 @@ class RunningController:
     def _broadcast(self, event: Event) -> None:
         controller = self.controller
         if event.kind == "unknown":
-            if event.text not in self._known and len(self._known) < _LOGGED:
-                self._known.add(event.text)
-                self.log.append(f"{event.text}: {event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}")
+            text = event.text if len(event.text) <= _LONGEST else f"{event.text[:_LONGEST]} ..."
+            if text not in self._known and len(self._known) <= _LOGGED:
+                self._known.add(text)
+                data = f"{event.data[:_SHOWN]!r}{' ...' if len(event.data) > _SHOWN else ''}"
+                more = f"{_LOGGED} requests that the emulator does not support were logged; further ones are not"
+                self.log.append(f"{text}: {data}" if len(self._known) <= _LOGGED else more)
             return
         if event.kind == "error":
             place = f" (line {event.line}, column {event.column})" if event.line else ""
-            self.log.append(f"fault in {controller.program_name or 'a program'}{place}: {event.text}")
+            self.log.append(f"fault in {event.program or 'a program'}{place}: {event.text}")
             message = primary.runtime_exception(controller, event.line, event.column, event.text)
         elif event.kind == "popup":
             message = primary.popup_message(controller, event.text)
         elif event.kind == "text":
             message = primary.text_message(controller, event.text)
         elif event.kind == "safety":
+            self.log.append(f"C{event.code}A{event.argument}: {event.text}")
             message = primary.error_code_message(controller, event.code, event.argument, event.text)
         elif event.kind == "safety mode":
             # A client that reads the message may look at the state that came last.
@@ -174,7 +180,7 @@ class RunningController:
             with self.lock:
                 if self._freeze_time:
                     self._stopped.set()
-                    time.sleep(self._freeze_time)
+                    self._leaving.wait(self._freeze_time)
                     self._freeze_time = 0.0
                     deadline = time.monotonic()
                 due += speed * interval / controller.period

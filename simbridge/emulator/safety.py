@@ -52,8 +52,10 @@ class Safety(ABC):
             self._safety_stop(SafetyMode.SAFEGUARD_STOP)
 
     def _set_safety_mode(self, mode: SafetyMode) -> None:
-        self.state.safety_mode = mode
         self._released_at = math.inf
+        if self.state.safety_mode == mode:
+            return
+        self.state.safety_mode = mode
         self.on_event(Event("safety mode", mode.name))
 
     def _safety_stop(self, mode: SafetyMode) -> None:

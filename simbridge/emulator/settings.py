@@ -6,14 +6,14 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 import numpy as np
 
-from simbridge.emulator.state import PROFILES, Profile
+from simbridge.emulator.state import LARGEST, PROFILES, Profile
 from simbridge.errors import InputFileError, InvalidParameter, UnknownName
 from simbridge.robot.calibration import read_calibration, with_kinematics
 from simbridge.robot.parts import DhTable
@@ -23,18 +23,21 @@ from simbridge.robot.ros_calibration import is_ros_calibration, printed_table, r
 from simbridge.ur.tables import URSIM_CHECKSUM
 
 _Six = tuple[float, float, float, float, float, float]
-_Bounded = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Bits = dict[Annotated[int, msgspec.Meta(ge=0, le=17)], bool]
 # Parts of the state that may be set, too; programs and clients change some of them. Digital inputs and outputs by their
 # bits: 0-7 standard, 8-15 configurable, 16-17 of the tool; analog inputs: 0 and 1 standard, 2 and 3 of the tool.
-STATE: dict[str, Any] = {
-    "payload": Annotated[float, msgspec.Meta(ge=0.0)],
-    "payload_cog": tuple[float, float, float],
-    "payload_inertia": _Six,
-    "tcp_offset": tuple[_Bounded, _Bounded, _Bounded, _Bounded, _Bounded, _Bounded],
-    "digital_inputs": _Bits,
-    "digital_outputs": _Bits,
-    "analog_inputs": dict[Annotated[int, msgspec.Meta(ge=0, le=3)], float],
+# The type of each as JSON has it, and in words.
+STATE: dict[str, tuple[Any, str]] = {
+    "payload": (Annotated[float, msgspec.Meta(ge=0.0)], "a number of kg, not negative"),
+    "payload_cog": (tuple[float, float, float], "three numbers, m"),
+    "payload_inertia": (_Six, "six numbers, kg m^2"),
+    "tcp_offset": (_Six, "six numbers, m and rad"),
+    "digital_inputs": (_Bits, 'true or false by the bits\' numbers, 0 to 17, such as {"3": true}'),
+    "digital_outputs": (_Bits, 'true or false by the bits\' numbers, 0 to 17, such as {"3": true}'),
+    "analog_inputs": (
+        dict[Annotated[int, msgspec.Meta(ge=0, le=3)], float],
+        'numbers, A or V, by those of the inputs, 0 to 3, such as {"0": 0.012}',
+    ),
 }
 
 
@@ -60,9 +63,9 @@ class Settings:
     joint_speed_limit: tuple[float, float, float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidParameter: A limit is not a positive number, or the table's height not a finite one."""
-        if self.table is not None and not isfinite(self.table):
-            raise InvalidParameter("table", self.table, "a height, m")
+        """Raises InvalidParameter: A limit is not a positive number, or the table's height not one within 1e6."""
+        if self.table is not None and not abs(self.table) <= LARGEST:
+            raise InvalidParameter("table", self.table, f"a height from {-LARGEST:g} to {LARGEST:g} m")
         if not self.tool_force_limit > 0.0:
             raise InvalidParameter("tool_force_limit", self.tool_force_limit, "a positive number, N")
         if not all(0.0 < limit < inf for limit in self.joint_speed_limit or ()):
@@ -99,13 +102,14 @@ def state_values(values: Mapping[str, Any]) -> dict[str, Any]:
     found = {}
     for name in [name for name in values if name in STATE]:
         try:
-            found[name] = msgspec.convert(values[name], STATE[name], str_keys=True)
-        except msgspec.ValidationError as error:
-            raise InvalidParameter(name, repr(values[name])[:100], f"otherwise: {error}") from None
+            kind, needed = STATE[name]
+            found[name] = msgspec.convert(values[name], kind, str_keys=True)
+        except msgspec.ValidationError:
+            raise InvalidParameter(name, repr(values[name])[:100], needed) from None
         numbers = found[name] if isinstance(found[name], tuple) else [found[name]]
         numbers = list(found[name].values()) if isinstance(found[name], dict) else numbers
-        if not all(map(isfinite, numbers)):
-            raise InvalidParameter(name, repr(values[name])[:100], "finite")
+        if not all(abs(number) <= LARGEST for number in numbers):
+            raise InvalidParameter(name, repr(values[name])[:100], f"{needed}, none above {LARGEST:g}")
     return found
 
 
@@ -122,7 +126,9 @@ def check_pair(arm: Robot, software: Profile) -> None:
         raise InvalidParameter("emulated arm", arm.name, f"a UR arm: it has {arm.n} joints, and they have six")
     fitting = [name for name, other in PROFILES.items() if other.series == arm.series]
     if fitting and software.series != arm.series:
-        needed = f"{' or '.join(fitting)} for the {arm.title}, whose controller is of the {arm.series} (--polyscope)"
+        *others, last = fitting
+        versions = f"{', '.join(others)} or {last}" if others else last
+        needed = f"{versions} for the {arm.title} with its {arm.series} controller (--polyscope)"
         raise InvalidParameter("PolyScope version", software.polyscope, needed)
 
 

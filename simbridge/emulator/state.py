@@ -14,6 +14,7 @@ from simbridge.ur.tables import PROGRAM_RUNS, RobotMode, RuntimeState, SafetyMod
 
 JOINT_MODE_RUNNING, JOINT_MODE_IDLE, JOINT_MODE_POWER_OFF = 253, 255, 239
 BRAKE_RELEASE_TIME = 0.3  # s
+LARGEST = 1e6  # of any quantity given to a controller, in its SI unit: with 1e300 not even a distance can be computed
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Event:
         line, column: Place of an error in the script, counted from 1; 0 while unknown.
         code, argument: UR's error code: C209A0 is 209 and 0.
         data: What the client sent, where that is not known.
+        program: The name of the program that an error is of, where it has one.
     """
 
     kind: str
@@ -66,6 +68,7 @@ class Event:
     code: int = 0
     argument: int = 0
     data: bytes = b""
+    program: str = ""
 
 
 PROFILES = {
@@ -108,7 +111,8 @@ class ControllerState:
         speed_slider: As set, 0..1.
         speed_scaling: From the slider, to which it ramps. `target_speed_fraction` in RTDE.
         limiter_scaling: Of the trajectory limiter: 1 while a program plays, 0 without one, between them when it stops.
-            `speed_scaling` in RTDE.
+            `speed_scaling` in RTDE and in the real-time package, which "Client Interfaces" describes in the words of
+            the RTDE guide, and in the robot mode data, where it stands next to a target speed fraction, too.
         tcp_force, external_wrench: At the TCP, as measured and as fed in by a client (6,), N and N m.
         digital_inputs, digital_outputs: Bits 0-7 standard, 8-15 configurable, 16-17 tool.
         analog_inputs: The two standard ones, then the tool's, A or V.

@@ -71,7 +71,7 @@ class Conversation:
         return "" if shown else line
 
     def _request(self, kind: int, payload: bytes) -> str:
-        if kind == RtdePackage.PROTOCOL_VERSION:
+        if kind == RtdePackage.PROTOCOL_VERSION and len(payload) == 2:
             self._wanted_version = int.from_bytes(payload, "big")
             return f"asks for version {self._wanted_version} of the protocol"
         if kind == RtdePackage.CONTROLLER_VERSION:
@@ -82,9 +82,9 @@ class Conversation:
                 return f"wants {_text(payload)}"
             return f"wants, {struct.unpack_from('>d', payload)[0]:g} times a second: {_text(payload[8:])}"
         if kind == RtdePackage.INPUTS:
-            names = _text(payload).rstrip(",").split(",")
+            names = payload.decode("utf-8", errors="replace").rstrip(",").split(",")
             self._wanted.append(names)
-            return f"will write: {', '.join(names)}"
+            return f"will write: {_text(', '.join(names).encode())}"
         if kind == RtdePackage.DATA:
             return self._data(payload)
         others: dict[int, str] = {RtdePackage.START: "start", RtdePackage.PAUSE: "pause", RtdePackage.TEXT: "says"}
@@ -93,7 +93,7 @@ class Conversation:
     def _data(self, payload: bytes) -> str:
         names, layout = self._inputs.get(payload[0] if payload else 0, ([], None))
         if layout is None or layout.size != len(payload) - 1:
-            return f"data that fit no recipe: {payload.hex()}"
+            return f"data that fit no recipe: {payload[:_LONGEST].hex()}"
         values = [f"{value:g}" for value in layout.unpack(payload[1:])]
         if len(values) != len(names):
             return f"{', '.join(names)} = {', '.join(values)}"
@@ -105,11 +105,11 @@ class Conversation:
         if kind == RtdePackage.CONTROLLER_VERSION:
             return "version " + ".".join(map(str, struct.unpack(">4I", payload)))
         if kind == RtdePackage.INPUTS:
-            names, types = self._wanted.pop(0) if self._wanted else [], _text(payload[1:])
+            names, types = self._wanted.pop(0) if self._wanted else [], payload[1:].decode()
             if payload[0]:
                 formats = "".join(RTDE_FORMATS[name] for name in types.split(","))
                 self._inputs[payload[0]] = names, struct.Struct(">" + formats)
-            return f"input recipe {payload[0]}: {types}"
+            return f"input recipe {payload[0]}: {_text(types.encode())}"
         if kind == RtdePackage.OUTPUTS:
             return f"outputs: {_text(payload if self._version == 1 else payload[1:])}"
         accepted = payload == b"\x01"

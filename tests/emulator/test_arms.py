@@ -58,7 +58,10 @@ def test_each_arm_is_on_an_address_of_its_own_with_its_own_record_and_ctrl_c_end
             socket.create_connection((host, 29999))
     (request,) = (e for e in read_traffic(tmp_path / f"all-{SECOND}.jsonl") if e.event == "received")
     assert (request.port, request.client, request.bytes) == (29999, 1, b"robotmode\n")
-    for words in ("client 1 -> dashboard: robotmode", "client 1 <- dashboard: Robotmode: POWER_OFF"):
+    for words in (
+        f"{FIRST} client 1 -> dashboard: power on", f"{SECOND} client 1 -> dashboard: robotmode",
+        f"{SECOND} client 1 <- dashboard: Robotmode: POWER_OFF",
+    ):  # fmt: skip
         assert words in log.read_text()
 
 
@@ -72,7 +75,30 @@ def test_when_one_arm_ends_it_is_named_and_all_end_with_its_status(arms):
         socket.create_connection((FIRST, 29999))
 
 
-@pytest.mark.parametrize(("options", "named"), [(("--count", 0), "count"), (("--count", 2, "--host", "robot"), "host")])
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has that signal")
+def test_when_their_parent_is_killed_all_end(arms):
+    process, _ = arms
+    process.kill()
+    deadline = time.monotonic() + 30.0
+    for host in (FIRST, SECOND):
+        while True:
+            try:
+                socket.create_connection((host, 29999)).close()
+            except ConnectionRefusedError:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--count", 0), "count"),
+        (("--count", 2, "--host", "robot"), "host"),
+        (("--count", 2, "--json"), "--json"),
+        (("--json",), "--check FILE"),
+    ],
+)
 def test_a_number_of_arms_that_is_not_possible_is_refused(cli, options, named):
     answer = cli("emulate", *options)
     assert answer.status == 2 and named in answer.message

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from simbridge.emulator.contact import STIFFNESS
+from simbridge.emulator.rtde_variables import input_variables
 from simbridge.errors import InvalidParameter
 from simbridge.ur.tables import RuntimeState, SafetyMode
 from tests.emulator.test_controller import DT, ROBOT, Bench
@@ -60,7 +61,9 @@ def test_a_push_is_measured_for_its_time_and_does_not_move_the_arm(bench):
     assert (bench.state.actual_q == ROBOT.home).all()
 
 
-@pytest.mark.parametrize(("wrench", "seconds"), [([1.0] * 5, 1.0), ([float("nan")] * 6, 1.0), ([0.0] * 6, -1.0)])
+@pytest.mark.parametrize(
+    ("wrench", "seconds"), [([1.0] * 5, 1.0), ([float("nan")] * 6, 1.0), ([1e300] * 6, 1.0), ([0.0] * 6, -1.0)]
+)
 def test_a_push_that_is_not_one_is_refused(bench, wrench, seconds):
     with pytest.raises(InvalidParameter):
         bench.controller.drive.contact.push(wrench, seconds)
@@ -81,6 +84,14 @@ def test_the_sensor_of_a_client_replaces_the_builtin_one(bench):
     bench.load("ft_rtde_input_enable(True)", "sleep(0.01)")
     bench.finish()
     assert bench.state.tcp_force[:3].tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300])
+def test_a_wrench_of_a_client_that_is_no_number_is_ignored(bench, number):
+    write = input_variables(bench.controller.profile)["external_force_torque"].write
+    write(bench.state, (1.0, 2.0, 3.0, 0.0, 0.0, 0.0), {})
+    write(bench.state, (0.0, number, 0.0, 0.0, 0.0, 0.0), {})
+    assert bench.state.external_wrench.tolist() == [1.0, 2.0, 3.0, 0.0, 0.0, 0.0]
 
 
 # Contact

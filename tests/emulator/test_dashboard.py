@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,10 @@ from hypothesis import strategies as st
 
 from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
 from simbridge.emulator.errors import ProtocolViolation
+from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
-from tests.emulator.fake_controller import FakeController, write_program
+from tests.emulator.fake_controller import FakeController, RealController, write_program
 
 
 def ask(line: str, controller: FakeController | None = None) -> str:
@@ -96,13 +98,50 @@ def test_a_program_is_loaded_from_the_folder_whatever_it_is_called(name: str, tm
     assert ask(f"load {name}", controller) == f"Loading program: {name if name[0] == '/' else f'/programs/{name}'}"
 
 
-@pytest.mark.parametrize("name", ["none.urp", "../outside.urp", "a.script", "/etc/a.urp", "sub", ""])
+@pytest.mark.parametrize(
+    "name", ["none.urp", "../outside.urp", "a.script", "/etc/a.urp", "sub", "", f"{'a' * 300}.urp", "a\0b.urp"]
+)
 def test_a_program_outside_of_the_folder_is_not_found(name: str, tmp_path: Path) -> None:
     controller = FakeController()
     controller.programs = tmp_path / "programs"
     write_program(tmp_path / "outside.urp")
     (write_program(tmp_path / "programs" / "sub" / "b.urp").parent / "a.script").touch()
     assert ask(f"load {name}", controller).startswith("File not found: ")
+
+
+def test_a_program_is_translated_when_it_is_loaded_and_again_when_its_file_has_changed(tmp_path, monkeypatch) -> None:
+    controller = RealController("ur10e", "5.12")
+    controller.programs = tmp_path
+    file, translated = write_program(tmp_path / "weld.urp"), []
+
+    def note(path: Path) -> str:
+        translated.append(path)
+        return translate(path)
+
+    monkeypatch.setattr("simbridge.emulator.dashboard.translate", note)
+    dashboard = Dashboard(controller)
+    dashboard.answer("load weld.urp")
+    assert translated == [file]
+    assert [dashboard.answer("play"), dashboard.answer("stop")] == ["Starting program", "Stopped"]
+    assert translated == [file]
+    os.utime(write_program(file, '<Wait type="Sleep"><waitTime>1</waitTime></Wait>'), ns=(1, 1))
+    dashboard.caller.may_start = True
+    assert dashboard.answer("play") == "Starting program"
+    assert translated == [file, file]
+
+
+def test_a_client_that_floods_play_starts_one_program_a_piece(tmp_path, monkeypatch) -> None:
+    controller = RealController("ur10e", "5.12")
+    controller.programs = tmp_path
+    write_program(tmp_path / "weld.urp")
+    connection, started = DashboardConnection(Dashboard(controller)), []
+    load = controller.load_script
+    monkeypatch.setattr(controller, "load_script", lambda source: started.append(load(source)))
+    connection.receive(b"load weld.urp\n")
+    answers = connection.receive(b"play\nstop\n" * 40).decode().splitlines()
+    assert answers[:3] == ["Starting program", "Stopped", "Failed to execute: play"] and len(answers) == 80
+    assert len(started) == 1
+    assert connection.receive(b"play\nstop\n") == b"Starting program\nStopped\n"
 
 
 def test_a_program_is_loaded_played_paused_and_stopped(tmp_path: Path) -> None:
@@ -192,6 +231,15 @@ def test_the_operational_mode_can_be_cleared() -> None:
     assert dashboard.answer("get operational mode") == "AUTOMATIC"
     assert "AUTOMATIC" in dashboard.answer("clear operational mode")
     assert dashboard.answer("get operational mode") == "NONE"
+
+
+def test_only_the_client_that_cleared_the_operational_mode_is_out_of_remote_control() -> None:
+    dashboard = Dashboard(FakeController())
+    first, second = DashboardConnection(dashboard), DashboardConnection(dashboard)
+    first.receive(b"set operational mode manual\nclear operational mode\n")
+    assert first.receive(b"is in remote control\n") == b"false\n"
+    assert second.receive(b"is in remote control\n") == b"true\n"
+    assert first.receive(b"is in remote control\n") == b"false\n"
 
 
 def test_popups_reach_the_controller_with_their_text() -> None:

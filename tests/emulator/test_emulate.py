@@ -32,8 +32,8 @@ def test_every_ur_arm_is_recognised_by_its_robot_type(name):
 @pytest.mark.parametrize(
     ("name", "polyscope", "remedy"),
     [
-        ("ur5", "5.12", "it must be 3.15 for the UR5, whose controller is of the CB3 (--polyscope)"),
-        ("ur20", "3.15", "it must be 5.9 or 5.12 or 5.25 for the UR20, whose controller is of the e-Series"),
+        ("ur5", "5.12", "it must be 3.15 for the UR5 with its CB3 controller (--polyscope)"),
+        ("ur20", "3.15", "it must be 5.9, 5.12 or 5.25 for the UR20 with its e-Series controller"),
         ("planar3r", "5.12", "it must be a UR arm: it has 3 joints, and they have six"),
     ],
 )

@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import struct
+import time
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from simbridge.emulator.errors import EmulatorError
 from simbridge.emulator.handle import Emulator
 from simbridge.emulator.settings import STATE
+from simbridge.emulator.traffic import read_traffic
 from simbridge.robot.calibration import nominal_dh, ros_difference
 from simbridge.robot.load import load_robot
 from simbridge.robot.ros_calibration import read_ros_calibration
@@ -21,6 +23,7 @@ from simbridge.ur.controller import read_controller
 from simbridge.ur.tables import CONTROL, PORT_NAMES, URSIM_CHECKSUM
 from tests import ros_calibration
 from tests.controllers import loopback
+from tests.emulator.fake_controller import write_program
 
 HOST, OTHER = loopback(31), loopback(32)
 # The tests share emulators, so they run in one worker.
@@ -208,6 +211,31 @@ def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emu
             with pytest.raises(OSError):
                 client.ask(118)
         assert other._process.wait(30.0) == 9
+
+
+def test_it_starts_with_its_programs_pose_limits_and_speed_and_can_be_entered_again(tmp_path):
+    write_program(tmp_path / "weld.urp", '<Wait type="Sleep"><waitTime>0.1</waitTime></Wait>')
+    q, limits = [-0.3, -1.4, 1.2, -1.1, -1.5, 0.2], [2.0, 2.0, 3.0, 3.0, 3.0, 3.1]
+    own = Emulator(
+        host=OTHER, programs=tmp_path, start_pose=q, joint_speed_limit=limits, speed=3.0,
+        traffic=tmp_path / "traffic.jsonl",
+    )  # fmt: skip
+    with own:
+        state = own.state()
+        assert state["target_q"] == q and state["settings"]["joint_speed_limit"] == limits
+        with socket.create_connection((OTHER, 29999), timeout=10.0) as client:
+            client.sendall(b"load weld.urp\nplay\n")
+            own.wait_for("program", "weld")
+        own.wait_for("runtime_state", "STOPPED")
+        deadline = time.monotonic() + 30.0
+        while "weld took" not in own.log:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        first = own.pid
+    assert {e.port for e in read_traffic(tmp_path / "traffic.jsonl")} == {29999}
+    (tmp_path / "traffic.jsonl").unlink()
+    with own:
+        assert own.pid != first and "weld took" not in own.log and own.state()["target_q"] == q
 
 
 def test_a_second_one_on_the_same_address_is_refused_with_the_port(emulator):

@@ -40,7 +40,7 @@ def test_sub_packages_have_the_sizes_that_urs_documents_and_client_library_give(
 def test_the_robot_mode_holds_power_stops_program_and_speed() -> None:
     controller = FakeController("5.12")
     s = controller.state
-    s.timestamp, s.speed_slider, s.speed_scaling = 2.5, 0.5, 0.25
+    s.timestamp, s.speed_slider, s.speed_scaling, s.limiter_scaling = 2.5, 0.5, 0.5, 0.25
     s.safety_mode, s.runtime_state = SafetyMode.PROTECTIVE_STOP, RuntimeState.PAUSED
     time, *flags, mode, control, fraction, scaling, limit, _ = struct.unpack(
         ">Q7?bB3dB", parts(robot_state(controller))[0]
@@ -135,7 +135,7 @@ def test_the_real_time_package_has_its_values_at_their_documented_places(polysco
     s = controller.state
     s.timestamp, s.target_q, s.actual_tcp_pose = 3.25, np.arange(6.0), np.arange(6.0) + 10
     s.target_tcp_speed, s.digital_inputs, s.digital_outputs = np.arange(6.0) + 20, 5, 9
-    s.speed_scaling, s.runtime_state, s.payload = 0.75, RuntimeState.PLAYING, 1.5
+    s.speed_scaling, s.limiter_scaling, s.runtime_state, s.payload = 0.5, 0.75, RuntimeState.PLAYING, 1.5
     s.payload_inertia = np.arange(6.0) + 30
     package = realtime_package(controller)
     size = 1140 if polyscope == "5.9" else 1220

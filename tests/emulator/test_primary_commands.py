@@ -9,9 +9,11 @@ import pytest
 
 from simbridge.emulator.connections import ScriptSession
 from simbridge.emulator.controller import Controller
+from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
 from simbridge.emulator.safety import UNLOCK_DELAY
+from simbridge.emulator.scripts import MAX_SCRIPT
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
@@ -75,6 +77,22 @@ def test_the_speed_slider_is_moved_by_words(bench: Bench) -> None:
     assert bench.state.speed_slider == 0.5 and not bench.log
 
 
+@pytest.mark.parametrize("words", ["set speed 0.5", "power on"])
+def test_a_program_runs_whose_client_sent_words_in_the_same_piece(bench: Bench, words: str) -> None:
+    bench.send(f"{RUNS}{words}")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.PLAYING and bench.controller.program_name == "moves"
+
+
+def test_words_act_in_their_order_on_the_programs_of_the_same_piece(bench: Bench) -> None:
+    bench.send(f"{RUNS}stop program")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.STOPPED
+    bench.send(f"stop program\n{RUNS}")
+    bench.tick()
+    assert bench.state.runtime_state == RuntimeState.PLAYING
+
+
 def test_an_output_is_set_as_urx_does(bench: Bench) -> None:
     bench.send("digital_out[3]=True")
     bench.tick(0.1)
@@ -89,6 +107,13 @@ def test_a_program_without_its_end_is_reported_when_its_client_leaves(bench: Ben
     bench.session.close()
     (line,) = bench.log
     assert "line end" in line and "b'movej([0,0,0,0,0,0])'" in line
+
+
+def test_a_program_that_is_too_long_is_reported_once(bench: Bench) -> None:
+    with pytest.raises(ProtocolViolation):
+        bench.session.receive(b"def f():\n" + b"x" * MAX_SCRIPT)
+    bench.session.close()
+    assert not bench.log  # whoever disconnects the client says why
 
 
 def test_a_program_outside_of_remote_control_is_reported(bench: Bench) -> None:
@@ -213,6 +238,19 @@ def test_a_syntax_error_is_reported_with_its_place_and_the_program_does_not_star
     assert bench.keys() == []
 
 
+def test_a_fault_in_the_log_has_the_name_of_its_program(bench: Bench) -> None:
+    bench.send(RUNS)
+    bench.tick()
+    bench.send("sec other():\n  reticulate()\nend")
+    bench.tick(0.01)
+    bench.controller.protective_stop()
+    bench.send("def late():\n  sync()\nend")
+    bench.send("stopj(1)")
+    fault, stop, late, nameless = bench.log
+    assert fault.startswith("fault in other (line 2, column 3): ") and stop == "C209A0: Protective stop"
+    assert late.startswith("fault in late: A program was received, but") and nameless.startswith("fault in a program: ")
+
+
 # Messages about stops
 
 
@@ -227,9 +265,11 @@ def test_a_protective_stop_is_reported_after_a_state_that_shows_it(bench: Bench)
     assert robot_mode[4] == 0 and robot_mode[5 + 8 + 4] == 1  # isProtectiveStopped, the fifth flag behind the time
 
 
-def test_every_change_of_the_safety_mode_is_reported(bench: Bench) -> None:
+def test_every_change_of_the_safety_mode_is_reported_and_nothing_else(bench: Bench) -> None:
+    bench.controller.restart_safety()
     bench.controller.safeguard_stop()
     bench.controller.release_safety()
+    bench.controller.emergency_stop()
     bench.controller.emergency_stop()
     bench.controller.restart_safety()
     modes = [struct.unpack_from(">2iB", content)[2] for content in bench.messages(SAFETY_MODE)]

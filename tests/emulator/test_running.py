@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import pytest
 
 from simbridge.emulator.controller import Controller
-from simbridge.emulator.emulate import reach
+from simbridge.emulator.emulate import Control, ControlServer, reach_warning
 from simbridge.emulator.errors import EmulatorBroken, EmulatorError
 from simbridge.emulator.handle import READY, Emulator
 from simbridge.emulator.program import ScriptProgram
@@ -47,7 +49,7 @@ def test_a_failing_tick_stops_the_ticks_closes_the_ports_and_is_reported_with_it
         socket.create_connection((HOST, running.servers.ports[RTDE]))
 
 
-def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
+def test_a_request_that_is_not_supported_is_logged_once_with_the_bytes() -> None:
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS)
     for data in (b"\x01\xff", b"\x02", b"x" * 1000):
@@ -56,6 +58,41 @@ def test_what_clients_ask_in_vain_is_logged_once_with_the_bytes() -> None:
     first, second = running.log
     assert first == r"RTDE: this: b'\x01\xff'"
     assert second.startswith("RTDE: that: b'yyyy") and second.endswith("' ...") and len(second) < 300
+
+
+def test_of_requests_that_are_not_supported_1000_are_logged_and_then_that_there_are_more() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS)
+    lines = []
+    for i in range(2000):
+        controller.on_event(Event("unknown", f"RTDE: {i} {'x' * 60_000}", data=b"y"))
+        lines += running.log
+        running.log.clear()
+    assert len(lines) == 1001 and max(map(len, lines)) < 1200 and lines[999].startswith("RTDE: 999 xxx")
+    assert lines[1000] == "1000 requests that the emulator does not support were logged; further ones are not"
+
+
+def test_a_frozen_controller_ends_at_once() -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    begin = time.monotonic()
+    with RunningController(controller, HOST, ANY_PORTS) as running:
+        running.freeze(3600.0)
+    assert time.monotonic() - begin < 600.0
+
+
+def test_a_client_of_the_control_socket_may_leave_before_its_answer(monkeypatch) -> None:
+    left, over, errors = threading.Event(), threading.Event(), []
+    monkeypatch.setattr(Control, "answer", lambda self, line: {"ok": left.wait(30.0)})
+    monkeypatch.setattr(ControlServer, "handle_error", lambda *_: errors.append(sys.exc_info()[1]))
+    monkeypatch.setattr(ControlServer, "shutdown_request", lambda self, request: over.set())
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    with ControlServer(RunningController(controller, HOST, ANY_PORTS), HOST, 0) as server:
+        client = socket.create_connection(server.server_address)
+        client.sendall(b"{}\n{}\n")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # its end is a reset
+        client.close()
+        left.set()
+        assert over.wait(30.0) and not errors
 
 
 class Clock:
@@ -168,9 +205,9 @@ def test_a_client_that_is_idle_makes_room_when_its_port_is_full(monkeypatch) -> 
 
 
 def test_an_address_that_others_can_reach_is_printed() -> None:
-    assert reach("127.0.0.1") == reach("127.6.37.75") == ""
+    assert reach_warning("127.0.0.1") == reach_warning("127.6.37.75") == ""
     for address in ("0.0.0.0", "192.168.0.5"):
-        assert f"Listening on {address}, not only for this computer" in reach(address)
+        assert f"Listening on {address}, not only for this computer" in reach_warning(address)
 
 
 # The handle

@@ -19,6 +19,7 @@ from tests.controllers import EMULATOR_PRIORITY, REALTIME, loopback
 from tests.emulator import ur_rtde_session as session
 
 SETUPS = {"5.12": ("ur10e", loopback(21)), "3.15": ("ur10", loopback(22))}
+NEWEST = {"5.25": ("ur10e", loopback(23))}  # for the calls that older versions do not have
 TURN = pin.SE3(np.diag([-1.0, -1.0, 1.0]), np.zeros(3))
 
 
@@ -30,7 +31,7 @@ class Seen:
     """What one session saw, what the emulator recorded meanwhile, and the arm's kinematics by pinocchio."""
 
     def __init__(self, polyscope, directory):
-        name, host = SETUPS[polyscope]
+        name, host = (SETUPS | NEWEST)[polyscope]
         file = directory / f"{polyscope}.json"
         # Its watchdog ends a client that stalls for a quarter of a second.
         niceness = -15 if REALTIME else 0
@@ -71,6 +72,17 @@ def sessions(tmp_path_factory):
 @pytest.fixture(params=SETUPS)
 def seen(request, sessions):
     return sessions[request.param]
+
+
+@pytest.fixture(scope="module")
+def newest(tmp_path_factory):
+    (version,) = NEWEST
+    return Seen(version, Path(tmp_path_factory.mktemp("ur_rtde")))
+
+
+@pytest.fixture(params=[*SETUPS, *NEWEST])
+def any_version(request, sessions, newest):
+    return (sessions | {"5.25": newest})[request.param]
 
 
 def test_all_four_interfaces_connect(seen):
@@ -303,3 +315,47 @@ def test_after_an_unlocked_protective_stop_the_script_is_uploaded_again_and_move
 
 def test_after_servoc_the_script_is_uploaded_again_and_moves(seen):
     moves_again(seen["after servoC"])
+
+
+# Calls that are not in every version, or do something else than their name says
+
+
+def test_move_until_contact_ends_at_the_table(sessions):
+    seen = sessions["5.12"]
+    assert seen["moveUntilContact"]["returned"]
+    height = seen.tool(seen["moveUntilContact"]["q"]).translation[2]
+    # A spring of 20 N/mm; the arm stops at the first 5 N, and returns to where it began.
+    assert -5e-4 < height - seen["moveUntilContact"]["table"] < 1e-4
+
+
+def test_the_newest_version_gives_the_jacobian_and_the_mass_matrix_of_the_present_joints(newest):
+    found = {name: np.array(values) for name, values in newest["matrices"].items()}
+    model, q = newest.model, np.array(session.START)
+    data = model.createData()
+    tool = model.getFrameId("tool0")
+    jacobian = pin.computeFrameJacobian(model, data, q, tool, pin.LOCAL_WORLD_ALIGNED)
+    turn = np.kron(np.eye(2), TURN.rotation)
+    assert np.allclose(found["getJacobian"].reshape(6, 6).T, turn @ jacobian, atol=1e-9)
+    mass = np.triu(pin.crba(model, data, q))
+    assert np.allclose(np.triu(found["getMassMatrix"].reshape(6, 6)), mass, atol=1e-9)
+    # At rest.
+    assert not found["getJacobianTimeDerivative"].any() and not found["getCoriolisAndCentrifugalTorques"].any()
+
+
+def test_an_older_version_does_not_have_the_matrices(seen):
+    answers = [seen["matrices"][name] for name in ("getJacobian", "getMassMatrix", "getJacobianTimeDerivative")]
+    assert all("unable to get state data" in answer for answer in answers)
+
+
+def test_direct_torque_without_torque_leaves_the_arm_where_it_is(any_version):
+    answer, before, after = any_version["directTorque"]
+    assert answer == [True] and np.allclose(before, after, atol=1e-9)
+
+
+def test_forward_kinematics_of_other_joints_and_another_tcp(any_version):
+    pose = any_version["getForwardKinematics, TCP"]
+    assert any_version.away(session.WAYPOINTS[0], pose, session.TCP) < 1e-9
+
+
+def test_a_package_of_set_external_force_torque_does_not_cut_the_connection(any_version):
+    assert any_version["setExternalForceTorque"] == [True, True]

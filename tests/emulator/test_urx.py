@@ -1,7 +1,7 @@
-"""urx 0.11.0 with the emulator, where it is installed.
+"""urx 0.11.0 with the emulator.
 
-It is no dependency of the tests: its class Robot does not work with the math3d that installs on Python 3.10 and later,
-and it cannot read the robot mode of PolyScope 3.5 and later, so that it waits for no move (docs/emulator.md).
+Only its class URRobot: Robot does not work with the math3d that installs on Python 3.10 and later. It cannot read the
+robot mode of PolyScope 3.5 and later, so it waits for no move (docs/emulator.md).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from simbridge.emulator.handle import Emulator
 from tests.controllers import loopback
 
-pytest.importorskip("urx", reason="urx is not installed; it is optional, see the module's docstring")
+pytest.importorskip("urx", reason="urx is not installed: the extra `test` has it")
 
 HOST = loopback(90)
 CLIENT = """

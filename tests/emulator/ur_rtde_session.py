@@ -312,6 +312,49 @@ class Session:
         self.control.servoStop()
         self.seen["after servoC"] = self.go_on()
 
+    def calls(self) -> None:
+        """Calls of which what ur_rtde does depends on the version, or surprises (docs/emulator.md)."""
+        self.home()
+        self.seen["matrices"] = {
+            name: self.answered(getattr(self.control, name))
+            for name in (
+                "getJacobian",
+                "getMassMatrix",
+                "getJacobianTimeDerivative",
+                "getCoriolisAndCentrifugalTorques",
+            )
+        }
+        before = self.receive.getActualQ()
+        self.seen["directTorque"] = [self.answered(lambda: [self.control.directTorque([0.0] * 6)]), before, self.rest()]
+        self.seen["getForwardKinematics, TCP"] = self.control.getForwardKinematics(WAYPOINTS[0], TCP)
+        self.seen["setExternalForceTorque"] = [
+            self.control.setExternalForceTorque([1.0] * 6),
+            self.control.isConnected(),
+        ]
+
+    def answered(self, call: Callable[[], list[float]]) -> list[float] | str:
+        """The second answer: the first may be an older one."""
+        try:
+            call()
+            self.let_pass(4 * self.period)
+            return call()
+        except RuntimeError as error:
+            return str(error)
+
+    def contact(self) -> None:
+        self.home()
+        height = self.receive.getActualTCPPose()[2] - 0.03
+        self.ask(do="set", table=height)
+        returned = self.control.moveUntilContact([0.0, 0.0, -0.05, 0.0, 0.0, 0.0])
+        self.seen["moveUntilContact"] = {"returned": returned, "table": height, "q": self.rest()}
+        self.ask(do="set", table=None)
+
+    def ask(self, **request: Any) -> None:
+        with socket.create_connection((self.host, 30020)) as control, control.makefile("rw") as file:
+            file.write(json.dumps(request) + "\n")
+            file.flush()
+            assert json.loads(file.readline())["ok"]
+
     def end(self) -> None:
         self.control.stopScript()
         self.until(lambda: self.receive.getRuntimeState() == 1, "the program's end")
@@ -323,7 +366,7 @@ def main() -> None:
     # No real-time priority: ur_rtde waits in a loop without a pause, for what another thread of it must receive.
     os.nice(int(niceness))
     session = Session(host, polyscope)
-    for part in (
+    parts = (
         session.connections,
         session.moves,
         session.speeds,
@@ -336,8 +379,12 @@ def main() -> None:
         session.left_behind,
         session.protective_stop,
         session.servo_circular,
+        # Before 5.4 ur_rtde's script does not ask for contacts.
+        *([] if polyscope.startswith("3") else [session.contact]),
+        session.calls,
         session.end,
-    ):
+    )
+    for part in parts if polyscope != "5.25" else (session.calls, session.end):
         print(part.__name__, flush=True)
         part()
     with open(path, "w", encoding="utf-8") as file:
