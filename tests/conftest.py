@@ -26,15 +26,29 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
 KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
+KINDS = ("", "calibrated", "cb3", "e_series")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist."""
-    here = Path(__file__).parent
+    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist.
+
+    They take longest, so they come first; and by kind of controller, each of which takes two seconds to start.
+    """
+    here, keep_real_time = Path(__file__).parent, []
     for item in items:
         if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(KEEPS_REAL_TIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
+            keep_real_time.append(item)
+    others = [item for item in items if item not in set(keep_real_time)]
+    items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
+
+
+def _kind_of_controller(item):
+    """A number for each kind of the shared controllers; 0 for a test that uses none of them."""
+    if "recording" in item.fixturenames:
+        return KINDS.index("cb3" if "[CB3" in item.name else "e_series")
+    return next((number for number, kind in enumerate(KINDS) if kind in item.fixturenames), 0)
 
 
 class Answer:
