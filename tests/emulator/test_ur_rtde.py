@@ -36,6 +36,7 @@ class Seen:
         niceness = -15 if REALTIME else 0
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
         with Emulator(name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY) as emulator:
+            emulator.set(unlock_delay=session.UNLOCK_DELAY)
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]
@@ -291,10 +292,10 @@ def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
     assert len(moving) * seen.period < 0.3
 
 
-def test_an_unlock_is_refused_until_five_seconds_have_passed(seen):
+def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
     stopped = seen["protective stop"]
-    assert stopped["refusals"] and all("until 5s" in refusal for refusal in stopped["refusals"])
-    assert stopped["seconds"] >= 5.0
+    assert stopped["refusals"] and all(f"until {session.UNLOCK_DELAY:g}s" in refusal for refusal in stopped["refusals"])
+    assert stopped["seconds"] >= session.UNLOCK_DELAY
 
 
 def test_after_an_unlocked_protective_stop_the_script_is_uploaded_again_and_moves(seen):
