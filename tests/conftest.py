@@ -26,6 +26,18 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
 KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
+# They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
+SHARE_A_SETUP = (
+    "evaluation/test_external_repeats.py",
+    "evaluation/test_repeatability.py",
+    "report/test_browser.py",
+    "report/test_rewrite.py",
+    "report/test_settings_list.py",
+    "robot/test_calibration.py",
+    "robot/test_ros_calibration.py",
+    "running/test_repeating.py",
+    "test_architecture.py",
+)
 KINDS = ("", "calibrated", "cb3", "e_series")
 
 
@@ -37,9 +49,12 @@ def pytest_collection_modifyitems(items):
     """
     here, keep_real_time = Path(__file__).parent, []
     for item in items:
-        if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(KEEPS_REAL_TIME):
+        file = item.path.relative_to(here).as_posix()
+        if "controllers" in item.fixturenames or file.startswith(KEEPS_REAL_TIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
             keep_real_time.append(item)
+        elif file in SHARE_A_SETUP:
+            item.add_marker(pytest.mark.xdist_group(file))
     others = [item for item in items if item not in set(keep_real_time)]
     items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
 
