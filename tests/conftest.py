@@ -25,7 +25,11 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
-KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
+KEEPS_REAL_TIME = (
+    "emulator/test_ur_rtde.py",
+    "cli/test_progress.py::test_for_repeats",
+    "cli/test_progress.py::test_on_a_real_arm",
+)
 # They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
 SHARE_A_SETUP = (
     "evaluation/test_external_repeats.py",
@@ -50,7 +54,7 @@ def pytest_collection_modifyitems(items):
     here, keep_real_time = Path(__file__).parent, []
     for item in items:
         file = item.path.relative_to(here).as_posix()
-        if "controllers" in item.fixturenames or file.startswith(KEEPS_REAL_TIME):
+        if "controllers" in item.fixturenames or f"{file}::{item.name}".startswith(KEEPS_REAL_TIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
             keep_real_time.append(item)
         elif file in SHARE_A_SETUP:
