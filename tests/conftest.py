@@ -90,6 +90,18 @@ def without_pages(monkeypatch):
     monkeypatch.setattr(runner, "write_report", lambda *_: None)
 
 
+@pytest.fixture(scope="session")
+def run_without_page():
+    """`simbridge run` for fixtures of many tests, none of which reads the run's page; returns the exit status."""
+
+    def call(*arguments: object) -> int:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runner, "write_report", lambda *_: None)
+            return main(["run", *map(str, arguments), "--json"])
+
+    return call
+
+
 @pytest.fixture
 def cli(capsys):
     """Calls the program with arguments, and returns its `Answer`; flags that cannot be read count as status too."""
