@@ -35,7 +35,9 @@ class Seen:
         # Its watchdog ends a client that stalls for a quarter of a second.
         niceness = -15 if REALTIME else 0
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
-        with Emulator(name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY) as emulator:
+        with Emulator(
+            name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY, boot_time=0.05
+        ) as emulator:
             emulator.set(unlock_delay=session.UNLOCK_DELAY)
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
