@@ -35,6 +35,8 @@ SHARE_A_SETUP = (
     "evaluation/test_external_repeats.py",
     "evaluation/test_repeatability.py",
     "report/test_browser.py",
+    "report/test_page.py",
+    "report/test_page_edges.py",
     "report/test_rewrite.py",
     "report/test_settings_list.py",
     "robot/test_calibration.py",
