@@ -192,7 +192,7 @@ def test_a_cell_file_without_the_mounting_does_not_confirm(calibrated, refused, 
     assert never_moved(calibrated, begin)
 
 
-def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrated, cli, tmp_path):
+def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrated, cli, tmp_path, without_pages):
     move(calibrated, HOME + np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
     begin = tick(calibrated)
     given = (*REALTIME_FLAGS, "--yes", "--cell", cell(tmp_path), "--out", tmp_path / "run")
