@@ -25,16 +25,51 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
-KEEPS_REAL_TIME = ("emulator/test_ur_rtde", "cli/test_progress.py")
+KEEPS_REAL_TIME = (
+    "emulator/test_ur_rtde.py",
+    "cli/test_progress.py::test_for_repeats",
+    "cli/test_progress.py::test_on_a_real_arm",
+)
+# They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
+SHARE_A_SETUP = (
+    "evaluation/test_external_repeats.py",
+    "evaluation/test_repeatability.py",
+    "report/test_browser.py",
+    "report/test_page.py",
+    "report/test_page_edges.py",
+    "report/test_rewrite.py",
+    "report/test_settings_list.py",
+    "robot/test_calibration.py",
+    "robot/test_ros_calibration.py",
+    "running/test_repeating.py",
+    "test_architecture.py",
+)
+KINDS = ("", "calibrated", "cb3", "e_series")
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
-    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist."""
-    here = Path(__file__).parent
+    """Give the tests that keep real time, such as those of the fixture `controllers`, to one worker of pytest-xdist.
+
+    They take longest, so they come first; and by kind of controller, each of which takes two seconds to start.
+    """
+    here, keep_real_time = Path(__file__).parent, []
     for item in items:
-        if "controllers" in item.fixturenames or item.path.relative_to(here).as_posix().startswith(KEEPS_REAL_TIME):
+        file = item.path.relative_to(here).as_posix()
+        if "controllers" in item.fixturenames or f"{file}::{item.name}".startswith(KEEPS_REAL_TIME):
             item.add_marker(pytest.mark.xdist_group("controller"))
+            keep_real_time.append(item)
+        elif file in SHARE_A_SETUP:
+            item.add_marker(pytest.mark.xdist_group(file))
+    others = [item for item in items if item not in set(keep_real_time)]
+    items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
+
+
+def _kind_of_controller(item):
+    """A number for each kind of the shared controllers; 0 for a test that uses none of them."""
+    if "recording" in item.fixturenames:
+        return KINDS.index("cb3" if "[CB3" in item.name else "e_series")
+    return next((number for number, kind in enumerate(KINDS) if kind in item.fixturenames), 0)
 
 
 class Answer:
@@ -55,6 +90,18 @@ def pytest_xdist_auto_num_workers():
 def without_pages(monkeypatch):
     """Runs without their own report.html, which takes most of their time; repeats still write their common page."""
     monkeypatch.setattr(runner, "write_report", lambda *_: None)
+
+
+@pytest.fixture(scope="session")
+def run_without_page():
+    """`simbridge run` for fixtures of many tests, none of which reads the run's page; returns the exit status."""
+
+    def call(*arguments: object) -> int:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(runner, "write_report", lambda *_: None)
+            return main(["run", *map(str, arguments), "--json"])
+
+    return call
 
 
 @pytest.fixture

@@ -22,12 +22,17 @@ CALIBRATION = Path(__file__).parent / "data" / "ur10e_calibration.toml"
 HOME = load_robot("ur10e").home
 SPEED_LIMITS = load_robot("ur10e").max_velocity.tolist()
 """Of the arm's data sheet: tests of stops set them, for the safety system's own are higher."""
+UNLOCK_DELAY = 0.5
+"""s after a protective stop until it can be unlocked: five at a controller, for which recoveries would only wait."""
 _PORTS = (29999, 30001, 30002, 30003, 30004)
 _KINDS = {
     "e-Series": {"robot": "ur10e", "polyscope": "5.12"},
     "CB3": {"robot": "ur10", "polyscope": "3.15"},
     "calibrated": {"robot": "ur10e", "polyscope": "5.12", "calibration": CALIBRATION},
 }
+
+
+NO_TOOL = {"payload": 0.0, "payload_cog": [0.0] * 3, "payload_inertia": [0.0] * 6, "tcp_offset": [0.0] * 6}
 
 
 def _realtime_is_granted() -> bool:
@@ -83,11 +88,15 @@ class Controllers:
 
     def ready(self, kind: str) -> Emulator:
         """A controller of that kind without faults and without tool, with the arm at home."""
-        if kind != self._kind or not self._is_usable():
+        if kind != self._kind or not self._answers():
             self.close()
             host = loopback(60 + list(_KINDS).index(kind))
             emulator = Emulator(
-                host=host, realtime_priority=EMULATOR_PRIORITY, joint_speed_limit=SPEED_LIMITS, **_KINDS[kind]
+                host=host,
+                realtime_priority=EMULATOR_PRIORITY,
+                joint_speed_limit=SPEED_LIMITS,
+                boot_time=0.05,
+                **_KINDS[kind],
             )
             self._kind, self._running = kind, emulator.__enter__()
         controller = self._running
@@ -96,8 +105,11 @@ class Controllers:
             controller.do("mute", port=port, muted=False)
         for command in ("stop_program", "release_registers", "release_safety"):
             controller.do(command)
+        if controller.state()["safety_mode"] == "PROTECTIVE_STOP":
+            controller.set(unlock_delay=0.0)
+            controller.do("unlock_protective_stop")
         controller.do("slider", fraction=1.0)
-        controller.set(on_protective_stop="pause")
+        controller.set(on_protective_stop="pause", unlock_delay=UNLOCK_DELAY, **NO_TOOL)
         controller.do("remote_control", on=True)
         if controller.state()["robot_mode"] != "RUNNING":
             controller.do("power_on_and_release")
@@ -106,19 +118,11 @@ class Controllers:
         move(controller, HOME)
         return controller
 
-    def _is_usable(self) -> bool:
-        """Whether the running controller can be reset faster than a new one starts."""
+    def _answers(self) -> bool:
         try:
-            state = {} if self._running is None else self._running.state()
+            return self._running is not None and bool(self._running.state())
         except EmulatorError:
             return False
-        return bool(
-            state
-            # It can be unlocked only after five seconds.
-            and state["safety_mode"] != "PROTECTIVE_STOP"
-            and state["payload"] == 0.0
-            and not any(state["tcp_offset"])
-        )
 
     def close(self) -> None:
         """End the running controller."""
@@ -169,6 +173,5 @@ def tick(controller: Emulator) -> int:
 
 def never_moved(controller: Emulator, since: int) -> bool:
     """Whether the joints have not moved since a tick."""
-    record = controller.record()
-    q = record.actual_q[record.tick >= since]
+    q = controller.record(after=since - 1).actual_q
     return bool((q == q[0]).all())

@@ -197,7 +197,7 @@ class Control:
     stop_program = _action(Controller.stop_program)
     pause_program = _action(Controller.pause_program)
     play_program = _action(Controller.play_program)
-    unlock_protective_stop = _action(Controller.unlock_protective_stop)  # refused for the first 5 s
+    unlock_protective_stop = _action(Controller.unlock_protective_stop)  # refused for `unlock_delay`
     run_script = _action(Controller.load_script)
 
     def push(self, wrench: tuple[float, float, float, float, float, float], seconds: float) -> None:

@@ -10,7 +10,6 @@ from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState, Event, Power
 from simbridge.ur.tables import RuntimeState, SafetyMode
 
-UNLOCK_DELAY = 5.0  # s after a protective stop until the dashboard unlocks it
 RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 # UR's error codes (C209A0 and so on)
 PROTECTIVE_STOP_CODE = 209
@@ -73,13 +72,13 @@ class Safety(ABC):
             self._set_safety_mode(SafetyMode.NORMAL)
 
     def unlock_protective_stop(self) -> str:
-        """Return the dashboard's answer; refused for the first 5 s."""
+        """Return the dashboard's answer; refused for the first 5 s (`Settings.unlock_delay`)."""
         s = self.state
         if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
             return "Protective stop releasing"
-        if s.timestamp - self._stopped_at < UNLOCK_DELAY:
+        if s.timestamp - self._stopped_at < self.settings.unlock_delay:
             return (
-                "Cannot unlock protective stop until 5s after occurrence. "
+                f"Cannot unlock protective stop until {self.settings.unlock_delay:g}s after occurrence. "
                 "Always inspect cause of protective stop before unlocking"
             )
         self._unlock()

@@ -48,6 +48,7 @@ class Settings:
     Attributes:
         on_protective_stop: What becomes of the running program: it pauses, or it stops, as one recording of URSim
             shows.
+        unlock_delay: From a protective stop until the dashboard unlocks it, s.
         servoj_follows_slider: Whether the speed slider slows servoj, as UR's description of its ROS driver says without
             a formula. By default servoj keeps to real time at any slider, as the bridge reckons.
         table: Height of a table that the tool can touch, m, in the pendant's base; None without one.
@@ -57,13 +58,17 @@ class Settings:
     """
 
     on_protective_stop: Literal["pause", "stop"] = "pause"
+    unlock_delay: float = 5.0
     servoj_follows_slider: bool = False
     table: float | None = None
     tool_force_limit: float = 150.0
     joint_speed_limit: tuple[float, float, float, float, float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Raises InvalidParameter: A limit is not a positive number, or the table's height not one within 1e6."""
+        """Raises InvalidParameter: A limit is not a positive number, the table's height not one within 1e6, or a delay
+        negative."""
+        if not 0.0 <= self.unlock_delay < inf:
+            raise InvalidParameter("unlock_delay", self.unlock_delay, "a number from 0, s")
         if self.table is not None and not abs(self.table) <= LARGEST:
             raise InvalidParameter("table", self.table, f"a height from {-LARGEST:g} to {LARGEST:g} m")
         if not self.tool_force_limit > 0.0:

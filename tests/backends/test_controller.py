@@ -5,8 +5,6 @@ The controller is emulated, in its own process, and keeps its own record.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,8 +20,8 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import prepare
 from simbridge.servo.law import LOOKAHEAD
 from simbridge.servo.plant import JOINT_LAG
-from tests.backends.trial import line
-from tests.controllers import REALTIME_FLAGS, realtime, realtime_options
+from tests.backends.trial import Trial, line
+from tests.controllers import REALTIME_FLAGS, realtime, realtime_options, tick
 
 SERVOJ = 11
 SMALL_SQUARE = """
@@ -31,7 +29,7 @@ from simbridge import Robot, Scenario
 from simbridge.trajectory import square
 
 def scenario(robot: Robot) -> Scenario:
-    return Scenario(square(side=0.1, speed=0.2, laps=2))
+    return Scenario(square(side=0.1, speed=0.2, laps=1))
 """
 
 
@@ -74,12 +72,12 @@ def recording(request, controllers, tmp_path_factory):
     if scenario == "small square":
         scenario = str(directory / "small_square.py")
         Path(scenario).write_text(SMALL_SQUARE)
-    robot, out = {"e-Series": "ur10e", "CB3": "ur10"}[kind], directory / "run"
+    robot = {"e-Series": "ur10e", "CB3": "ur10"}[kind]
     controller = controllers.ready(kind)
-    flags = ["--backend", "ursim", "--robot", robot, "--host", controller.host, *REALTIME_FLAGS, "--out", str(out)]
-    ended = subprocess.run([sys.executable, "-m", "simbridge", "run", scenario, *flags], capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    return Recording(robot, scenario, out, controller.record())
+    begin = tick(controller)
+    with Trial(controller, directory, scenario, "--backend", "ursim", "--robot", robot) as trial:
+        assert trial.end() == (0, "")
+    return Recording(robot, scenario, trial.out, controller.record(after=begin))
 
 
 def positions(log, period):
@@ -158,6 +156,7 @@ def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path
 
 
 def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
+    first = tick(e_series)
     robot = simbridge.load_robot("ur10e")
     with simbridge.connect("ursim", robot=robot, host=e_series.host, **realtime_options()) as arm, realtime():
         states = [arm.read()]
@@ -167,7 +166,7 @@ def test_a_live_arm_follows_targets_and_keeps_the_controllers_time(e_series):
             states.append(arm.servo(target))
         begin = tool_path(robot, states[0].q[None])[0]
         end = tool_path(robot, states[-1].q[None])[0]
-    record = e_series.record()
+    record = e_series.record(after=first)
     # 0.05 m/s downwards for a second, less the servo's lag.
     assert begin[2] - end[2] == pytest.approx(0.05, abs=0.005)
     assert np.allclose(begin[:2], end[:2], atol=1e-4)

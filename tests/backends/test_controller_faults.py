@@ -77,7 +77,7 @@ def test_a_controller_frozen_for_long_ends_the_run_at_once_and_does_not_resume_i
     with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()
         tick = trial.tick()
-        trial.controller.do("freeze", seconds=5.0)
+        trial.controller.do("freeze", seconds=2.0)
         status, message = trial.end()
         assert status == 2
         assert trial.summary()["outcome"].startswith("StaleState: ")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from simbridge.servo.feedforward import MAX_ACCELERATION
-from tests.backends.trial import ProcessTrial
-from tests.controllers import REALTIME_FLAGS
+from tests.backends.trial import ProcessTrial, Trial
+from tests.controllers import tick
 
 # From home, where the arm is, around a circle and back; a sample each cycle, so that no acceleration is missing.
 CIRCLE = """
@@ -39,27 +37,25 @@ def circle(tmp_path_factory):
     return path
 
 
-def run(circle, out, *flags):
-    """The summary of a run on the ur10e, and what was said."""
-    command = [sys.executable, "-m", "simbridge", "run", str(circle), "--robot", "ur10e", *flags, "--out", str(out)]
-    ended = subprocess.run(command, capture_output=True, text=True)
-    assert ended.returncode == 0, ended.stderr
-    return json.loads((out / "summary.json").read_text())
+def run(circle, controller, directory, *flags):
+    """The summary of a run on the controller."""
+    with Trial(controller, directory, circle, "--robot", "ur10e", "--backend", "ursim", *flags) as trial:
+        assert trial.end() == (0, "")
+    return trial.summary()
 
 
-def on(controller):
-    return ("--backend", "ursim", "--host", controller.host, *REALTIME_FLAGS)
-
-
-def accelerations(record, begin=0):
+def accelerations(controller, begin):
     """Of the controller's joint targets (T, n), rad/s^2, from a tick on."""
-    since = record.tick >= begin
-    assert (np.diff(record.tick[since]) == 1).all()
-    return np.diff(record.target_q[since], n=2, axis=0) / 0.002**2
+    record = controller.record(after=begin - 1)
+    assert (np.diff(record.tick) == 1).all()
+    return np.diff(record.target_q, n=2, axis=0) / 0.002**2
 
 
-def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(circle, e_series, tmp_path):
-    simulated, measured = run(circle, tmp_path / "simulated"), run(circle, tmp_path / "measured", *on(e_series))
+def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(
+    circle, e_series, cli, tmp_path, without_pages
+):
+    simulated = json.loads(cli("run", circle, "--robot", "ur10e", "--out", tmp_path / "simulated", "--json").out)
+    measured = run(circle, e_series, tmp_path)
     assert measured["plant_error"]["position_m"]["rms"] == pytest.approx(
         simulated["plant_error"]["position_m"]["rms"], rel=0.03
     )
@@ -71,14 +67,14 @@ def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(circl
 
 
 def test_with_feedforward_only_the_links_delay_is_left(circle, e_series, tmp_path):
-    begin = e_series.record().tick[-1]
-    summary = run(circle, tmp_path / "run", *on(e_series), "--feedforward", "on")
+    begin = tick(e_series)
+    summary = run(circle, e_series, tmp_path, "--feedforward", "on")
     assert summary["servo_law"]["holds"] is True
     # Of the link: a few cycles where this computer is busy.
     assert summary["plant_delay_s"] == pytest.approx(summary["servo_law"]["delay_s"], abs=0.001)
     assert summary["plant_delay_s"] < 0.006
     assert summary["delay_compensated"]["position_m"]["rms"] < 1e-4
-    assert np.abs(accelerations(e_series.record(), begin)).max() <= MAX_ACCELERATION
+    assert np.abs(accelerations(e_series, begin)).max() <= MAX_ACCELERATION
 
 
 @pytest.mark.parametrize("feedforward", ["off", "on"])
@@ -90,4 +86,4 @@ def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_seri
         trial.signal(signal.SIGINT)
         assert trial.end()[0] == 130
         trial.check_rest(begin)
-        assert np.abs(accelerations(e_series.record(), begin)).max() <= MAX_ACCELERATION
+        assert np.abs(accelerations(e_series, begin)).max() <= MAX_ACCELERATION

@@ -24,7 +24,7 @@ PERIOD = 0.008
         ({"command": "safeguard_stop"}, SafeguardStop, "release_safety"),
         ({"command": "emergency_stop"}, EmergencyStop, "release_safety"),
         ({"command": "drop", "port": 30004}, ConnectionLost, None),
-        # URSim is unlocked from here, but not before five seconds have passed.
+        # URSim is unlocked from here, but not before its controller allows it (`UNLOCK_DELAY`).
         ({"command": "protective_stop"}, ProtectiveStop, None),
         ({"command": "protective_stop", "on_protective_stop": "stop"}, ProtectiveStop, None),
     ],
@@ -56,8 +56,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
         arm.move_to(plan[0])
         states = list(arm.stream(plan[:60]))
     assert np.array_equal(states[-1].command, plan[59])
-    record = controller.record()
-    after = record.actual_q[record.tick >= stopped["tick"]]
+    after = controller.record(after=stopped["tick"] - 1).actual_q
     assert after[0].tolist() == stopped["actual_q"]
     assert np.abs(np.diff(after, axis=0)).max() <= 1.05 * 1.0 * PERIOD
 

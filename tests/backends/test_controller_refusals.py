@@ -192,7 +192,7 @@ def test_a_cell_file_without_the_mounting_does_not_confirm(calibrated, refused, 
     assert never_moved(calibrated, begin)
 
 
-def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrated, cli, tmp_path):
+def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrated, cli, tmp_path, without_pages):
     move(calibrated, HOME + np.array([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
     begin = tick(calibrated)
     given = (*REALTIME_FLAGS, "--yes", "--cell", cell(tmp_path), "--out", tmp_path / "run")
@@ -202,8 +202,7 @@ def test_with_the_cell_file_of_this_arm_a_real_arm_runs_and_never_fast(calibrate
     assert summary["outcome"] == "completed" and summary["samples"] >= 501
     # With this arm's own kinematics, the plan and the arm start more than 1 mm from where nominal ones would.
     assert RunDirectory.open(tmp_path / "run").settings()["kinematics"]["placements"] != ROBOT.checksum
-    record = calibrated.record()
-    q = record.actual_q[record.tick >= begin]
+    q = calibrated.record(after=begin - 1).actual_q
     assert np.abs(np.diff(q, axis=0)).max() <= 0.25 * 1.02 * ROBOT.period
     steps = np.linalg.norm(np.diff(tool_path(ROBOT, q)[:, :3], axis=0), axis=1)
     assert 0.0 < steps.max() <= 0.1 * 1.1 * ROBOT.period

@@ -182,14 +182,13 @@ class Trial:
         period = state["timestamp"] / state["tick"]
         while self.tick() < tick + (within + 0.3) / period:
             time.sleep(0.01)
-        record = self.controller.record()
+        record = self.controller.record(after=self._first_tick)
         speed = np.abs(np.diff(record.actual_q, axis=0)).max(axis=1) / period
         assert record.tick[1:][speed > REST][-1] <= tick + within / period
         if logged:
             # If two setpoints arrive in one tick, only the later is in force: so the nearest is searched.
-            mine = record.tick > self._first_tick
-            distance = np.linalg.norm(record.setpoint[mine] - self.log().setpoint[-1], axis=1)
-            assert record.tick[mine][np.nanargmin(distance)] >= tick - 0.5 / period
+            distance = np.linalg.norm(record.setpoint - self.log().setpoint[-1], axis=1)
+            assert record.tick[np.nanargmin(distance)] >= tick - 0.5 / period
 
 
 class ProcessTrial(Trial):

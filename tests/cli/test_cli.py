@@ -178,7 +178,7 @@ def test_two_runs_log_the_same_samples(run, line, line_run):
     assert_same_samples(run(line), line_run)
 
 
-def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(cli, run, square_run, tmp_path):
+def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(SCRIPT)
     flags = ["--speed-scale", "0.5", "--solver.kp", "20"]

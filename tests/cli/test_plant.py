@@ -10,9 +10,23 @@ import numpy as np
 import pytest
 
 from simbridge.recording.log_reader import read_log
+from simbridge.resources import SCENARIOS
 
 # RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s, computed by others.
 TRAILS = {"circle": 3.63, "figure_eight": 5.55, "helix": 3.63, "square_tracking": 5.69}
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory):
+    """The scripts of the same scenarios with one lap, by name: half as long, with the same speeds and corners."""
+    directory, scripts = tmp_path_factory.mktemp("scenarios"), {}
+    for name, laps in {"circle": 2, "figure_eight": 2, "helix": 3, "square_tracking": 2}.items():
+        scripts[name] = directory / f"{name}_once.py"
+        text = (SCENARIOS / f"{name}.py").read_text(encoding="utf-8")
+        once = re.sub(rf"(laps|turns)={laps}\b(\.0)?", r"\1=1", text)
+        assert once != text
+        scripts[name].write_text(once, encoding="utf-8")
+    return scripts
 
 
 @pytest.fixture
@@ -48,9 +62,9 @@ def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
         ("circle", (300, 0.1), 0.02),
     ],
 )
-def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, scenario, tuning, error_mm):
+def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, short, scenario, tuning, error_mm):
     flags = ("--servo-gain", tuning[0], "--servo-lookahead", tuning[1])
-    summary, log = run(scenario, "--feedforward", "on", *flags)
+    summary, log = run(short[scenario], "--feedforward", "on", *flags)
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["contour_error"]["position_m"]["max"] < 0.0005
@@ -69,16 +83,18 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, scenario, tuni
         ((2000, 0.03), 0.0012, "square_tracking", 0.05),
     ],
 )
-def test_feedforward_takes_off_the_delay_of_the_plants_phase(run, cli, tmp_path, tuning, phase, scenario, error_mm):
+def test_feedforward_takes_off_the_delay_of_the_plants_phase(
+    run, cli, short, tmp_path, tuning, phase, scenario, error_mm
+):
     plant = tmp_path / "plant.toml"
     plant.write_text(f"[servoj]\ngain = {tuning[0]}.0\nlookahead_s = {tuning[1]}\nphase_s = {phase}\n")
     flags = ("--feedforward", "on", "--plant", plant)
-    summary, log = run(scenario, *flags)
+    summary, log = run(short[scenario], *flags)
     assert summary["plant_error"]["position_m"]["rms"] < 1e-3 * error_mm
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert np.abs(log.controller_target_acceleration).max() <= 40.0
     # The check predicts the joint targets that the run then finds in its log.
-    checked = json.loads(cli("check", scenario, "--robot", "ur10e", *flags, "--json").out)
+    checked = json.loads(cli("check", short[scenario], "--robot", "ur10e", *flags, "--json").out)
     assert checked["command_lead_rad"]["max"] == pytest.approx(summary["command_lead_rad"]["max"], abs=1e-4)
     assert (checked["feedforward"], checked["plant_model"]) == (True, summary["plant_model"])
 
@@ -123,18 +139,18 @@ def test_what_feedforward_cannot_do_is_refused_with_the_reason(cli, flags, reaso
         assert reason in answer.message
 
 
-def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_wins(run, cli, tmp_path):
+def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_wins(run, cli, short, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text(
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\nlag_s = 0.001\n"
         '[payload]\nmass_kg = 1.0\n[source]\nrecording = "arm.csv"\n'
     )
-    summary, _ = run("circle", "--plant", plant)
+    summary, _ = run(short["circle"], "--plant", plant)
     # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
     assert f"gain 300, lookahead 0.1 s ({plant}; not simulated: payload 1.00 kg)" in summary["plant_model"]
-    answer = cli("check", "circle", "--robot", "ur10e", "--plant", plant, "--servo-gain", 500)
+    answer = cli("check", short["circle"], "--robot", "ur10e", "--plant", plant, "--servo-gain", 500)
     assert answer.status == 0 and f"--servo-gain 500 replaces the gain of {plant}, 300" in answer.message
     assert f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)" in answer.out
 
@@ -147,8 +163,8 @@ def test_a_phase_longer_than_the_controllers_cycle_is_refused(cli, tmp_path):
     assert cli("check", "circle", "--robot", "ur10", "--plant", plant).status == 0
 
 
-def test_a_run_records_its_corner_tolerance(run, tmp_path):
-    run("circle", "--feedforward", "on", "--corner-tolerance", 0.2)
+def test_a_run_records_its_corner_tolerance(run, line, tmp_path):
+    run(line, "--feedforward", "on", "--corner-tolerance", 0.2)
     settings = msgspec.toml.decode((tmp_path / "run" / "settings.toml").read_text())
     assert settings["scenario"]["corner_tolerance"] == pytest.approx(0.0002)
 
@@ -185,7 +201,7 @@ def test_the_ideal_servo_is_refused_on_a_controller_before_it_is_contacted(cli, 
 
 
 @pytest.mark.parametrize("name", ["ideal", "stiff"])
-def test_the_ideal_servo_trails_by_less_than_a_tenth_of_a_millisecond(run, name):
-    summary, _ = run("circle", "--servo", name)
+def test_the_ideal_servo_trails_by_less_than_a_tenth_of_a_millisecond(run, short, name):
+    summary, _ = run(short["circle"], "--servo", name)
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["servo_law_error"] is None and "an ideal servo, not UR's" in summary["plant_model"]

@@ -63,7 +63,7 @@ def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path
 
 def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, tmp_path: Path) -> None:
     states = drawn(
-        seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.25, "--out", tmp_path / "run")
+        seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run")
     )
     # Colours and cursor movements.
     states = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", state) for state in states]
@@ -77,7 +77,14 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, t
 
 
 def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path: Path) -> None:
-    with Emulator("ur10e", polyscope="5.12", host=HOST, calibration=CALIBRATION, realtime_priority=EMULATOR_PRIORITY):
+    with Emulator(
+        "ur10e",
+        polyscope="5.12",
+        host=HOST,
+        calibration=CALIBRATION,
+        realtime_priority=EMULATOR_PRIORITY,
+        boot_time=0.05,
+    ):
         flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, *REALTIME_FLAGS, "--out", tmp_path / "run")
         text = seen_on_a_terminal(line, *flags, answer="yes")
     before, after = text.split("Type yes to confirm: ")

@@ -473,14 +473,16 @@ def test_a_servoj_stream_within_the_limits_is_followed_and_ends_at_its_last_setp
     assert bench.state.target_q[0] == pytest.approx(ROBOT.home[0] + 0.5, abs=1e-6)
 
 
-def test_an_unlock_is_refused_for_five_seconds_and_resuming_continues_the_motion(bench):
+@pytest.mark.parametrize(("settings", "delay"), [({}, 5.0), ({"unlock_delay": 0.5}, 0.5)])
+def test_an_unlock_is_refused_for_five_seconds_unless_set_and_resuming_continues_the_motion(bench, settings, delay):
+    bench.controller.set(settings)
     bench.load(f"movej({AHEAD})")
     bench.tick(0.5)
     bench.controller.protective_stop("a test")
     bench.tick(0.2)
     assert bench.at_rest
-    bench.tick(4.7)
-    assert "5s" in bench.controller.unlock_protective_stop()
+    bench.tick(delay - 0.3)
+    assert f" until {delay:g}s " in bench.controller.unlock_protective_stop()
     assert not bench.controller.play_program()
     bench.tick(0.2)
     assert bench.controller.unlock_protective_stop() == "Protective stop releasing"

@@ -76,7 +76,7 @@ class Rtde:
 
 @pytest.fixture(scope="module")
 def shared():
-    with Emulator(host=HOST) as controller:
+    with Emulator(host=HOST, boot_time=0.05) as controller:
         yield controller
 
 
@@ -89,7 +89,7 @@ def emulator(shared):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_starts_powered_off_if_asked_and_a_signal_ends_it_with_status_0_and_frees_the_ports(number):
-    with Emulator("ur10", polyscope="3.15", host=OTHER, running=False) as controller:
+    with Emulator("ur10", polyscope="3.15", host=OTHER, running=False, boot_time=0.05) as controller:
         assert controller.state()["robot_mode"] == "POWER_OFF"
         controller.do("power_on_and_release")
         assert controller.wait_for("robot_mode", "RUNNING")["safety_mode"] == "NORMAL"
@@ -200,7 +200,7 @@ def test_a_line_that_is_not_a_command_is_answered_with_an_error(emulator, line):
 
 
 def test_two_run_side_by_side_independently_and_a_killed_one_is_gone_at_once(emulator):
-    with Emulator("ur10e", polyscope="5.25", host=OTHER) as other:
+    with Emulator("ur10e", polyscope="5.25", host=OTHER, boot_time=0.05) as other:
         other.do("protective_stop")
         assert other.state()["safety_mode"] == "PROTECTIVE_STOP"
         assert emulator.state()["safety_mode"] == "NORMAL"
@@ -261,7 +261,7 @@ def test_a_calibration_file_of_ros_is_emulated_with_a_checksum_of_its_own(tmp_pa
     table = nominal_dh(load_robot("ur5e"))
     rows = ros_calibration.printed((0.0, 1e-3, 0.0, 0.0, 0.0, 0.0), table.a, table.d, table.alpha)
     file = ros_calibration.write(tmp_path / "my_robot_calibration.yaml", rows)
-    with Emulator("ur5e", host=OTHER, calibration=file) as emulator:
+    with Emulator("ur5e", host=OTHER, calibration=file, boot_time=0.05) as emulator:
         arm = read_controller(emulator.host).arm
     assert arm.checksum != URSIM_CHECKSUM
     assert max(ros_difference(read_ros_calibration(file), arm.kinematics)) < 1e-9

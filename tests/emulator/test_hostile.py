@@ -77,7 +77,7 @@ class Stream:
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
-    with Emulator("ur10e", host=HOST) as controller:
+    with Emulator("ur10e", host=HOST, boot_time=0.05) as controller:
         yield controller
 
 

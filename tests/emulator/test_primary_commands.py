@@ -12,13 +12,14 @@ from simbridge.emulator.controller import Controller
 from simbridge.emulator.errors import ProtocolViolation
 from simbridge.emulator.program import ScriptProgram
 from simbridge.emulator.running import RunningController
-from simbridge.emulator.safety import UNLOCK_DELAY
 from simbridge.emulator.scripts import MAX_SCRIPT
+from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import profile
 from simbridge.robot import load_robot
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 
 ROBOT = load_robot("ur10e")
+UNLOCK_DELAY = Settings().unlock_delay
 STATE, MESSAGE = 16, 20
 SAFETY_MODE, ERROR_CODE, KEY, RUNTIME_EXCEPTION = 5, 6, 7, 10
 RUNS = "def moves():\n  while True:\n    sync()\n  end\nend\n"

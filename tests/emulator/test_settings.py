@@ -55,6 +55,12 @@ def test_joint_speed_limits_are_six_positive_numbers(value):
         Settings().changed({"joint_speed_limit": value})
 
 
+@pytest.mark.parametrize("value", [-0.1, float("inf"), float("nan"), "5 s"])
+def test_the_delay_of_unlocking_is_a_number_from_zero(value):
+    with pytest.raises(InvalidParameter, match="unlock_delay"):
+        Settings().changed({"unlock_delay": value})
+
+
 # Parts of the state
 
 

@@ -36,7 +36,10 @@ class Seen:
         # Its watchdog ends a client that stalls for a quarter of a second.
         niceness = -15 if REALTIME else 0
         command = [sys.executable, session.__file__, host, polyscope, str(file), str(niceness)]
-        with Emulator(name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY) as emulator:
+        with Emulator(
+            name, polyscope=polyscope, host=host, realtime_priority=EMULATOR_PRIORITY, boot_time=0.05
+        ) as emulator:
+            emulator.set(unlock_delay=session.UNLOCK_DELAY)
             ended = subprocess.run(command, capture_output=True, text=True, timeout=150)
             self.record = emulator.record()
             self.payload = emulator.state()["payload"]
@@ -200,10 +203,10 @@ def test_a_joint_stop_slows_the_fastest_joint_at_its_deceleration(seen, function
     q = seen.record.target_q[seen.between(stopped["ticks"])]
     speed = np.abs(np.diff(q, axis=0)).max(axis=1) / seen.period
     slowing = -np.diff(speed) / seen.period
-    begin = int(np.flatnonzero(slowing > 0.5 * deceleration)[0])
+    begin = int(np.flatnonzero(slowing > 0.6 * deceleration)[0])
     end = int(np.flatnonzero(speed)[-1])
     assert end - begin > 10
-    # These are mean speeds of each cycle: the last two change by less.
+    # These are mean speeds of each cycle: the first changes by half, the last two by less.
     assert slowing[begin : end - 1] == pytest.approx(deceleration, rel=1e-6)
     assert not np.allclose(stopped["q"], session.WAYPOINTS[-1], atol=1e-2)
 
@@ -213,7 +216,7 @@ def test_stopl_slows_the_tool_at_its_deceleration_straight_on(seen):
     path = tool_path(seen, stopped)
     speed = np.linalg.norm(np.diff(path, axis=0), axis=1) / seen.period
     slowing = -np.diff(speed) / seen.period
-    begin = int(np.flatnonzero(slowing > 0.5 * session.STOPL_DECELERATION)[0])
+    begin = int(np.flatnonzero(slowing > 0.6 * session.STOPL_DECELERATION)[0])
     end = int(np.flatnonzero(speed > 1e-9)[-1])
     assert end - begin > 10
     assert slowing[begin : end - 1] == pytest.approx(session.STOPL_DECELERATION, rel=1e-3)
@@ -303,10 +306,10 @@ def test_a_protective_stop_pauses_the_program_and_rests_the_arm(seen):
     assert len(moving) * seen.period < 0.3
 
 
-def test_an_unlock_is_refused_until_five_seconds_have_passed(seen):
+def test_an_unlock_is_refused_until_its_delay_has_passed(seen):
     stopped = seen["protective stop"]
-    assert stopped["refusals"] and all("until 5s" in refusal for refusal in stopped["refusals"])
-    assert stopped["seconds"] >= 5.0
+    assert stopped["refusals"] and all(f"until {session.UNLOCK_DELAY:g}s" in refusal for refusal in stopped["refusals"])
+    assert stopped["seconds"] >= session.UNLOCK_DELAY
 
 
 def test_after_an_unlocked_protective_stop_the_script_is_uploaded_again_and_moves(seen):

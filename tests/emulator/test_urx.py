@@ -32,7 +32,7 @@ robot.close()
 
 
 def test_urx_reads_joints_and_tool_and_starts_moves():
-    with Emulator("ur10e", polyscope="5.12", host=HOST) as controller:
+    with Emulator("ur10e", polyscope="5.12", host=HOST, boot_time=0.05) as controller:
         state = controller.state()
         ended = subprocess.run([sys.executable, "-c", CLIENT, HOST], capture_output=True, text=True, timeout=60)
         assert ended.returncode == 0, ended.stderr

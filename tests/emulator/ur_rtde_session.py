@@ -23,13 +23,14 @@ from rtde_receive import RTDEReceiveInterface
 
 LOOKAHEAD, GAIN = 0.05, 1500.0
 START = [0.2, -1.1, 2.1, -2.0, -1.4, 0.2]
-STREAM_SECONDS = 1.0
+STREAM_SECONDS = 0.5
 SPEED_J = [0.1, -0.05, 0.08, 0.02, 0.0, -0.1]
 SPEED_L = [0.03, 0.04, -0.02, 0.0, 0.05, 0.1]
 STOPJ_DECELERATION = 2.0
-STOPL_DECELERATION = 0.5
+STOPL_DECELERATION = 1.0
 SERVOC_SPEED, SERVOC_ACCELERATION = 0.2, 1.0
 WATCHDOG_FREQUENCY = 4.0
+UNLOCK_DELAY = 1.0  # s, set on the emulator: by default it takes five
 WAYPOINTS = [[START[0] + way, *START[1:]] for way in (0.2, 0.4, 0.6)]
 TCP = [0.01, -0.02, 0.15, 0.1, -0.2, 0.3]
 CUSTOM = """
@@ -106,13 +107,13 @@ class Session:
 
     def speeds(self) -> None:
         self.control.speedJ(SPEED_J, 1.0)
-        self.let_pass(0.4)
+        self.let_pass(0.3)
         end = self.tick()
         self.seen["speedJ"] = {"ticks": [end - round(0.15 / self.period), end], "stopped": self.control.speedStop()}
         self.rest()
         self.home()
         self.control.speedL(SPEED_L, 0.5)
-        self.let_pass(0.6)
+        self.let_pass(0.4)
         end = self.tick()
         self.seen["speedL"] = {"ticks": [end - round(0.15 / self.period), end], "stopped": self.control.speedStop()}
         self.rest()
@@ -127,27 +128,27 @@ class Session:
             sent.append(q)
             self.control.servoJ(q, 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
             self.control.waitPeriod(period)
-        self.let_pass(1.0)
+        self.let_pass(0.5)
         reached, end = self.receive.getActualQ(), self.tick()
         self.seen["servoJ"] = {"ticks": [begin, end], "sent": sent, "q": reached, "stopped": self.control.servoStop()}
         self.home()
         pose = self.receive.getActualTCPPose()
         goal = [pose[0], pose[1] + 0.004, pose[2] - 0.003, *pose[3:]]
         self.control.servoL(goal, 0.0, 0.0, self.period, LOOKAHEAD, GAIN)
-        self.let_pass(1.0)
+        self.let_pass(0.5)
         self.seen["servoL"] = {"goal": goal, "q": self.receive.getActualQ(), "stopped": self.control.servoStop()}
 
     def asynchronous(self) -> None:
         self.home()
         goal = [START[0] + 0.6, *START[1:]]
         before = self.control.getAsyncOperationProgress()
-        self.control.moveJ(goal, 1.0, 2.0, True)
+        self.control.moveJ(goal, 2.0, 8.0, True)
         during = self.receive.getActualQ()
         progress = [before, *self.progress()]
         self.seen["asynchronous"] = {"progress": progress, "during": during, "goal": goal, "q": self.rest()}
         self.home()
         begin = self.tick()
-        self.control.moveJ([[*q, 0.5, 2.0, 0.0] for q in WAYPOINTS], True)
+        self.control.moveJ([[*q, 1.0, 8.0, 0.0] for q in WAYPOINTS], True)
         progress = self.progress()
         self.seen["path"] = {"progress": progress, "q": self.rest(), "ticks": [begin, self.tick()]}
 
@@ -178,7 +179,7 @@ class Session:
         self.home()
         pose = self.receive.getActualTCPPose()
         self.control.moveL([pose[0] + 0.12, pose[1] - 0.24, pose[2] + 0.15, *pose[3:]], 0.25, 1.2, True)
-        self.let_pass(0.5)
+        self.let_pass(0.35)
 
     def stopped(self, stop: Callable[[], None]) -> dict[str, Any]:
         begin = self.tick()
@@ -299,7 +300,7 @@ class Session:
         begin, pose = self.tick(), self.receive.getActualTCPPose()
         goal = [pose[0] + 0.05, pose[1] - 0.1, pose[2] + 0.06, *pose[3:]]
         returned = self.control.servoC(goal, SERVOC_SPEED, SERVOC_ACCELERATION)
-        self.let_pass(1.5)
+        self.let_pass(1.0)
         self.seen["servoC"] = {
             "returned": returned,
             "goal": goal,

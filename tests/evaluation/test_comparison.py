@@ -19,13 +19,10 @@ pytestmark = pytest.mark.usefixtures("without_pages")
 
 
 @pytest.fixture(scope="module")
-def slower(tmp_path_factory, line):
+def slower(tmp_path_factory, line, run_without_page):
     """`line` again, at another period and with a payload that is not in the model."""
-    from simbridge.cli.command_line import main
-
     out = tmp_path_factory.mktemp("run") / "slower"
-    flags = ["--period", "0.02", "--unmodelled-payload", "5", "--out", str(out), "--json"]
-    assert main(["run", str(line), *flags]) == 0
+    assert run_without_page(line, "--period", 0.02, "--unmodelled-payload", 5, "--out", out) == 0
     return out
 
 

@@ -20,15 +20,13 @@ from simbridge.trajectory import read_trajectory
 
 
 @pytest.fixture(scope="module", params=["line", "square", "servoj"])
-def run(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def run(request: Any, tmp_path_factory: pytest.TempPathFactory, run_without_page: Any) -> Path:
     """Three runs: a line, the paper's square, and the line through a servo that lags."""
     if request.param != "servoj":
         return Path(request.getfixturevalue(f"{request.param}_run"))
-    from simbridge.cli.command_line import main
-
     out = tmp_path_factory.mktemp("run") / "servoj"
     line = request.getfixturevalue("line")
-    assert main(["run", str(line), "--servo", "servoj", "--out", str(out), "--json"]) == 0
+    assert run_without_page(line, "--servo", "servoj", "--out", out) == 0
     return out
 
 

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from simbridge.cli.command_line import main
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot import pose
@@ -27,12 +26,12 @@ RUNS = ("01", "02", "03")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any) -> Path:
+def made(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any) -> Path:
     """Three runs with a corner, a rest and a turn in space."""
     directory = tmp_path_factory.mktemp("repeats")
     points = [[0.7, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.214, 0.3], [0.75, 0.214, 0.35], [0.75, 0.214, 0.35]]
     file = tum(directory / "bent.tum", through(points, [0.0, 0.5, 1.0, 1.5, 2.0]))
-    assert main(["run", str(file), "--repeat", "3", "--out", str(directory / "out"), "--json"]) == 0
+    assert run_without_page(file, "--repeat", 3, "--out", directory / "out") == 0
     return directory / "out"
 
 

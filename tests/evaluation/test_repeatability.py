@@ -31,12 +31,12 @@ def square(square_run: Path) -> Evaluation:
 
 
 @pytest.fixture(scope="module")
-def resting(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any) -> Evaluation:
+def resting(tmp_path_factory: pytest.TempPathFactory, tum: Any, through: Any, run_without_page: Any) -> Evaluation:
     """A run along x to a rest of 0.5 s, then along y to another."""
     points = [[0.7, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.164, 0.3], [0.75, 0.214, 0.3], [0.75, 0.214, 0.3]]
     directory = tmp_path_factory.mktemp("resting")
     file = tum(directory / "resting.tum", through(points, [0.0, 0.5, 1.0, 1.5, 2.0]))
-    assert main(["run", str(file), "--out", str(directory / "run"), "--json"]) == 0
+    assert run_without_page(file, "--out", directory / "run") == 0
     return Evaluation.of(RunDirectory.open(directory / "run"))
 
 

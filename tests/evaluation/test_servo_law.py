@@ -18,9 +18,10 @@ from tests.report.conftest import MadeUp
 
 Array = NDArray[np.float64]
 H = 0.002
+CYCLES = 2500
 
 
-def motion(cycles: int = 4000, speed: float = 1.0) -> Array:
+def motion(cycles: int = CYCLES, speed: float = 1.0) -> Array:
     """Commands of six joints, at rest first."""
     t = H * np.arange(cycles)[:, None]
     grow = np.clip(t - 0.1, 0.0, None) ** 2 / (1.0 + np.clip(t - 0.1, 0.0, None) ** 2)
@@ -53,7 +54,7 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
     rng = np.random.default_rng(seed)
     late = around + rng.choice([0, 1, -1, 2], size=cycles, p=[0.8, 0.1, 0.05, 0.05])
     taken = np.arange(cycles) - late
-    taken[2000:2060] = taken[2000]
+    taken[1500:1560] = taken[1500]
     return np.maximum.accumulate(taken)
 
 
@@ -170,7 +171,7 @@ def on_controller(tmp_path: Path) -> Any:
 
     def made(gain: float = 2000.0, lookahead: float = 0.03, **log: Array) -> Evaluation:
         backend = {"simulated_time": False, "servo": "servoj", "servo_gain": 2000.0, "servo_lookahead": 0.03}
-        run = MadeUp(samples=4000, joints=6, period=H, settings={"backend": backend}).evaluation(tmp_path)
+        run = MadeUp(samples=CYCLES, joints=6, period=H, settings={"backend": backend}).evaluation(tmp_path)
         commands = motion()
         q, qd, qdd = controller(commands, gain, lookahead, np.arange(len(commands)) - 1)
         columns = {
@@ -225,7 +226,7 @@ def test_a_controller_that_follows_no_such_law_is_named(on_controller: Any) -> N
 
 
 def test_what_is_not_reported_is_said(on_controller: Any) -> None:
-    check = check_servo_law(on_controller(controller_target_acceleration=np.full((4000, 6), np.nan)))
+    check = check_servo_law(on_controller(controller_target_acceleration=np.full((CYCLES, 6), np.nan)))
     assert check is not None and check["holds"] is None
     assert check["reason"] == "the controller does not report target_q, target_qd and target_qdd"
     assert "cannot be said: the controller does not report" in servo_law_sentence(check)
@@ -233,7 +234,7 @@ def test_what_is_not_reported_is_said(on_controller: Any) -> None:
 
 def test_a_steady_motion_cannot_tell_lookahead_from_delay(on_controller: Any) -> None:
     run = on_controller()
-    steady = np.arange(4000)[:, None] * H * 0.1 * np.ones(6)
+    steady = np.arange(CYCLES)[:, None] * H * 0.1 * np.ones(6)
     noise = 1e-6 * np.random.default_rng(0).normal(0.0, 1.0, steady.shape)
     columns = {
         "command": steady,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,21 @@ def double(x):
 values = np.array([21.0, 0.5])
 kernel(text, "double", "doubling")(values)
 print(values[0])
+"""
+# The same in a process for each cache; these are forked from one that has imported numba.
+FORKS = """
+import os, sys, numba
+
+for directory in sys.argv[2:]:
+    if os.fork() == 0:
+        os.environ["SIMBRIDGE_CACHE"] = directory
+        for stream, name in ((1, ".out"), (2, ".err")):
+            os.dup2(os.open(directory + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), stream)
+        exec(sys.argv[1])
+        sys.stdout.flush()
+        os._exit(0)
+    os.wait()
+print(0)
 """
 # A custom step: a plain function in a file, with a constant and a function that it uses.
 OWN = """
@@ -92,16 +109,25 @@ def test_the_source_is_next_to_its_machine_code_and_can_be_read(filled):
     assert "x[i] *= 2.0" in source.read_text()
 
 
-@pytest.mark.parametrize("pattern", ["*.py", "*.nbi", "*.nbc"])
-@pytest.mark.parametrize("damage", [lambda content: b"", lambda content: b"damaged", lambda content: content[:-9]])
-def test_a_damaged_file_is_replaced(filled, pattern, damage):
-    (path,) = filled.rglob(pattern)
-    path.write_bytes(damage(path.read_bytes()))
-    value, warnings = finished(start(filled))
-    assert value == 42.0
+def finished_with(caches):
+    """The results and the warnings of a process for each cache."""
+    assert finished(start(caches[0].parent, "-c", FORKS, PROGRAM, *caches))[0] == 0.0
+    files = [(Path(f"{cache}.out"), Path(f"{cache}.err")) for cache in caches]
+    return [(out.read_text(), warnings.read_text()) for out, warnings in files]
+
+
+def test_a_damaged_file_is_replaced(filled, tmp_path):
+    damages = {"empty": lambda content: b"", "other": lambda content: b"damaged", "cut": lambda content: content[:-9]}
+    cases = [(pattern, damage) for pattern in ("*.py", "*.nbi", "*.nbc") for damage in damages]
+    caches = [shutil.copytree(filled, tmp_path / f"{pattern[2:]}_{damage}") for pattern, damage in cases]
+    for cache, (pattern, damage) in zip(caches, cases, strict=True):
+        (path,) = cache.rglob(pattern)
+        path.write_bytes(damages[damage](path.read_bytes()))
+    found = finished_with(caches)
     # The source is written again without compiling.
-    assert warnings.count(NOTICE) == (pattern != "*.py")
-    assert finished(start(filled)) == (42.0, "")
+    expected = [("42.0\n", pattern != "*.py") for pattern, _ in cases]
+    assert [(out, warnings.count(NOTICE)) for out, warnings in found] == expected, found
+    assert finished_with(caches) == [("42.0\n", "")] * len(cases)
 
 
 def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_path):

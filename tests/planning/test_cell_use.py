@@ -17,6 +17,7 @@ from simbridge.report.settings_list import repeat_command
 from simbridge.robot.cell import Cell, load_cell
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box
+from simbridge.running import runner
 from simbridge.running.run_setup import prepare
 from tests.refusals import refuses
 
@@ -92,7 +93,7 @@ def test_a_live_target_in_a_box_stops_the_arm_before_it():
         assert tool_path(robot, arm.read().q[None])[0, 2] > top + 0.004
 
 
-def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path):
+def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path, without_pages):
     cell = lab(
         'robot = "ur10e"\ntcp = [0, 0, 0.1, 0, 0, 0]\npayload = 2\npayload_cog = [0, 0, 0.05]\nmounting = "ceiling"\n'
     )
@@ -103,7 +104,7 @@ def test_what_a_cell_says_need_not_be_said_again(cli, lab, line, tmp_path):
     assert (robot["tcp"], robot["gravity"]) == ([0.0, 0.0, 0.1, 0.0, 0.0, 0.0], [0.0, 0.0, 9.81])
 
 
-def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tmp_path):
+def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tmp_path, monkeypatch):
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2") + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )
@@ -114,12 +115,13 @@ def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tm
     assert settings["cell"]["tool_capsules"] == [{"start": [0, 0, 0], "end": [0, 0, 0.05], "radius": 0.04}]
     assert str(cell) in (tmp_path / "one/report.html").read_text(encoding="utf-8")
     command = repeat_command(settings, tmp_path / "one")
+    monkeypatch.setattr(runner, "write_report", lambda *_: None)
     assert cli(*shlex.split(command)[1:], "--out", tmp_path / "two", "--json").status == 0
     plans = [np.load(tmp_path / name / "plan.npz")["setpoints"] for name in ("one", "two")]
     assert np.array_equal(*plans)
 
 
-def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line):
+def test_a_run_with_a_cell_that_is_in_no_file_promises_no_command(tmp_path, line, without_pages):
     run = simbridge.run(line, out=tmp_path / "run", options=Options(cell=Cell(payload=1.0)))
     settings = run.evaluation().settings
     assert settings["cell"] == {"file": "", "payload": 1.0}
@@ -159,7 +161,9 @@ def test_a_flag_may_say_the_same_and_what_the_cell_leaves_out(cli, lab, text, fl
 
 
 @pytest.mark.parametrize(("flags", "used"), [((), "on"), (("--feedforward", "off"), "off")])
-def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(cli, lab, line, flags, used, tmp_path):
+def test_a_cell_turns_feedforward_on_unless_the_flag_says_otherwise(
+    cli, lab, line, flags, used, tmp_path, without_pages
+):
     out = tmp_path / "out"
     cell = lab('feedforward = "on"')
     answer = cli("run", line, "--cell", cell, *flags, "--out", out, "--json")

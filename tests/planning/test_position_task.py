@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.cli.command_line import main
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.over_time import error_panels
@@ -25,11 +24,11 @@ PARTS = {
 
 
 @pytest.fixture(scope="module")
-def late_run(tmp_path_factory):
+def late_run(tmp_path_factory, run_without_page):
     """A planar arm that trails its setpoints by some 0.2 s."""
     out = tmp_path_factory.mktemp("planar") / "late"
     lag = ["--servo-gain", "500", "--servo-lookahead", "0.2"]
-    assert main(["run", "circle", "--robot", "planar3r", *lag, "--out", str(out), "--json"]) == 0
+    assert run_without_page("circle", "--robot", "planar3r", *lag, "--out", out) == 0
     return out
 
 

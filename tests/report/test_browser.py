@@ -66,17 +66,19 @@ class Opened:
         return [url for url in self.requests[1:] if not url.startswith(("data:", "blob:"))]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def opened(browser: Any, pages: dict[str, Path]) -> Any:
-    """Opens one of the pages at a laptop's width."""
-    every: list[Opened] = []
+    """Opens one of the pages at a laptop's width; once for all tests that ask for the same."""
+    every: dict[tuple[Any, ...], Opened] = {}
 
     def one(name: str, **context: Any) -> Opened:
-        every.append(Opened(browser, pages[name], **context))
-        return every[-1]
+        wanted = (name, *context.items())
+        if wanted not in every:
+            every[wanted] = Opened(browser, pages[name], **context)
+        return every[wanted]
 
     yield one
-    for page in every:
+    for page in every.values():
         page.context.close()
 
 
@@ -177,9 +179,12 @@ def test_without_scripts_the_drawings_are_seen(opened: Any) -> None:
 def test_on_paper_the_drawings_are_seen(opened: Any, tmp_path: Path, name: str) -> None:
     page = opened(name).page
     page.emulate_media(media="print")
-    assert seen(page.locator(".canvas")) == []
-    assert all(drawing.is_visible() for drawing in page.locator("#contour .static svg").all())
-    printed = page.pdf()
+    try:
+        assert seen(page.locator(".canvas")) == []
+        assert all(drawing.is_visible() for drawing in page.locator("#contour .static svg").all())
+        printed = page.pdf()
+    finally:
+        page.emulate_media(media="screen")
     assert printed.startswith(b"%PDF") and len(printed) > 20_000
 
 

@@ -28,7 +28,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_same(
-    original: Run, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    original: Run, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_pages: None
 ) -> None:
     page = (original.directory / "report.html").read_text(encoding="utf-8")
     command = repeat_command(original.evaluation().settings, original.directory)
@@ -43,7 +43,9 @@ def test_the_command_on_the_page_sends_the_same_setpoints_and_is_tracked_the_sam
     assert np.array_equal(repeated.log.position, original.evaluation().log.position)
 
 
-def test_own_files_are_named_by_absolute_paths(cli: Any, line: Path, tmp_path: Path, monkeypatch: Any) -> None:
+def test_own_files_are_named_by_absolute_paths(
+    cli: Any, line: Path, tmp_path: Path, monkeypatch: Any, without_pages: None
+) -> None:
     """A file of samples, a robot file and a solver in the working directory; the solver is gone when it is repeated."""
     work, elsewhere = tmp_path / "work", tmp_path / "elsewhere"
     for directory in (work, elsewhere):
@@ -69,7 +71,9 @@ def test_own_files_are_named_by_absolute_paths(cli: Any, line: Path, tmp_path: P
     assert RunDirectory.open(Path("again")).settings()["solver"] == settings["solver"]
 
 
-def test_a_custom_script_is_named_by_its_absolute_path(cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_custom_script_is_named_by_its_absolute_path(
+    cli: Any, tmp_path: Path, monkeypatch: Any, without_pages: None
+) -> None:
     # Of the same name as a built-in one.
     monkeypatch.chdir(tmp_path)
     Path("step.py").write_text((SCENARIOS / "square_tracking.py").read_text())
@@ -78,11 +82,13 @@ def test_a_custom_script_is_named_by_its_absolute_path(cli: Any, tmp_path: Path,
     assert command is not None and command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
 
 
-def test_the_command_repeats_the_servo_and_its_feedforward(cli: Any, tmp_path: Path, monkeypatch: Any) -> None:
+def test_the_command_repeats_the_servo_and_its_feedforward(
+    cli: Any, tmp_path: Path, monkeypatch: Any, without_pages: None
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
     flags = ("--feedforward", "on", "--corner-tolerance", "0.3", "--plant", "plant.toml", "--servo-gain", "1500")
-    assert cli("run", "circle", "--robot", "ur10e", *flags, "--out", "first", "--json").status == 0
+    assert cli("run", "circle", "--robot", "ur10", *flags, "--out", "first", "--json").status == 0
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))
     assert command is not None
