@@ -188,12 +188,14 @@ class MotionFunctions(ControllerFunctions):
     def do_direct_torque(
         self, _thread: Any, torque: Any, friction_comp: Any = True, viscous_scale: Any = None, coulomb_scale: Any = None
     ) -> Wait:
-        # There is no friction here that could be compensated.
-        if viscous_scale is not None or coulomb_scale is not None:
-            self._controller.without_effect("direct_torque's compensation of friction")
+        if coulomb_scale is not None:
+            self._controller.without_effect("direct_torque's compensation of Coulomb friction")
+        compensation = np.full(6, float(friction_comp))
+        if viscous_scale is not None:
+            compensation = np.clip(numbers("viscous_scale", viscous_scale, 6), 0.0, 1.0)
         if type(self._controller.motion) is not JointTorque:
             self._controller.motion = JointTorque(self._controller.robot)
-        self._controller.motion.aim(numbers("torque", torque, 6))
+        self._controller.motion.aim(numbers("torque", torque, 6), compensation)
         yield
 
     do_torque_command = do_direct_torque

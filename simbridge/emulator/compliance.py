@@ -4,7 +4,8 @@ The first two are admittances, and simple ones: of the real controller's, only t
 
 Under direct_torque the joints move as the rigid-body model of the arm does under the torques commanded. Gravity is
 compensated, as on a controller. The rotors' inertia was found in recordings of a UR5e and a UR10e; others have that of
-the one closer in size. Friction, elasticity and the payload are not modelled.
+the one closer in size. Viscous friction is plausible, not UR's; its compensation removes a part of it. Coulomb
+friction, elasticity and the payload are not modelled.
 """
 
 from __future__ import annotations
@@ -126,7 +127,8 @@ class ForceMode:
 
 
 BRAKING = 20.0  # rad/s^2, when no torque is commanded any more
-
+# In how long viscous friction slows a rotor to a third, without its compensation and with all of it, s
+FRICTION_TIME, COMPENSATED_TIME = 0.25, 0.5
 
 # Of the rotors, as it acts at the joints, kg m^2
 _SMALL = np.array([1.915] * 3 + [0.212] * 3)
@@ -152,14 +154,18 @@ class JointTorque(Motion):
         self._model.armature = rotor_inertia(robot)
         self._data = self._model.createData()
         self._torque: Array | None = None
+        self._friction = np.zeros(robot.n)
 
-    def aim(self, torque: Array) -> None:
-        """The torques (n,), N m, for the next period."""
+    def aim(self, torque: Array, compensation: Array) -> None:
+        """The torques (n,), N m, for the next period, and the fractions (n,) of friction compensated."""
         self._torque = torque
+        rate = 1.0 / FRICTION_TIME - compensation * (1.0 / FRICTION_TIME - 1.0 / COMPENSATED_TIME)
+        self._friction = rate * self._model.armature
 
     def step(self, q: Array, qd: Array, dt: float, scaling: float) -> Array:
         torque, self._torque = self._torque, None
         if torque is None:
             return q + dt * ramped(qd, np.zeros_like(qd), BRAKING * dt)
         gravity = pin.computeGeneralizedGravity(self._model, self._data, q)
-        return q + dt * (qd + dt * pin.aba(self._model, self._data, q, qd, torque + gravity))
+        torque = torque + gravity - self._friction * qd
+        return q + dt * (qd + dt * pin.aba(self._model, self._data, q, qd, torque))

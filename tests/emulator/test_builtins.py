@@ -19,6 +19,7 @@ from scipy.spatial.transform import Rotation
 
 from simbridge.emulator.arm import frame_of, pose_of
 from simbridge.emulator.builtin_without_effect import WITHOUT_EFFECT
+from simbridge.emulator.compliance import COMPENSATED_TIME, FRICTION_TIME
 from simbridge.emulator.controller import Controller
 from simbridge.emulator.handles import MAX_ANSWER
 from simbridge.emulator.program import ScriptProgram, builtin_functions
@@ -266,8 +267,19 @@ def test_a_torque_accelerates_the_arm_as_its_model_and_without_one_it_holds():
     mass = pin.crba(ROBOT.model, ROBOT.model.createData(), ROBOT.home)
     mass = np.triu(mass) + np.triu(mass, 1).T + np.diag([6.03, 6.05, 1.94, 0.61, 0.61, 0.61])  # the rotors
     expected = np.linalg.solve(mass, torque)
-    assert moving.state.target_qd[5] == pytest.approx(0.08 * expected[5], rel=0.05)
+    # Friction takes its part, though it is compensated.
+    reached = COMPENSATED_TIME * (1.0 - np.exp(-0.08 / COMPENSATED_TIME))
+    assert moving.state.target_qd[5] == pytest.approx(reached * expected[5], rel=0.02)
     assert not ended.state.target_qd.any()
+
+
+def test_friction_slows_a_joint_without_torque_and_its_compensation_less():
+    push = "def f():\n i = 0\n while i < 25:\n  direct_torque([0, 0, 0, 0, 0, 9], %s)\n  i = i + 1\n end\n"
+    coast = f" while i < 425:\n  direct_torque({SIX}, %s)\n  i = i + 1\n end\nend\n"
+    for flag, seconds in (("True", COMPENSATED_TIME), ("False", FRICTION_TIME)):
+        source = (push + coast) % (flag, flag)
+        pushed, later = (run(source, ticks).state.target_qd[5] for ticks in (30, 280))
+        assert later == pytest.approx(pushed * np.exp(-0.5 / seconds), rel=0.05)
 
 
 def test_optimovej_goes_where_movej_goes():
@@ -413,7 +425,7 @@ SIX = "[0, 0, 0, 0, 0, 0]"
         ("set_target_payload(1.0, transition_time=0.5)", "set_target_payload's transition_time"),
         (f"force_mode(p{SIX}, {SIX}, {SIX}, 1, {SIX})", "force_mode's type 1 (it is taken for 2)"),
         ("servoc(get_target_tcp_pose(), r=0.1)", "servoc's r"),
-        (f"direct_torque({SIX}, viscous_scale={SIX})", "direct_torque's compensation of friction"),
+        (f"direct_torque({SIX}, coulomb_scale={SIX})", "direct_torque's compensation of Coulomb friction"),
         ('popup("a", title="b")', "a popup's title and kind"),
         ("x = get_tool_current()", "get_tool_current"),
         ("x = get_freedrive_status()", "get_freedrive_status"),
