@@ -10,6 +10,8 @@ from simbridge.emulator.settings import Settings
 from simbridge.emulator.state import ControllerState, Event, Power
 from simbridge.ur.tables import RuntimeState, SafetyMode
 
+# A client that waits for just that delay by its own clock, as a test of UR's library does, may come so much early, s.
+_EARLY = 0.02
 RELEASE_TIME = 0.5  # s from the primary interface's command to unlock it until the arm may move again
 # UR's error codes (C209A0 and so on)
 PROTECTIVE_STOP_CODE = 209
@@ -76,7 +78,7 @@ class Safety(ABC):
         s = self.state
         if s.safety_mode != SafetyMode.PROTECTIVE_STOP:
             return "Protective stop releasing"
-        if s.timestamp - self._stopped_at < self.settings.unlock_delay:
+        if s.timestamp - self._stopped_at < self.settings.unlock_delay - _EARLY:
             return (
                 f"Cannot unlock protective stop until {self.settings.unlock_delay:g}s after occurrence. "
                 "Always inspect cause of protective stop before unlocking"
