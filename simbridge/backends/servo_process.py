@@ -70,7 +70,7 @@ def send_without_delay(port: int) -> None:
     for number in os.listdir("/dev/fd"):
         # The listing's own descriptor is closed by now, and files are no sockets.
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as connection:
-            if connection.getpeername()[1] == port:
+            if connection.family == socket.AF_INET and connection.getpeername()[1] == port:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 

@@ -99,16 +99,15 @@ class _Transport(Transport):
     """A connection that can be given up, and takes answers of limited size."""
 
     accept_gzip_encoding = False
-    _used: Any = None
+    _socket: Any = None
     _aborted = False
 
     def abort(self) -> None:
         """End it, also while another thread waits for it."""
         self._aborted = True
-        sock = getattr(self._used, "sock", None)
-        if sock is not None:
+        if self._socket is not None:
             with contextlib.suppress(OSError):
-                sock.shutdown(socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def parse_response(self, response: Any) -> Any:
         content = response.read(MAX_ANSWER + 1)
@@ -120,10 +119,12 @@ class _Transport(Transport):
         return unmarshaller.close()
 
     def make_connection(self, host: Any) -> Any:
-        if self._aborted:  # the second attempt of a call whose first was ended
-            raise OSError("it was ended")
-        connection = self._used = super().make_connection(host)
+        connection = super().make_connection(host)
         connection.timeout = TIMEOUT
+        connection.connect()
+        self._socket = connection.sock
+        if self._aborted:  # before there was something to shut down
+            raise OSError("it was ended")
         return connection
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -40,7 +41,10 @@ def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
         with (
             socket.create_connection(("127.0.0.1", port)) as commands,
             socket.create_connection(other.getsockname()) as unrelated,
+            contextlib.ExitStack() as of_this_computer,
         ):
+            for end in socket.socketpair():  # their peers have no port
+                of_this_computer.enter_context(end)
             send_without_delay(port)
             assert commands.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert not unrelated.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
