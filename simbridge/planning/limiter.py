@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 import ruckig
 from numpy.typing import NDArray
 
@@ -50,6 +51,7 @@ class Limiter:
         # A little less than the limit of the result, which would otherwise be clipped by rounding.
         self._input.max_acceleration = [robot.max_acceleration * _INSIDE**2] * n
         self._input.max_jerk = [np.inf] * n
+        self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
         self.reset(robot.home)
 
     def reset(self, q: Array) -> None:
@@ -158,7 +160,13 @@ class Limiter:
         return braked + low * (position - braked)
 
     def _tool_speed(self, position: Array) -> float:
-        return float(tool_speeds(self._robot, np.stack([self._position, position]), self._period)[0])
+        return float(np.linalg.norm(self._tool(position) - self._tool(self._position))) / self._period
+
+    def _tool(self, q: Array) -> Array:
+        """Position (3,) of the TCP, m: by pinocchio, a hundred times faster than `tool_path` for one posture."""
+        pin.forwardKinematics(self._robot.model, self._data, q)
+        position: Array = pin.updateFramePlacement(self._robot.model, self._data, self._tcp).translation.copy()
+        return position
 
 
 def tool_speeds(robot: Robot, setpoints: Array, period: float) -> Array:
