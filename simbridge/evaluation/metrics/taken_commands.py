@@ -48,6 +48,7 @@ def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, n
     rows, joints = seen.shape
     width = oldest + newest + 1
     unknown = np.log(1.0 + (_UNKNOWN / _SCALE) ** 2)
+    irregular = _IRREGULAR * np.log(1.0 + np.arange(len(sent) + 1.0))
     cost = np.zeros(width)
     # Where the least of these costs up to a command is.
     where = np.zeros(width, dtype=np.int64)
@@ -60,6 +61,7 @@ def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, n
             now[j] = np.inf
             # Before the first command, and after the last, it holds.
             command = min(max(number[k] - oldest + j, 0), len(sent) - 1)
+            residual = -1.0
             # The last choice: from the best command so far, however old.
             for jump in range(_JUMP + 2):
                 further = jump > _JUMP
@@ -72,18 +74,19 @@ def _take(sent: Array, seen: Array, number: Counts, share: float, oldest: int, n
                     continue
                 previous = number[k - 1] - oldest + at if further else command - jump
                 previous = min(max(previous, 0), len(sent) - 1)
-                total = cost[at]
-                if command - previous != 1:
-                    total += _IRREGULAR * np.log(1.0 + abs(command - previous - 1.0))
+                total = cost[at] + irregular[abs(command - previous - 1)]
                 if total >= now[j]:
                     continue
-                square = 0.0
-                for i in range(joints):
-                    expected = sent[command, i]
-                    if share < 1.0:
-                        expected = (1.0 - share) * sent[previous, i] + share * expected
-                    square += (seen[k, i] - expected) ** 2
-                total += np.log(1.0 + square / _SCALE**2) if square == square else unknown
+                # Where calls begin on the cycle's edge, it does not depend on the command before.
+                if share < 1.0 or residual < 0.0:
+                    square = 0.0
+                    for i in range(joints):
+                        expected = sent[command, i]
+                        if share < 1.0:
+                            expected = (1.0 - share) * sent[previous, i] + share * expected
+                        square += (seen[k, i] - expected) ** 2
+                    residual = np.log(1.0 + square / _SCALE**2) if square == square else unknown
+                total += residual
                 if total < now[j]:
                     now[j], before[k, j], origin[k, j] = total, previous, at
         for j in range(width):
