@@ -6,6 +6,7 @@ The user's view is the command line, called in this process: `cli("run", "square
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from simbridge.cli.command_line import main
+from simbridge.resources import SCENARIOS
 from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
@@ -148,6 +150,19 @@ def line(tmp_path_factory, tum):
     k = np.arange(5)
     points = np.column_stack([0.7 + 0.01 * k, np.full(5, 0.164), np.full(5, 0.3)])
     return tum(tmp_path_factory.mktemp("line") / "line.tum", _line_of_targets(points, 0.1 * k))
+
+
+@pytest.fixture(scope="session")
+def short(tmp_path_factory):
+    """The scripts of scenarios with one lap, by name: half as long, with the same speeds and corners."""
+    directory, scripts = tmp_path_factory.mktemp("scenarios"), {}
+    for name, laps in {"circle": 2, "figure_eight": 2, "helix": 3, "square_tracking": 2}.items():
+        scripts[name] = directory / f"{name}_once.py"
+        text = (SCENARIOS / f"{name}.py").read_text(encoding="utf-8")
+        once = re.sub(rf"(laps|turns)={laps}\b(\.0)?", r"\1=1", text)
+        assert once != text
+        scripts[name].write_text(once, encoding="utf-8")
+    return scripts
 
 
 @pytest.fixture(scope="session")

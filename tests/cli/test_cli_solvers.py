@@ -32,8 +32,8 @@ def test_help_shows_the_flags_of_the_named_solver_and_no_others(cli, name):
 
 
 @pytest.mark.parametrize("name", sorted(SOLVERS))
-def test_every_solver_tracks_the_square(cli, name, tmp_path):
-    answer = cli("run", "square_tracking", "--solver", name, "--out", tmp_path / "run", "--json")
+def test_every_solver_tracks_the_square(cli, name, short, tmp_path):
+    answer = cli("run", short["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json")
     assert answer.status == 0, answer.err
     summary = json.loads(answer.out)
     assert summary["solver"] == name

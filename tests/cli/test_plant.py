@@ -10,23 +10,12 @@ import numpy as np
 import pytest
 
 from simbridge.recording.log_reader import read_log
-from simbridge.resources import SCENARIOS
 
 # RMS of the tool's distance from the setpoints, mm, for the ur10e at gain 2000, lookahead 0.03 s, computed by others.
 TRAILS = {"circle": 3.63, "figure_eight": 5.55, "helix": 3.63, "square_tracking": 5.69}
-
-
-@pytest.fixture(scope="module")
-def short(tmp_path_factory):
-    """The scripts of the same scenarios with one lap, by name: half as long, with the same speeds and corners."""
-    directory, scripts = tmp_path_factory.mktemp("scenarios"), {}
-    for name, laps in {"circle": 2, "figure_eight": 2, "helix": 3, "square_tracking": 2}.items():
-        scripts[name] = directory / f"{name}_once.py"
-        text = (SCENARIOS / f"{name}.py").read_text(encoding="utf-8")
-        once = re.sub(rf"(laps|turns)={laps}\b(\.0)?", r"\1=1", text)
-        assert once != text
-        scripts[name].write_text(once, encoding="utf-8")
-    return scripts
+SOAK = pytest.mark.soak
+# A path without corners and one with corners; other smooth paths take the same way through the program.
+MORE = dict.fromkeys(("figure_eight", "helix"), SOAK)
 
 
 @pytest.fixture
@@ -42,7 +31,7 @@ def run(cli, tmp_path, without_pages):
     return run
 
 
-@pytest.mark.parametrize("scenario", TRAILS)
+@pytest.mark.parametrize("scenario", [pytest.param(name, marks=MORE.get(name, ())) for name in TRAILS])
 def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
     summary, _ = run(scenario)
     assert summary["plant_error"]["position_m"]["rms"] == pytest.approx(1e-3 * TRAILS[scenario], rel=0.01)
@@ -55,9 +44,9 @@ def test_the_simulated_arm_trails_as_the_law_says(run, scenario):
 @pytest.mark.parametrize(
     ("scenario", "tuning", "error_mm"),
     [
-        ("circle", (2000, 0.03), 0.02),
-        ("figure_eight", (2000, 0.03), 0.02),
-        ("helix", (2000, 0.03), 0.02),
+        pytest.param("circle", (2000, 0.03), 0.02, marks=SOAK),
+        pytest.param("figure_eight", (2000, 0.03), 0.02, marks=SOAK),
+        pytest.param("helix", (2000, 0.03), 0.02, marks=SOAK),
         ("square_tracking", (2000, 0.03), 0.05),
         ("circle", (300, 0.1), 0.02),
     ],
@@ -79,7 +68,7 @@ def test_with_feedforward_the_arm_is_where_its_setpoints_are(run, short, scenari
     ("tuning", "phase", "scenario", "error_mm"),
     [
         ((300, 0.1), 0.001375, "circle", 0.02),
-        ((300, 0.1), 0.001375, "figure_eight", 0.02),
+        pytest.param((300, 0.1), 0.001375, "figure_eight", 0.02, marks=SOAK),
         ((2000, 0.03), 0.0012, "square_tracking", 0.05),
     ],
 )
@@ -145,7 +134,7 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
         "[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.0005\n[joint_servo]\nlag_s = 0.001\n"
         '[payload]\nmass_kg = 1.0\n[source]\nrecording = "arm.csv"\n'
     )
-    summary, _ = run(short["circle"], "--plant", plant)
+    summary, _ = run(short["circle"], "--plant", plant, "--speed-scale", 2)
     # For calls of one cycle h that begin at a phase p, the law's two steps a cycle add 3 p - 2 p^2 / h.
     assert summary["servo_law_delay_s"] == pytest.approx(0.098 + 0.00125, abs=5e-5)
     assert summary["rest_delay_s"] == pytest.approx(0.001, abs=1e-4)
@@ -180,9 +169,9 @@ def test_a_period_at_which_no_lookahead_is_stable_is_refused_with_what_would_do(
     assert "a multiple of the controller's own cycle" in answer.message
 
 
-def test_an_ideal_servo_needs_no_stable_tuning(cli, tmp_path, without_pages):
+def test_an_ideal_servo_needs_no_stable_tuning(cli, line, tmp_path, without_pages):
     flags = ("--robot", "ur10", "--servo", "ideal", "--period", 0.05)
-    assert cli("run", "circle", *flags, "--out", tmp_path / "run").status == 0
+    assert cli("run", line, *flags, "--out", tmp_path / "run").status == 0
 
 
 @pytest.mark.parametrize("flag", [("--servo-gain", 300), ("--servo-lookahead", 0.1), ("--plant", "plant.toml")])
@@ -202,6 +191,6 @@ def test_the_ideal_servo_is_refused_on_a_controller_before_it_is_contacted(cli, 
 
 @pytest.mark.parametrize("name", ["ideal", "stiff"])
 def test_the_ideal_servo_trails_by_less_than_a_tenth_of_a_millisecond(run, short, name):
-    summary, _ = run(short["circle"], "--servo", name)
+    summary, _ = run(short["circle"], "--servo", name, "--speed-scale", 2)
     assert abs(summary["plant_delay_s"]) < 1e-4
     assert summary["servo_law_error"] is None and "an ideal servo, not UR's" in summary["plant_model"]
