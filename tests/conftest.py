@@ -23,6 +23,8 @@ from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
+# `make soak` selects it, with --hypothesis-profile.
+settings.register_profile("soak", settings.get_profile("local"), max_examples=1000)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 

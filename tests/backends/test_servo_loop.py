@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Live, Replay
@@ -32,6 +32,7 @@ from simbridge.ur.errors import (
     StaleState,
 )
 from tests.backends.fake_link import FakeLink, VirtualClock
+from tests.properties import few_examples
 
 UR10 = load_robot("ur10")
 HOME = UR10.home
@@ -481,6 +482,7 @@ def test_missed_deadlines_are_counted_and_the_plan_continues_without_a_jump(peri
 
 
 @PERIODS
+@few_examples(30)
 @given(st.floats(0.0, 0.09))
 def test_after_any_delay_a_sample_is_measured_when_its_setpoint_is_in_force(period, nap):
     plan = glide(200, period=period)
@@ -615,7 +617,7 @@ def test_where_a_pause_is_to_end_the_run_it_does():
 PAUSES = st.tuples(st.floats(0.3, 2.0), st.floats(0.0, 1.0))
 
 
-@settings(max_examples=20)
+@few_examples(4)
 @given(st.sampled_from([0.008, 0.002]), PAUSES, st.booleans())
 def test_after_a_pause_the_plan_goes_on_from_rest_where_the_controller_stopped_the_arm(period, pause, feedforward):
     stop, go = round(pause[0] / period), round((pause[0] + 0.2 + pause[1]) / period)
@@ -652,6 +654,7 @@ def jumping(parts, period, fastest):
 
 
 @PERIODS
+@few_examples(10)
 @given(
     parts=JUMPS,
     slider=st.dictionaries(st.integers(1, 200), st.floats(0.0, 1.0), max_size=5),

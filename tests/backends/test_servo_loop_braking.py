@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Replay
@@ -14,6 +14,7 @@ from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import ProgramPaused, ProtectiveStop
 from tests.backends.fake_link import VirtualClock
 from tests.backends.test_servo_loop import HOME, Bench
+from tests.properties import few_examples
 
 PERIOD = 0.002
 FEEDFORWARD = pytest.mark.parametrize("feedforward", [False, True])
@@ -56,7 +57,7 @@ def test_without_it_the_arm_trails_by_the_lag_of_the_law():
     assert np.abs(bench.recorded("controller_target")[late:] - PLAN[:-late]).max() < 2e-3
 
 
-@settings(max_examples=25)
+@few_examples(6)
 @given(
     changes=st.dictionaries(
         st.integers(20, 500), st.sampled_from([{"target_speed_fraction": f} for f in (0.0, 0.3, 0.7, 1.0)]), max_size=4
@@ -89,6 +90,7 @@ def test_commands_that_come_late_do_not_bend_the_path():
 
 
 @FEEDFORWARD
+@few_examples(30)
 @given(slots=st.integers(60, 560), amplitude=st.floats(-1.0, 1.0), lag=st.integers(0, 4))
 def test_a_stop_brakes_within_the_acceleration_limit_whatever_the_links_delay(feedforward, slots, amplitude, lag):
     bench = arm(lag=lag)

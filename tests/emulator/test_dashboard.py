@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from simbridge.emulator.dashboard import MAX_LINE, MAX_LOG, NOT_ALLOWED, Dashboard, DashboardConnection
@@ -13,6 +13,7 @@ from simbridge.emulator.pendant_program import translate
 from simbridge.emulator.state import PROFILES
 from simbridge.ur.tables import RobotMode, RuntimeState, SafetyMode
 from tests.emulator.fake_controller import FakeController, RealController, write_program
+from tests.properties import few_examples
 
 
 def ask(line: str, controller: FakeController | None = None) -> str:
@@ -287,7 +288,7 @@ def test_a_line_that_does_not_end_is_a_violation(data: bytes) -> None:
     assert caught.value.protocol == "dashboard"
 
 
-@settings(max_examples=200, deadline=None)
+@few_examples(100)
 @given(st.lists(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(str.encode)), max_size=8))
 def test_any_bytes_get_one_answer_for_each_line_that_is_not_empty(chunks: list[bytes]) -> None:
     connection = DashboardConnection(Dashboard(FakeController("5.12")))

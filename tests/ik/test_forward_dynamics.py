@@ -24,6 +24,7 @@ from simbridge.ik.settings import ForwardDynamicsParameters, resolved
 from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import restart_postures, tool_path
 from simbridge.trajectory import square
+from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"
 REFERENCES = ["square_kp5", "square_kp50", "square_kp10_kd", "step_translation", "step_translation_rotation"]
@@ -287,6 +288,7 @@ def unreachable(rng, distance):
     return np.concatenate([distance * direction / np.linalg.norm(direction), pose.normalized(rng.normal(size=4))])
 
 
+@few_examples(20)
 @given(st.integers(0, 2**32 - 1), st.floats(1.45, 5.0))
 def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, distance):
     """The plain algorithm moves joints by radians, and with clamps alone a stretched elbow chatters."""

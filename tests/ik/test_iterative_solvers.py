@@ -19,6 +19,7 @@ from simbridge.robot import load_robot, pose
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
+from tests.properties import few_examples
 
 UR10, PLANAR2R, PLANAR3R = (load_robot(name) for name in ("ur10", "planar2r", "planar3r"))
 ITERATIVE = [name for name, kind in SOLVERS.items() if issubclass(kind, IterativeParameters)]
@@ -185,7 +186,7 @@ def settled(solver, target, start, targets):
     return joints[-1], float(np.abs(np.diff(joints[-20:], axis=0)).max())
 
 
-@settings(max_examples=40)
+@few_examples(20)
 @given(st.sampled_from(ITERATIVE), st.sampled_from([PLANAR2R, PLANAR3R]), st.floats(1.05, 10.0), st.floats(-3.1, 3.1))
 def test_a_planar_arm_stretches_to_a_goal_out_of_its_reach_and_rests(name, robot, far, bearing):
     """The jitter of the tutorial: a goal out of the arm's reach."""
@@ -206,7 +207,7 @@ def test_without_clamps_the_arm_jitters(name):
     assert moving > 0.1
 
 
-@settings(max_examples=25)
+@few_examples(4)
 @given(st.integers(0, 2**32 - 1), st.sampled_from(ITERATIVE), st.floats(1.5, 5.0))
 def test_a_ur10_rests_before_a_pose_out_of_its_reach(seed, name, far):
     rng = np.random.default_rng(seed)

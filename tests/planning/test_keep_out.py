@@ -16,6 +16,7 @@ from simbridge.robot import Joint, Link, Robot, Shape, load_robot
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import Box, Capsule, CollisionScene, Plane
+from tests.properties import few_examples
 from tests.refusals import refuses
 
 UR10 = load_robot("ur10")
@@ -126,6 +127,7 @@ def any_obstacles(rng):
     return CollisionScene(-0.5 if rng.random() < 0.5 else None, boxes, planes, tool)
 
 
+@few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]))
 def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(seed, step):
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from rosbags.highlevel import AnyReader
 from simbridge.errors import InvalidParameter, LogReadError, SimbridgeError
 from simbridge.recording.log import LogWriter, Sample
 from simbridge.recording.log_reader import read_log
+from tests.properties import few_examples
 
 JOINTS = ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint", "wrist_1_joint", "wrist_2_joint", "wrist_3_joint")
 JOINT_FIELDS = (
@@ -70,6 +71,7 @@ def samples_of(joints):
 # What is written is read
 
 
+@few_examples(40)
 @given(st.data(), st.integers(1, 12))
 def test_what_is_written_is_read_bit_for_bit(write_log, assert_same, data, joints):
     samples = data.draw(st.lists(samples_of(joints), max_size=4))

@@ -13,6 +13,7 @@ from simbridge.robot import Joint, Link, Robot, Shape
 from simbridge.robot.collision import MARGIN, CollisionModel
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.obstacles import CollisionScene
+from tests.properties import few_examples
 from tests.refusals import refuses
 
 ARMS = ("ur10", "ur10e")
@@ -227,6 +228,7 @@ def wandering(rng, start, samples, step):
 
 
 @pytest.mark.parametrize("name", ARMS)
+@few_examples(50)
 @given(seed=st.integers(0, 2**32 - 1), step=st.sampled_from([0.1, 0.5, 1.5]), samples=st.integers(1, 120))
 def test_a_path_is_refused_exactly_when_one_of_its_postures_is_and_at_the_first(name, seed, step, samples):
     robot = load_robot(name)

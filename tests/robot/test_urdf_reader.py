@@ -14,6 +14,7 @@ from simbridge import load_robot
 from simbridge.errors import InvalidHome
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.urdf_reader import DEFAULT_PERIOD, read_urdf
+from tests.properties import few_examples
 
 URDF = Path(__file__).parents[1] / "data" / "urdf"
 
@@ -230,6 +231,7 @@ def serial_urdfs(draw):
     return "\n".join([*lines, "</robot>"]), f"link_{len(moving) - 1}"
 
 
+@few_examples(30)
 @given(serial_urdfs())
 def test_any_serial_chain_is_read_as_pinocchio_reads_it(tmp_path_factory, urdf):
     text, tip = urdf

@@ -18,6 +18,7 @@ from simbridge.servo.feedforward import (
     taken_ahead,
 )
 from simbridge.servo.law import GAIN_RANGE, LOOKAHEAD_RANGE, ServojLaw
+from tests.properties import few_examples
 
 CYCLE = 0.002
 LAW = ServojLaw(CYCLE)
@@ -48,6 +49,7 @@ def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limit
     assert wanted[-1] == pytest.approx(q[-1], abs=1e-12)
 
 
+@few_examples(12)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_changes(speeds, begin):
     wanted, _ = smoothed(LAW, corners(speeds))

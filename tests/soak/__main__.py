@@ -1,8 +1,8 @@
 """`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded memory.
 
-First the tests marked `soak`, then a stream at the controller's rate for a tenth of the time, then random faults
-(campaign.py) until the time is over. `--only faults --seed 1 --count 100` repeats these faults; `--table FILE...` sums
-up the results of several campaigns.
+First the tests marked `soak`, and expensive properties with more examples than in `make test`; then a stream at the
+controller's rate for a tenth of the time, then random faults (campaign.py) until the time is over. `--only faults
+--seed 1 --count 100` repeats these faults; `--table FILE...` sums up the results of several campaigns.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PARTS = ("tests", "stream", "faults")
 
 
 def _tests(seconds: float) -> list[str]:
-    """Run the marked tests; what must not be."""
-    command = [sys.executable, "-m", "pytest", "-m", "soak"]
+    """Run the marked tests, and properties with many examples; what must not be."""
+    command = [sys.executable, "-m", "pytest", "-m", "soak or property", "--hypothesis-profile", "soak"]
     try:
         status = subprocess.run(command, timeout=seconds, check=False).returncode
     except subprocess.TimeoutExpired:

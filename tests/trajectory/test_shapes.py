@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from simbridge.errors import InvalidParameter, InvalidTrajectory
 from simbridge.trajectory import TOOL_DOWN, corners, square, step
+from tests.properties import few_examples
 
 DATA = Path(__file__).parents[1] / "data"
 CORNERS = [[0.55, -0.036, 0.3], [0.95, -0.036, 0.3], [0.95, 0.364, 0.3], [0.55, 0.364, 0.3]]
@@ -51,6 +52,7 @@ def test_the_square_is_run_at_constant_speed() -> None:
     np.testing.assert_allclose(steps / np.diff(trajectory.times), 0.2, rtol=1e-10)
 
 
+@few_examples(25)
 @given(side=st.floats(0.01, 2.0), speed=st.floats(0.01, 1.0), rate=st.floats(100.0, 1000.0), laps=st.integers(1, 2))
 def test_any_square_keeps_its_rate_its_path_and_its_speed(side: float, speed: float, rate: float, laps: int) -> None:
     trajectory = square(side, (0.0, 0.0, 0.0), speed, rate, laps)
