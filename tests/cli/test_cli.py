@@ -493,7 +493,7 @@ def wait_for_samples(directory, count, deadline=60.0):
     raise AssertionError(f"{directory} did not come to {count} samples")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.soak)])
 def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, number):
     out = tmp_path / "out"
     going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", "out", cwd=tmp_path)

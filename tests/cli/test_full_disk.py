@@ -72,11 +72,11 @@ def test_a_disk_that_is_full_by_the_log_ends_the_run_with_a_readable_log_and_no_
     assert len(kept.stamp) > 100 and np.array_equal(kept.position, whole.position[: len(kept.stamp)])
 
 
-def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cli, disk, square_run):
-    of = sizes(square_run)
+def test_a_disk_that_is_full_after_the_log_names_the_file_and_what_is_missing(cli, disk, line, line_run):
+    of = sizes(line_run)
     pages = sum(-(-of[name] // 4096) * 4096 for name in ("settings.toml", "plan.npz", "log.mcap", "summary.json"))
     folder = disk(pages + 8 * 4096)
-    answer = cli("run", "square_tracking", "--out", folder / "out")
+    answer = cli("run", line, "--out", folder / "out")
     assert answer.status == 2
     page = folder / "out" / "report.html"
     assert answer.message.startswith(f"{page} cannot be written: No space left on device; ")

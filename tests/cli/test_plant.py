@@ -91,11 +91,12 @@ def test_feedforward_takes_off_the_delay_of_the_plants_phase(
 SOFT = ("square_tracking", "--robot", "ur10e", "--feedforward", "on", "--servo-gain", 300, "--servo-lookahead", 0.1)
 
 
-def test_corners_that_feedforward_cannot_keep_are_refused_with_a_speed_that_it_can(cli):
-    refused = cli("check", *SOFT)
+def test_corners_that_feedforward_cannot_keep_are_refused_with_a_speed_that_it_can(cli, short):
+    flags = (short["square_tracking"], *SOFT[1:])
+    refused = cli("check", *flags)
     assert refused.status == 2 and "--on-limits" not in refused.message
     speed = re.search(r"down to ([\d.]+) of its speed", refused.message)[1]
-    assert cli("check", *SOFT, "--speed-scale", speed).status == 0
+    assert cli("check", *flags, "--speed-scale", speed).status == 0
 
 
 def test_such_a_plan_is_slowed_down_where_limits_slow_plans_down(cli):

@@ -17,6 +17,7 @@ from simbridge.servo.law import ServojLaw
 from tests.report.conftest import MadeUp
 
 Array = NDArray[np.float64]
+SOAK = pytest.mark.soak
 H = 0.002
 CYCLES = 2500
 
@@ -58,8 +59,15 @@ def jitter(cycles: int, around: int, seed: int = 0) -> NDArray[np.int64]:
     return np.maximum.accumulate(taken)
 
 
-@pytest.mark.parametrize(("gain", "lookahead"), [(2000.0, 0.03), (300.0, 0.1), (700.0, 0.06)])
-@pytest.mark.parametrize("delay", [0, 2, 5])
+@pytest.mark.parametrize(
+    ("gain", "lookahead", "delay"),
+    [(2000.0, 0.03, 5), (300.0, 0.1, 0), (700.0, 0.06, 2)]
+    + [
+        pytest.param(gain, lookahead, delay, marks=SOAK)
+        for gain, lookahead, others in ((2000.0, 0.03, (0, 2)), (300.0, 0.1, (2, 5)), (700.0, 0.06, (0, 5)))
+        for delay in others
+    ],
+)
 def test_tuning_and_delay_are_found_where_the_link_jitters(gain: float, lookahead: float, delay: int) -> None:
     commands = motion()
     taken = jitter(len(commands), delay)
@@ -121,7 +129,12 @@ def test_no_phase_is_missed_where_most_calls_skip_or_hold_commands() -> None:
 
 @pytest.mark.parametrize(
     ("gain", "lookahead", "phase", "delays"),
-    [(2000.0, 0.034, 0.0, MANY), (2000.0, 0.05, 0.0, WIDE), (300.0, 0.1, 0.0012, MANY), (1900.0, 0.03, 0.0012, WIDE)],
+    [
+        pytest.param(2000.0, 0.034, 0.0, MANY, marks=SOAK),
+        (2000.0, 0.05, 0.0, WIDE),
+        pytest.param(300.0, 0.1, 0.0012, MANY, marks=SOAK),
+        (1900.0, 0.03, 0.0012, WIDE),
+    ],
 )
 def test_another_tuning_is_found_where_the_link_jitters(
     gain: float, lookahead: float, phase: float, delays: dict[int, float]

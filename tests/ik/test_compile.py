@@ -27,10 +27,12 @@ values = np.array([21.0, 0.5])
 kernel(text, "double", "doubling")(values)
 print(values[0])
 """
-# The same in a process for each cache; these are forked from one that has imported numba.
+# The same in a process for each cache; these are forked from one whose numba has compiled something, which takes longer
+# the first time.
 FORKS = """
-import os, sys, numba
+import os, sys, numba, numpy
 
+numba.njit("void(float64[::1])")(lambda x: x.fill(0.0))
 for directory in sys.argv[2:]:
     if os.fork() == 0:
         os.environ["SIMBRIDGE_CACHE"] = directory

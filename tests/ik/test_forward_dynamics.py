@@ -297,6 +297,7 @@ def test_with_clamps_the_arm_comes_to_rest_before_a_target_out_of_reach(seed, di
     assert np.abs(np.diff(joints[-20:], axis=0)).max() < 1e-3
 
 
+@pytest.mark.soak  # above with fewer
 def test_hundreds_of_targets_out_of_reach_all_end_at_rest():
     rng = np.random.default_rng(5)
     for _ in range(200):

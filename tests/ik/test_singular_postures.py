@@ -15,6 +15,8 @@ from simbridge.robot.kinematics import tool_path
 
 ARMS = ["ur3", "ur10e", "ur20", "planar2r", "planar3r"]
 CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]
+# The same geometry in other sizes.
+SOAK = {"ur3": pytest.mark.soak, "ur20": pytest.mark.soak}
 
 
 def singular(robot):
@@ -37,7 +39,7 @@ def goals(robot, q):
     return [(here, robot.home), (near, q), (over, q)]
 
 
-@pytest.mark.parametrize(("arm", "name"), CASES)
+@pytest.mark.parametrize(("arm", "name"), [pytest.param(*case, marks=SOAK.get(case[0], ())) for case in CASES])
 def test_results_are_finite_and_repeatable_and_misses_are_reported(arm, name):
     robot = load_robot(arm)
     for q in singular(robot):

@@ -37,6 +37,12 @@ def prepared(line):
 
 
 @pytest.fixture
+def short_pages(monkeypatch):
+    """Pages of runs are one word long: drawing them takes most of the time of a short run."""
+    monkeypatch.setattr(runner, "write_report", lambda run, _: run.directory.write_report("page"))
+
+
+@pytest.fixture
 def refused(monkeypatch):
     """The guard refuses a setpoint in the middle of the stream."""
     stream = PyBulletBackend.stream
@@ -88,7 +94,9 @@ def test_the_outcome_is_written_before_a_signal_takes_effect(prepared, tmp_path,
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=str
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), pytest.param(signal.SIGHUP, 129, marks=pytest.mark.soak)],
+    ids=str,
 )
 def test_a_signal_in_the_evaluation_leaves_a_complete_run_that_report_finishes(
     cli, line, line_run, tmp_path, monkeypatch, number, status
@@ -153,7 +161,7 @@ NOT_VERIFIED = {
 
 @pytest.mark.parametrize(("words", "ending"), NOT_VERIFIED.items(), ids=["nothing", "moving", "script", "script?"])
 def test_a_complete_run_whose_end_was_not_seen_is_no_success_and_has_all_its_files(
-    cli, line, line_run, tmp_path, monkeypatch, words, ending
+    cli, line, line_run, tmp_path, monkeypatch, short_pages, words, ending
 ):
     monkeypatch.setattr(PyBulletBackend, "ending", ending)
     out = tmp_path / "out"

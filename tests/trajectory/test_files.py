@@ -396,9 +396,9 @@ def test_a_unit_that_is_not_known_is_refused_and_the_known_ones_named(write) -> 
     assert "'t [min]' has the unit min; known for t are s, ms, us, ns" in str(fault)
 
 
-def test_a_million_poses_are_read_each_at_its_instant(tmp_path) -> None:
+@pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
+def test_a_million_poses_are_read_each_at_its_instant(tmp_path, count) -> None:
     file = tmp_path / "long.tum"
-    count = 1_000_000
     file.write_text("".join(f"{k}e-3 0.{k % 1000:03} 0.1 0.3 0 1 0 0\n" for k in range(count)))
     long = read_trajectory(file)
     np.testing.assert_array_equal(long.times, np.arange(count) / 1e3)

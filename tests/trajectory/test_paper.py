@@ -65,7 +65,9 @@ def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(
     assert paper_size(robot.with_tcp(pin.SE3(np.eye(3), np.array([0.0, 0.1, 0.3])))) == nominal
 
 
-@pytest.mark.parametrize("scenario", ["square_tracking", "square_corners", "step"])
+@pytest.mark.parametrize(
+    "scenario", [pytest.param("square_tracking", marks=pytest.mark.soak), "square_corners", "step"]
+)
 @pytest.mark.parametrize("name", UR_ARMS)
 def test_every_arm_can_be_planned_through_the_papers_scenarios(name, scenario):
     prepared = prepare(scenario, robot=name)
