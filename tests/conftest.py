@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from simbridge.cli import report_command
 from simbridge.cli.command_line import main
 from simbridge.resources import SCENARIOS
 from simbridge.running import runner
@@ -94,6 +95,17 @@ def pytest_xdist_auto_num_workers():
 def without_pages(monkeypatch):
     """Runs without their own report.html, which takes most of their time; repeats still write their common page."""
     monkeypatch.setattr(runner, "write_report", lambda *_: None)
+
+
+@pytest.fixture
+def short_pages(monkeypatch):
+    """Each run's own report.html is one word long; replays and the common pages of repeats are whole."""
+
+    def write(run, *_, **__):
+        run.directory.write_report("page")
+
+    monkeypatch.setattr(runner, "write_report", write)
+    monkeypatch.setattr(report_command, "write_report", write)
 
 
 @pytest.fixture(scope="session")

@@ -108,7 +108,7 @@ def test_a_run_records_the_cell_and_its_page_shows_how_to_repeat_it(cli, lab, tm
     cell = lab(
         VICE.replace("0.164, 0.2", "1.5, 0.2") + "[[tool_capsules]]\nstart=[0,0,0]\nend=[0,0,0.05]\nradius=0.04\n"
     )
-    assert cli("run", "square_tracking", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
+    assert cli("run", "step", "--cell", cell, "--out", tmp_path / "one", "--json").status == 0
     settings = RunDirectory.open(tmp_path / "one").settings()
     assert settings["cell"]["file"] == str(cell)
     assert settings["cell"]["keep_out_boxes"][0]["name"] == "vice"

@@ -16,6 +16,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.running import runner
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
@@ -28,11 +29,13 @@ def runs_in(directory):
 
 @pytest.fixture(scope="module")
 def repeated(tmp_path_factory, line):
-    """Three runs of the line in simulation, made by the command line."""
+    """Three runs of the line in simulation, made by the command line; their own pages are one word long."""
     from simbridge.cli.command_line import main
 
     out = tmp_path_factory.mktemp("repeats") / "line"
-    assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runner, "write_report", lambda run, _: run.directory.write_report("page"))
+        assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
     return out
 
 
@@ -104,15 +107,18 @@ def test_the_json_output_is_the_common_summary(cli, line, tmp_path, without_page
     assert printed["passed"] is None
 
 
-def test_the_pages_of_all_runs_are_rewritten_and_a_run_that_did_not_complete_is_named(cli, repeated, tmp_path):
+def test_the_pages_of_all_runs_are_rewritten_and_a_run_that_did_not_complete_is_named(
+    cli, repeated, tmp_path, short_pages
+):
     out = Path(shutil.copytree(repeated, tmp_path / "out"))
     before = (out / "report.html").read_text()
-    (out / "report.html").unlink()
+    for page in (".", "01", "02", "03"):
+        (out / page / "report.html").unlink()
     answer = cli("report", out, "--json")
     assert answer.status == 0
     printed = json.loads(answer.out)
     assert (out / "report.html").read_text() == before and printed["report"] == str(out / "report.html")
-    assert [Path(run["replay"]).is_file() for run in printed["runs"]] == [True, True, True]
+    assert [Path(run[page]).is_file() for run in printed["runs"] for page in ("report", "replay")] == [True] * 6
     assert all(run["tracking_error"]["position_m"]["rms"] > 0.0 for run in printed["runs"])
     (out / "02" / "summary.json").unlink()
     log = (out / "02" / "log.mcap").read_bytes()
@@ -133,7 +139,9 @@ def killed_in_the_second(repeated, out):
     return out
 
 
-def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_the_requested_runs(cli, repeated, tmp_path):
+def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_the_requested_runs(
+    cli, repeated, tmp_path, short_pages
+):
     out = killed_in_the_second(repeated, tmp_path / "out")
     answer = cli("report", out)
     assert answer.status == 2 and answer.message.startswith("Run 02 did not complete: the log was not closed")
@@ -150,7 +158,9 @@ def test_killed_repeats_have_all_their_pages_and_a_common_summary_of_the_request
     assert "The repeats did not complete: no further run was begun" in (out / "report.html").read_text()
 
 
-def test_of_killed_repeats_a_run_that_had_not_started_to_move_is_named_without_a_page(cli, repeated, tmp_path):
+def test_of_killed_repeats_a_run_that_had_not_started_to_move_is_named_without_a_page(
+    cli, repeated, tmp_path, short_pages
+):
     out = killed_in_the_second(repeated, tmp_path / "out")
     (out / "02/log.mcap").unlink()
     answer = cli("report", out, "--json")

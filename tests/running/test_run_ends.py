@@ -37,12 +37,6 @@ def prepared(line):
 
 
 @pytest.fixture
-def short_pages(monkeypatch):
-    """Pages of runs are one word long: drawing them takes most of the time of a short run."""
-    monkeypatch.setattr(runner, "write_report", lambda run, _: run.directory.write_report("page"))
-
-
-@pytest.fixture
 def refused(monkeypatch):
     """The guard refuses a setpoint in the middle of the stream."""
     stream = PyBulletBackend.stream
