@@ -66,7 +66,8 @@ def pytest_collection_modifyitems(items):
             keep_real_time.append(item)
         elif file in SHARE_A_SETUP:
             item.add_marker(pytest.mark.xdist_group(file))
-    others = [item for item in items if item not in set(keep_real_time)]
+    of_controllers = set(keep_real_time)
+    others = [item for item in items if item not in of_controllers]
     items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
 
 

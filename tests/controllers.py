@@ -160,7 +160,7 @@ def calibrated(controllers):
 def move(controller: Emulator, q: Array) -> None:
     """Move the arm to q with a program on the controller, as an operator does."""
     if controller.state()["target_q"] != q.tolist():
-        controller.do("run_script", source=f"def f():\nmovej({q.tolist()}, a=8, v=2)\nend\n")
+        controller.do("run_script", source=f"def f():\nmovej({q.tolist()}, a=40, v=2)\nend\n")
         controller.wait_for("target_q", q.tolist())
     controller.wait_for("runtime_state", "STOPPED")
     controller.wait_for("moving", False)

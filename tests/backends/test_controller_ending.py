@@ -207,7 +207,7 @@ AFTER_THE_STOP = {
 }
 
 
-@pytest.mark.parametrize("stop", ["protective_stop", "protective_stop that stops"])
+@pytest.mark.parametrize("stop", ["protective_stop", pytest.param("protective_stop that stops", marks=SOAK)])
 @pytest.mark.parametrize(
     "then", [pytest.param(name, marks=() if name == "Ctrl-C" else SOAK) for name in AFTER_THE_STOP]
 )
@@ -301,9 +301,8 @@ def test_with_on_pause_stop_a_pause_ends_the_run(e_series, tmp_path):
         check_end(run, "program_paused")
 
 
-@pytest.mark.parametrize(
-    ("number", "cause"), [(signal.SIGHUP, "hangup"), pytest.param(signal.SIGTERM, "terminated", marks=SOAK)]
-)
+@SOAK  # below from Python, and Ctrl-C and Ctrl-Z in test_controller_faults
+@pytest.mark.parametrize(("number", "cause"), [(signal.SIGHUP, "hangup"), (signal.SIGTERM, "terminated")])
 def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
     with trial(e_series, tmp_path) as run:
         run.streaming()

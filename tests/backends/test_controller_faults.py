@@ -57,7 +57,7 @@ def stop_and_end(trial):
                      "was killed by SIGKILL. The arm is at rest", id="servo process killed"),
         # What ur_rtde sometimes does when its connection is dropped.
         pytest.param(lambda trial: os.kill(trial.servo, signal.SIGSEGV), "ServoProcessLost",
-                     "was killed by SIGSEGV", id="ur_rtde crashed"),
+                     "was killed by SIGSEGV", id="ur_rtde crashed", marks=SOAK),
     ],
 )  # fmt: skip
 def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outcome, message_part, e_series, tmp_path):

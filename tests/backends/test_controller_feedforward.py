@@ -77,7 +77,8 @@ def test_with_feedforward_only_the_links_delay_is_left(circle, e_series, tmp_pat
     assert np.abs(accelerations(e_series, begin)).max() <= MAX_ACCELERATION
 
 
-@pytest.mark.parametrize("feedforward", ["off", "on"])
+# Without feedforward test_servo_loop_braking shows it, too, whatever the link's delay.
+@pytest.mark.parametrize("feedforward", [pytest.param("off", marks=pytest.mark.soak), "on"])
 def test_ctrl_c_brakes_within_the_acceleration_limit(feedforward, circle, e_series, tmp_path):
     flags = ("--robot", "ur10e", "--backend", "ursim", "--feedforward", feedforward)
     with ProcessTrial(e_series, tmp_path, circle, *flags) as trial:

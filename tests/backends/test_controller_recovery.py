@@ -22,11 +22,14 @@ PERIOD = 0.008
     ("fault", "kind", "release"),
     [
         ({"command": "safeguard_stop"}, SafeguardStop, "release_safety"),
-        ({"command": "emergency_stop"}, EmergencyStop, "release_safety"),
+        # Released as a safeguard stop is.
+        pytest.param({"command": "emergency_stop"}, EmergencyStop, "release_safety", marks=pytest.mark.soak),
         ({"command": "drop", "port": 30004}, ConnectionLost, None),
         # URSim is unlocked from here, but not before its controller allows it (`UNLOCK_DELAY`).
         ({"command": "protective_stop"}, ProtectiveStop, None),
-        ({"command": "protective_stop", "on_protective_stop": "stop"}, ProtectiveStop, None),
+        pytest.param(
+            {"command": "protective_stop", "on_protective_stop": "stop"}, ProtectiveStop, None, marks=pytest.mark.soak
+        ),
     ],
 )
 def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fault, kind, release, cb3, tmp_path):

@@ -116,7 +116,7 @@ def test_where_nothing_listens_the_error_names_the_port_and_how_to_start_ursim(r
     assert "docker run" in str(error) and "ROBOT_MODEL=UR10" in str(error) and "ursim_e-series" in str(error)
 
 
-@pytest.mark.parametrize("port", [29999, 30004])
+@pytest.mark.parametrize("port", [pytest.param(29999, marks=pytest.mark.soak), 30004])
 def test_a_port_that_falls_silent_before_the_first_motion_is_named_within_the_connect_deadline(
     port, e_series, monkeypatch
 ):

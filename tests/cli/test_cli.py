@@ -198,12 +198,12 @@ def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, t
     assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == ("mine", "recording")
 
 
-def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(square_run, tmp_path):
-    script = SCENARIOS / "square_tracking.py"
+def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(run, tmp_path):
+    script = SCENARIOS / "step.py"
     ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
     ended.communicate(timeout=60)
     assert ended.returncode == 0
-    assert_same_samples(square_run, tmp_path / "out")
+    assert_same_samples(run("step"), tmp_path / "out")
 
 
 def test_from_python_a_run_is_the_same_as_from_the_command_line(line, line_run, tmp_path):

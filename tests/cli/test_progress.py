@@ -15,6 +15,7 @@ from rich.console import Console
 from simbridge.cli.progress import BARS, ProgressLine
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
+from tests.backends.trial import line as line_from_home
 from tests.controllers import EMULATOR_PRIORITY, REALTIME_FLAGS
 
 CALIBRATION = Path(__file__).parents[1] / "data/ur10e_calibration.toml"
@@ -76,7 +77,7 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, t
     assert clocks[1] == "0:00:00" < clocks[0]
 
 
-def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path: Path) -> None:
+def test_on_a_real_arm_the_line_continues_after_the_answer(tmp_path: Path) -> None:
     with Emulator(
         "ur10e",
         polyscope="5.12",
@@ -86,7 +87,7 @@ def test_on_a_real_arm_the_line_continues_after_the_answer(line: Path, tmp_path:
         boot_time=0.05,
     ):
         flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, *REALTIME_FLAGS, "--out", tmp_path / "run")
-        text = seen_on_a_terminal(line, *flags, answer="yes")
+        text = seen_on_a_terminal(line_from_home(tmp_path, 0.5), *flags, answer="yes")
     before, after = text.split("Type yes to confirm: ")
     # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")

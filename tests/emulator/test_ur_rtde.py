@@ -66,10 +66,16 @@ class Seen:
 
 
 @pytest.fixture(scope="module")
-def sessions(tmp_path_factory):
-    directory = Path(tmp_path_factory.mktemp("ur_rtde"))
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(SETUPS, pool.map(lambda version: Seen(version, directory), SETUPS), strict=True))
+def every_session(tmp_path_factory):
+    """All versions at once: most of a session is waiting for the arm."""
+    directory, versions = Path(tmp_path_factory.mktemp("ur_rtde")), [*SETUPS, *NEWEST]
+    with ThreadPoolExecutor(len(versions)) as pool:
+        return dict(zip(versions, pool.map(lambda version: Seen(version, directory), versions), strict=True))
+
+
+@pytest.fixture(scope="module")
+def sessions(every_session):
+    return {version: every_session[version] for version in SETUPS}
 
 
 @pytest.fixture(params=SETUPS)
@@ -78,14 +84,14 @@ def seen(request, sessions):
 
 
 @pytest.fixture(scope="module")
-def newest(tmp_path_factory):
+def newest(every_session):
     (version,) = NEWEST
-    return Seen(version, Path(tmp_path_factory.mktemp("ur_rtde")))
+    return every_session[version]
 
 
 @pytest.fixture(params=[*SETUPS, *NEWEST])
-def any_version(request, sessions, newest):
-    return (sessions | {"5.25": newest})[request.param]
+def any_version(request, every_session):
+    return every_session[request.param]
 
 
 def test_all_four_interfaces_connect(seen):

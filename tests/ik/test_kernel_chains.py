@@ -19,6 +19,7 @@ from simbridge.ik.kernels.source import Structure, structure_entries
 from simbridge.robot import chain as robot_chain
 from simbridge.robot.chain import TASK_ROWS
 from simbridge.robot.kinematics import task_jacobians, tool_poses
+from tests.properties import few_examples
 
 # Revolute (r) and prismatic (p) joints, from the base on. A chain takes seconds to compile, so there are few.
 CHAINS = ["rrrrrrr", "rprrp", "rrrprrrrrprr", "p"]
@@ -141,6 +142,7 @@ def test_compiled_frames_jacobian_and_mass_matrix_equal_pinocchio(kinds, seed):
 
 
 @pytest.mark.parametrize("kinds", CHAINS)
+@few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_poses_and_jacobians_along_a_path_equal_pinocchio(kinds, seed):
     rng, own = np.random.default_rng(seed), chain(kinds)
@@ -187,6 +189,7 @@ def smallest_turn(one, other):
 
 @pytest.mark.parametrize("task", TASK_ROWS)
 @pytest.mark.parametrize("kinds", CHAINS)
+@few_examples(40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows_of_the_task(kinds, task, seed):
     rng, own = np.random.default_rng(seed), chain(kinds)

@@ -16,6 +16,7 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import tool_path
+from tests.properties import few_examples
 
 ARMS = {name: load_robot(name) for name in ("planar2r", "planar3r")}
 CASES = [(arm, name) for arm in ARMS for name in SOLVERS if (arm, name) != ("planar3r", "closed-form")]
@@ -66,7 +67,7 @@ def test_beyond_its_reach_the_arm_stretches_towards_the_goal_and_rests(arm, name
 
 
 @pytest.mark.parametrize(("arm", "name"), CASES + [("planar3r", name) for name in PULLED])
-@settings(max_examples=4)
+@few_examples(2)
 @given(
     beyond=st.floats(-6.0, -4.0),
     side=st.sampled_from([1, 1, -1]),

@@ -13,7 +13,7 @@ import pytest
 from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.settings_list import important_settings, repeat_command
-from simbridge.resources import ROBOTS, SCENARIOS
+from simbridge.resources import ROBOTS
 from simbridge.running.runner import Run, run
 
 
@@ -72,11 +72,11 @@ def test_own_files_are_named_by_absolute_paths(
 
 
 def test_a_custom_script_is_named_by_its_absolute_path(
-    cli: Any, tmp_path: Path, monkeypatch: Any, without_pages: None
+    cli: Any, short: dict[str, Path], tmp_path: Path, monkeypatch: Any, without_pages: None
 ) -> None:
     # Of the same name as a built-in one.
     monkeypatch.chdir(tmp_path)
-    Path("step.py").write_text((SCENARIOS / "square_tracking.py").read_text())
+    Path("step.py").write_text(short["square_tracking"].read_text())
     assert cli("run", "./step.py", "--out", "first", "--json").status == 0
     command = repeat_command(RunDirectory.open(Path("first")).settings(), Path("first"))
     assert command is not None and command.startswith(f"simbridge run {tmp_path / 'step.py'} --plan")
@@ -87,7 +87,18 @@ def test_the_command_repeats_the_servo_and_its_feedforward(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("plant.toml").write_text("[servoj]\ngain = 1000.0\nlookahead_s = 0.05\nphase_s = 0.0005\n")
-    flags = ("--feedforward", "on", "--corner-tolerance", "0.3", "--plant", "plant.toml", "--servo-gain", "1500")
+    flags = (
+        "--speed-scale",
+        "2",
+        "--feedforward",
+        "on",
+        "--corner-tolerance",
+        "0.3",
+        "--plant",
+        "plant.toml",
+        "--servo-gain",
+        "1500",
+    )
     assert cli("run", "circle", "--robot", "ur10", *flags, "--out", "first", "--json").status == 0
     settings = RunDirectory.open(Path("first")).settings()
     command = repeat_command(settings, Path("first"))

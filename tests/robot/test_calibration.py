@@ -104,21 +104,23 @@ def test_a_missing_file_is_named(ur10e, tmp_path) -> None:
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(tmp_path_factory, run_without_page):
     """Runs the scenario `step` in PyBullet on a UR10e with more flags; returns the exit status and the directory."""
-    from simbridge.cli.command_line import main
 
     def call(*flags):
         out = tmp_path_factory.mktemp("runs") / "run"
-        return main(["run", "step", "--robot", "ur10e", "--out", str(out), "--json", *map(str, flags)]), out
+        return run_without_page("step", "--robot", "ur10e", "--out", out, *flags), out
 
     return call
 
 
 @pytest.fixture(scope="module")
-def calibrated_run(ran):
-    status, out = ran("--kinematics", FILE)
-    assert status == 0
+def calibrated_run(tmp_path_factory):
+    """A run with its page on a calibrated UR10e."""
+    from simbridge.cli.command_line import main
+
+    out = tmp_path_factory.mktemp("runs") / "calibrated"
+    assert main(["run", "step", "--robot", "ur10e", "--kinematics", str(FILE), "--out", str(out), "--json"]) == 0
     return out
 
 

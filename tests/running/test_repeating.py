@@ -20,7 +20,8 @@ from simbridge.running import runner
 from simbridge.running.repeating import repeat
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import write_tum
-from tests.controllers import REALTIME_FLAGS, move, realtime_options
+from tests.backends.trial import line as line_from_home
+from tests.controllers import REALTIME_FLAGS, realtime_options
 
 
 def runs_in(directory):
@@ -244,10 +245,10 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
     assert any("its length is zero" in sentence for sentence in iso["missing"])
 
 
-def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_series, tmp_path, without_pages):
+def test_repeats_on_a_controller_return_to_the_start_each_time(cli, e_series, tmp_path, without_pages):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
-    answer = cli("run", line, "--repeat", 2, "--out", out, *flags, "--json")
+    answer = cli("run", line_from_home(tmp_path, 0.5), "--repeat", 2, "--out", out, *flags, "--json")
     assert answer.status == 0, answer.err
     for run in runs_in(out):
         log, summary = run.log(), run.summary()
@@ -256,7 +257,7 @@ def test_repeats_on_a_controller_return_to_the_start_each_time(cli, line, e_seri
     assert RunDirectory(out).summary()["completed"] == 2
 
 
-def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(line, calibrated, tmp_path, without_pages):
+def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(calibrated, tmp_path, without_pages):
     confirmed = []
 
     def operator(shown, question):
@@ -264,9 +265,8 @@ def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(line, cali
         return True
 
     options = Options(host=calibrated.host, **realtime_options())
-    prepared = prepare(line, robot="ur10e", options=options, backend="real")
     # A long approach needs another confirmation.
-    move(calibrated, prepared.plan.setpoints[0])
+    prepared = prepare(line_from_home(tmp_path, 0.5), robot="ur10e", options=options, backend="real")
     finished = repeat(prepared, 2, out=tmp_path / "out", ask=operator)
     assert finished.summary["completed"] == 2
     (shown,) = confirmed
