@@ -5,6 +5,7 @@ The user's view is the command line, called in this process: `cli("run", "square
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 from pathlib import Path
@@ -69,6 +70,12 @@ def pytest_collection_modifyitems(items):
     of_controllers = set(keep_real_time)
     others = [item for item in items if item not in of_controllers]
     items[:] = [*sorted(keep_real_time, key=_kind_of_controller), *others]
+
+
+def pytest_collection_finish():
+    """What has been imported and collected stays: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def _kind_of_controller(item):
