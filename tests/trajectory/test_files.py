@@ -397,7 +397,7 @@ def test_a_unit_that_is_not_known_is_refused_and_the_known_ones_named(write) -> 
 
 
 @pytest.mark.parametrize("count", [100_000, pytest.param(1_000_000, marks=pytest.mark.soak)])
-def test_a_million_poses_are_read_each_at_its_instant(tmp_path, count) -> None:
+def test_the_poses_of_a_long_file_are_read_each_at_its_instant(tmp_path, count) -> None:
     file = tmp_path / "long.tum"
     file.write_text("".join(f"{k}e-3 0.{k % 1000:03} 0.1 0.3 0 1 0 0\n" for k in range(count)))
     long = read_trajectory(file)
