@@ -21,6 +21,7 @@ import os
 import select
 import signal
 import socket
+import stat
 import sys
 import time
 import traceback
@@ -68,10 +69,13 @@ def send_without_delay(port: int) -> None:
     late command, all others would wait for an acknowledgement, until after the cycle for which they were sent.
     """
     for number in os.listdir("/dev/fd"):
-        # The listing's own descriptor is closed by now, and files are no sockets.
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number))) as connection:
-            if connection.family == socket.AF_INET and connection.getpeername()[1] == port:
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # The listing's own descriptor is closed by now.
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(int(number)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(number))) as connection:
+                if connection.family == socket.AF_INET and connection.getpeername()[1] == port:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 class Parent:

@@ -45,7 +45,9 @@ def test_commands_do_not_wait_for_the_acknowledgement_of_the_one_before():
         ):
             for end in socket.socketpair():  # their peers have no port
                 of_this_computer.enter_context(end)
+            before = os.listdir("/dev/fd")
             send_without_delay(port)
+            assert os.listdir("/dev/fd") == before
             assert commands.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             assert not unrelated.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
             commands.sendall(b"still connected")
