@@ -209,7 +209,9 @@ class Client:
         except (BlockingIOError, InterruptedError):
             pass
         except OSError:
-            self._kill()
+            # It has gone, maybe right after it sent something, which is still to be read; then its end is found.
+            self._queue.clear()
+            self.waiting = 0
             return
         if data:
             self._queue.appendleft((0.0, data))

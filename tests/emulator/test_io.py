@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import select
 import socket
 import struct
 import subprocess
@@ -53,6 +54,10 @@ class Plug:
                 raise EOFError(data)
             data += piece
         return data
+
+    def waits(self) -> bool:
+        """Whether something is to be read."""
+        return bool(select.select([self.sock], [], [], 0.01)[0])
 
     def ask(self, request: bytes, size: int) -> bytes:
         self.sock.sendall(request)
@@ -155,6 +160,19 @@ def test_scripts_are_accepted_on_all_three_ports(port: int) -> None:
     script = "def a():\n  sync()\nend\n"
     with stand("5.12") as served, Plug(served, port) as plug:
         plug.sock.sendall(script.encode())
+        assert eventually(lambda: served.controller.calls == [("load_script", script)])
+
+
+def test_a_program_runs_whose_client_leaves_at_once_without_reading() -> None:
+    script = "def p():\n  movej([0, 0, 0, 0, 0, 0])\nend\n"
+    with stand() as served, Plug(served, REALTIME) as client:
+        while not client.waits():
+            served.tick()
+        with served.lock:
+            client.sock.sendall(script.encode())
+            client.sock.close()  # with a state unread: the connection is reset
+            for tick in range(100):
+                served.servers.tick(tick)
         assert eventually(lambda: served.controller.calls == [("load_script", script)])
 
 
