@@ -20,8 +20,11 @@ from simbridge.emulator.traffic import Exchange
 from simbridge.robot.pose import Array
 from simbridge.scheduling import ask_for_short_slices
 
-# A delay beyond this is not caught up: the controller's clock has stood still meanwhile.
-_MAX_DELAY = 0.1  # s
+# A delay beyond this is not caught up: this computer, or its virtual machine, has stood still, and the controller's
+# clock with it. Else its clients, which stood still as well, would seem to have been silent.
+_MAX_DELAY = 0.02  # s
+# For the clock to take a freeze up, s.
+_FREEZE_TIMEOUT = 0.1
 _TIMINGS = 200_000
 # s; controller time that runs faster is made up of several ticks at once, after which packages are sent.
 _FASTEST = 0.002
@@ -109,7 +112,7 @@ class RunningController:
         if seconds > 0.0:
             self._stopped.clear()
             self._freeze_time = float(seconds)
-            self._stopped.wait(_MAX_DELAY)
+            self._stopped.wait(_FREEZE_TIMEOUT)
 
     def timing(self) -> tuple[Array, Array]:
         """Of the last 200,000 ticks: the times between the starts of two (K - 1,) and the duration of each (K,), s."""

@@ -128,6 +128,25 @@ def test_the_controllers_time_runs_faster_and_packages_are_sent_500_times_a_seco
     assert running.speed == pytest.approx(speed, rel=0.01)
 
 
+@pytest.mark.parametrize(("seconds", "ticks"), [(0.018, 1000), (0.05, 975)])
+def test_a_short_delay_is_caught_up_and_while_this_computer_stood_still_the_controllers_clock_did_so_too(
+    monkeypatch, seconds: float, ticks: int
+) -> None:
+    controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
+    running = RunningController(controller, HOST, ANY_PORTS)
+    clock = Clock(running)
+    tick = controller.tick
+
+    def stand_still_once() -> None:
+        tick()
+        clock.now += seconds if controller.state.tick == 300 else 0.0
+
+    monkeypatch.setattr(controller, "tick", stand_still_once)
+    monkeypatch.setattr("simbridge.emulator.running.time", clock)
+    running._tick_until_stopped()
+    assert controller.state.tick == pytest.approx(ticks, abs=2)
+
+
 def test_how_fast_a_program_ran_is_logged(monkeypatch) -> None:
     controller = Controller(load_robot("ur10e"), profile("5.12"), ScriptProgram)
     running = RunningController(controller, HOST, ANY_PORTS, speed=10.0)
