@@ -27,11 +27,15 @@ PARTS = ("tests", "stream", "faults")
 def _tests(seconds: float) -> list[str]:
     """Run the marked tests, and properties with many examples; what must not be."""
     command = [sys.executable, "-m", "pytest", "-m", "soak or property", "--hypothesis-profile", "soak"]
-    try:
-        status = subprocess.run(command, timeout=seconds, check=False).returncode
-    except subprocess.TimeoutExpired:
-        print(f"The tests marked soak were ended after {seconds / 60.0:.0f} minutes; the rest was not run.")
-        return []
+    with subprocess.Popen(command) as tests:
+        try:
+            status = tests.wait(seconds)
+        except subprocess.TimeoutExpired:
+            # As with Ctrl-C, the tests end the controllers that they have started.
+            tests.send_signal(signal.SIGINT)
+            tests.wait()
+            print(f"The tests marked soak were ended after {seconds / 60.0:.0f} minutes; the rest was not run.")
+            return []
     return [] if status == 0 else [f"the tests marked soak: status {status}"]
 
 
