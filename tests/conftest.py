@@ -105,15 +105,17 @@ def without_pages(monkeypatch):
     monkeypatch.setattr(runner, "write_report", lambda *_: None)
 
 
+@pytest.fixture(scope="session")
+def write_short_page():
+    """Writes a report.html of one word, in place of `write_report`."""
+    return lambda run, *_, **__: run.directory.write_report("page")
+
+
 @pytest.fixture
-def short_pages(monkeypatch):
+def short_pages(monkeypatch, write_short_page):
     """Each run's own report.html is one word long; replays and the common pages of repeats are whole."""
-
-    def write(run, *_, **__):
-        run.directory.write_report("page")
-
-    monkeypatch.setattr(runner, "write_report", write)
-    monkeypatch.setattr(report_command, "write_report", write)
+    for module in (runner, report_command):
+        monkeypatch.setattr(module, "write_report", write_short_page)
 
 
 @pytest.fixture(scope="session")

@@ -29,13 +29,13 @@ def runs_in(directory):
 
 
 @pytest.fixture(scope="module")
-def repeated(tmp_path_factory, line):
+def repeated(tmp_path_factory, line, write_short_page):
     """Three runs of the line in simulation, made by the command line; their own pages are one word long."""
     from simbridge.cli.command_line import main
 
     out = tmp_path_factory.mktemp("repeats") / "line"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runner, "write_report", lambda run, _: run.directory.write_report("page"))
+        patch.setattr(runner, "write_report", write_short_page)
         assert main(["run", str(line), "--repeat", "3", "--out", str(out), "--tolerance", "50", "5", "--json"]) == 0
     return out
 

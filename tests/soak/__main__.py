@@ -21,6 +21,8 @@ from tests.soak.stream import stream
 
 # Address space of each process, bytes; a run takes less than a quarter of it.
 MEMORY = 8 << 30
+# For tests that are cut off to end what they have started, s.
+_END_TIMEOUT = 60.0
 PARTS = ("tests", "stream", "faults")
 
 
@@ -33,8 +35,11 @@ def _tests(seconds: float) -> list[str]:
         except subprocess.TimeoutExpired:
             # As with Ctrl-C, the tests end the controllers that they have started.
             tests.send_signal(signal.SIGINT)
-            tests.wait()
-            print(f"The tests marked soak were ended after {seconds / 60.0:.0f} minutes; the rest was not run.")
+            try:
+                tests.wait(_END_TIMEOUT)
+            except subprocess.TimeoutExpired:
+                tests.kill()
+            print(f"The tests marked soak were ended after {seconds / 60.0:.1f} minutes; the rest was not run.")
             return []
     return [] if status == 0 else [f"the tests marked soak: status {status}"]
 
