@@ -133,11 +133,11 @@ class NoClosedForm(Refusal, ValueError):
 
 
 class ForeignSolverError(Refusal, RuntimeError):
-    """A custom solver function (name) that cannot be imported, or that failed; reason: what went wrong."""
+    """A custom function (name), a solver by default, that cannot be imported or failed; reason: what went wrong."""
 
-    def __init__(self, name: str, reason: str) -> None:
+    def __init__(self, name: str, reason: str, *, what: str = "solver") -> None:
         self.name, self.reason = name, reason
-        super().__init__(f"The solver {name} {reason}.")
+        super().__init__(f"The {what} {name} {reason}.")
 
 
 class UncompilableCode(Refusal, TypeError):
@@ -153,11 +153,13 @@ class UncompilableCode(Refusal, TypeError):
 
 
 class MissingPackage(Refusal, ImportError):
-    """A package (its name on the package index) that is needed for a purpose is not installed."""
+    """A package (its name on the package index) that is needed for a purpose is not installed; extra: simbridge's own
+    that contains it, or ""."""
 
-    def __init__(self, package: str, purpose: str) -> None:
-        self.package, self.purpose = package, purpose
-        super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {package}")
+    def __init__(self, package: str, purpose: str, *, extra: str = "") -> None:
+        self.package, self.purpose, self.extra = package, purpose, extra
+        install = f'"simbridge[{extra}]"' if extra else package
+        super().__init__(f"{purpose} needs the package {package}. Install it with: pip install {install}")
 
 
 class NoDisplay(Refusal, RuntimeError):

@@ -23,6 +23,23 @@ def threads() -> list[int]:
         return [0]
 
 
+class WaitingTime:
+    """How long the thread that made it was ready to run and had no core (`/proc/PID/task/TID/schedstat`).
+
+    A descriptor stays open: it can be read where no file can be opened any more.
+    """
+
+    def __init__(self) -> None:
+        self._file: int | None = None
+        # Not a Linux system, or one that does not count it: then nothing was waited for.
+        with contextlib.suppress(OSError):
+            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+    def seconds(self) -> float:
+        """Since the thread began, s."""
+        return 0.0 if self._file is None else 1e-9 * int(os.pread(self._file, 100, 0).split()[1])
+
+
 def ask_for_short_slices(thread: int = 0) -> bool:
     """Request time slices of 0.1 ms for a thread, by default the calling one, so that it runs sooner when it wakes.
 

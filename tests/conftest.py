@@ -21,6 +21,7 @@ from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
+from tests.sessions import every_input, make_killed, make_never_engaged, stepped
 
 # The first call of a kernel compiles it, which takes seconds.
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -203,3 +204,24 @@ def square_run(tmp_path_factory):
     out = tmp_path_factory.mktemp("run") / "square"
     assert main(["run", "square_tracking", "--out", str(out), "--json"]) == 0
     return out
+
+
+@pytest.fixture(scope="session")
+def live_run(tmp_path_factory):
+    """The directory of a live session with all kinds of input."""
+    out = tmp_path_factory.mktemp("session") / "hand"
+    with stepped(out, filter="one-euro") as session:
+        every_input(session)
+    return out
+
+
+@pytest.fixture(scope="session")
+def never_engaged(tmp_path_factory):
+    """The directory of a live session in which nothing moved."""
+    return make_never_engaged(tmp_path_factory.mktemp("session") / "never")
+
+
+@pytest.fixture(scope="session")
+def killed_session(live_run, tmp_path_factory):
+    """The directory of a live session that was killed."""
+    return make_killed(live_run, tmp_path_factory.mktemp("session") / "killed")

@@ -18,8 +18,8 @@ from simbridge.robot import kinematics
 PUBLIC = """
 CallableSolver Cell ClosedForm Constrained ConstrainedParameters DampedLeastSquares DampedLeastSquaresParameters
 FeedbackIK FeedbackParameters ForwardDynamics ForwardDynamicsParameters JacobianTranspose JacobianTransposeParameters
-LiveArm Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario SelectivelyDamped
-SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Trajectory Twin __version__ connect load_cell
+LiveArm LiveOptions LiveSession Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario SelectivelyDamped
+SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Trajectory Twin __version__ connect live load_cell
 load_robot load_scenario read_trajectory run run_as_script
 """
 

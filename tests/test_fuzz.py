@@ -37,6 +37,7 @@ from simbridge.robot.calibration import nominal_dh, with_kinematics, write_calib
 from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
+from simbridge.teleop.network import Exchange
 from simbridge.trajectory.bags import read_bag, write_bag
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
@@ -46,6 +47,7 @@ from simbridge.ur.dashboard import DashboardClient
 from simbridge.ur.primary import read_arm_description
 from simbridge.ur.rtde import RtdeReader, frame
 from tests import ros_calibration
+from tests.teleop.fake_session import FakeSession
 from tests.ur.test_primary import CARTESIAN, CONFIGURATION, KINEMATICS, ROBOT_MODE, VERSION, state
 
 TIME = 20  # s that reading may take
@@ -285,6 +287,29 @@ def check_command(control: Control, data: bytes) -> None:
         json.dumps(answer)
 
 
+# Datagrams of teleoperation
+
+MESSAGES = [
+    {"type": "halt"}, {"type": "status"}, {"type": "engage"}, {"type": "disengage"},
+    {"type": "button", "button": "grip", "pressed": True}, {"type": "jog", "engagement": 1, "values": [0.1] * 6},
+    {"type": "pose", "engagement": 1, "values": [0.5, 0.1, 0.3, 0.0, 0.0, 0.0, 1.0], "relative": True},
+    {"type": "twist", "engagement": 1, "values": [0.1] * 6, "frame": "tool"},
+    {"type": "joints", "engagement": 1, "values": [0.1] * 6},
+]  # fmt: skip
+
+
+def check_datagram(message: dict, changes: list[tuple[float, int, bytes]], cut: float) -> None:
+    exchange, session = Exchange("token of the user"), FakeSession()
+    said = json.dumps({"client": "a", "seq": 1, "token": "token of the user", **message}).encode()
+    with bounded():
+        exchange.receive(changed(said, changes, cut), (HOST, 1), 0.0)
+        reading = exchange.take()
+        # A motion would be of no engagement.
+        assert reading.commands == () and set(reading.requests) <= {"engage", "halt", "disengage"}
+        ((reply, _),) = exchange.replies(session, "")
+        assert isinstance(json.loads(reply)["ok"], bool) and len(reply) < 2_000
+
+
 SHORT = settings(
     max_examples=60, derandomize=True, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
@@ -313,6 +338,13 @@ def test_a_damaged_command_is_answered(control, command, changes, cut) -> None:
     check_command(control, changed(json.dumps(command).encode(), changes, cut))
 
 
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["type"])
+@SHORT
+@given(changes=CHANGES, cut=CUT)
+def test_a_damaged_datagram_is_answered(message, changes, cut) -> None:
+    check_datagram(message, changes, cut)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("name", READERS)
 @LONG
@@ -335,3 +367,11 @@ def test_a_stream_damaged_in_thousands_of_ways_is_read_or_ends_the_connection(na
 @given(changes=CHANGES, cut=CUT)
 def test_a_command_damaged_in_thousands_of_ways_is_answered(control, command, changes, cut) -> None:
     check_command(control, changed(json.dumps(command).encode(), changes, cut))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message["type"])
+@LONG
+@given(changes=CHANGES, cut=CUT)
+def test_a_datagram_damaged_in_thousands_of_ways_is_answered(message, changes, cut) -> None:
+    check_datagram(message, changes, cut)

@@ -12,7 +12,7 @@ import math
 import time
 import warnings
 from collections.abc import Generator, Iterable, Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from simbridge.backends import controller_setup, preflight
 from simbridge.backends.backend import ArmState, Ask, Backend, Capabilities, Ending, Facts
 from simbridge.backends.control_script import random_number
 from simbridge.backends.ending import end_session, signals_wait
+from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.operator_confirmation import confirm, confirm_approach
 from simbridge.backends.power_control import power_up, unlock
 from simbridge.backends.servo_channel import STATE_FIELDS, ControllerSettings, ServoConfig, StateRing, state_at_rest
@@ -38,12 +39,10 @@ from simbridge.ur.facts import ControllerFacts
 from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.rtde import RtdeReader
 
-# Largest distance of the arm from a plan's first setpoint when the plan begins.
-START_TOLERANCE = math.radians(1.0)
+START_TOLERANCE = math.radians(1.0)  # of the arm to a plan's first setpoint when the plan begins
 # The servo process gives up after 100 ms without states; if it sends nothing at all for this long, it is killed.
 SILENCE = 0.8  # s
-# How long a control script that is ending may still count as a running program.
-SCRIPT_ENDS = 0.5  # s
+SCRIPT_ENDS = 0.5  # s for which a control script that is ending may still count as a running program
 
 
 class ControllerBackend(Backend):
@@ -220,7 +219,27 @@ class ControllerBackend(Backend):
         finally:
             self.stop()
 
-    def _connected(self) -> ServoProcess:
+    def begin_session(self, setup: bytes) -> tuple[StateRing, LiveChannel, ServoProcess]:
+        """Start the loop of a live session (its pickled `LiveSetup`), which waits at rest to be engaged."""
+        self._refuse_if_stopped()
+        process = self._connected(setup)
+        self._timing, self._heard, self._silent = LoopTiming(self.period), time.monotonic(), False
+        with self._stop_on_error():
+            self._ring, channel = process.live_session()
+        return self._ring, channel, process
+
+    def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:
+        """What the loop of a live session has reported; raises what ended it. The states since the last call count."""
+        assert self._process is not None
+        with self._stop_on_error():
+            for state in states:
+                self._last, self._first, self._heard = state, self._first or state.timestamp, time.monotonic()
+                self._timing.add(state)
+            events = self._process.events()
+            self._silent = self._check_silence(self._heard, self._silent)
+        return events
+
+    def _connected(self, setup: bytes | None = None) -> ServoProcess:
         """The servo process, with the control script running and the tool configured and verified."""
         if self._process is not None:
             return self._process
@@ -230,7 +249,7 @@ class ControllerBackend(Backend):
         config = ServoConfig(self.host, self.period, ArmLimits.of(self.robot), settings, self._number)
         with self._stop_on_error():
             with signals_wait():  # there is never one without the other
-                self._process, self._messages = ServoProcess(config), ControllerMessages(self.host)
+                self._process, self._messages = ServoProcess(config, setup), ControllerMessages(self.host)
             for note in self._process.connect()["notes"]:
                 warnings.warn(note, stacklevel=2)
             if settings.tcp is not None or settings.payload is not None:
@@ -348,6 +367,7 @@ class ControllerBackend(Backend):
                 self._ending = Ending(at_s=self._time_of_setpoints())
                 end_session(self.host, self._number, process, last_seen, self._ending)
                 self._ending.evidence += self._messages.close()
+                self._timing.add_counts(process.counts)
                 self._process = None
 
     def _time_of_setpoints(self) -> float | None:
@@ -378,21 +398,3 @@ class ControllerBackend(Backend):
             confirm(facts, self.robot, self._cell, cause, self._ask, yes=False)
         self._stopped_by = None
         self._last = None
-
-
-class UrsimBackend(ControllerBackend):
-    """URSim, UR's simulator of the controller; it is powered on and unlocked as needed."""
-
-    ursim = True
-    default_host = "127.0.0.1"
-    approach_joint_speed = 1.0
-    approach_tool_speed = 0.4
-
-
-class RealBackend(ControllerBackend):
-    """A real arm; it moves only after confirmation, and is never powered on or unlocked from here."""
-
-    ursim = False
-    tool_speed_limit = 0.25
-    approach_joint_speed = 0.25
-    approach_tool_speed = 0.1

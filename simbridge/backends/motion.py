@@ -25,9 +25,11 @@ class Motion(Protocol):
 
     Attributes:
         can_wait: Whether it can stand still for as long as the program is paused.
+        slows_in_gaps: Whether periods without a setpoint slow it down, as they do the arm.
     """
 
     can_wait: bool
+    slows_in_gaps: bool
 
     def next(self, rate: float) -> tuple[Array, float]:
         """The setpoint (n,), rad, for the next period, and its position within the plan, in periods.
@@ -35,6 +37,14 @@ class Motion(Protocol):
         Args:
             rate: Fraction of a period by which the plan advances: 1 at full speed, 0 while the controller pauses.
         """
+        ...
+
+    def paused(self, at: Array) -> float:
+        """The position for a period in which the program is paused, with the arm at rest at joints (n,), rad."""
+        ...
+
+    def resumed(self, at: Array, hold: Array, period: float) -> Array:
+        """The way (T, n), rad, one period (s) apart, from where the arm was stopped to where it is to be held."""
         ...
 
     @property
@@ -50,7 +60,7 @@ class Replay:
     interpolated linearly.
     """
 
-    can_wait = True
+    can_wait, slows_in_gaps = True, False
 
     def __init__(self, setpoints: Array) -> None:
         self._setpoints = setpoints
@@ -71,6 +81,14 @@ class Replay:
             setpoint = setpoint + part * (self._setpoints[index + 1] - setpoint)
         return np.array(setpoint), self._position
 
+    def paused(self, at: Array) -> float:
+        """See `Motion`."""
+        return self._position
+
+    def resumed(self, at: Array, hold: Array, period: float) -> Array:
+        """See `Motion`."""
+        return way_back(at, hold, period)
+
 
 class Live:
     """The newest setpoint of a source in another process that posts one per period.
@@ -79,7 +97,7 @@ class Live:
     on meanwhile, its next setpoint is more than a step away and the guard refuses it.
     """
 
-    finished, can_wait = False, False
+    finished, can_wait, slows_in_gaps = False, False, False
 
     def __init__(self, ring: StateRing, clock: Callable[[], float] = time.monotonic) -> None:
         self._ring, self._clock = ring, clock
@@ -103,6 +121,14 @@ class Live:
         if rate > 0.0 or self._held is None:
             self._held = setpoint
         return self._held, self._position
+
+    def paused(self, at: Array) -> float:
+        """See `Motion`; a pause ends it."""
+        return self._position
+
+    def resumed(self, at: Array, hold: Array, period: float) -> Array:
+        """See `Motion`; a pause ends it."""
+        return at[np.newaxis]
 
 
 def way_back(begin: Array, end: Array, period: float) -> Array:

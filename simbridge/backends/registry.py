@@ -15,8 +15,8 @@ SIMULATION = "pybullet"
 
 BACKENDS = {
     SIMULATION: "simbridge.backends.pybullet:PyBulletBackend",
-    "ursim": "simbridge.backends.controller:UrsimBackend",
-    "real": "simbridge.backends.controller:RealBackend",
+    "ursim": "simbridge.backends.ursim_and_real:UrsimBackend",
+    "real": "simbridge.backends.ursim_and_real:RealBackend",
 }
 
 

@@ -29,8 +29,6 @@ STATE_FIELDS = (
 )  # fmt: skip
 # Of these a run can do without: it then does not show the servo law.
 OPTIONAL_FIELDS = ("target_qd", "target_qdd")
-# The parent sends something at least this often, s, or is taken to be halted after the timeout, s.
-HEARTBEAT, HEARTBEAT_TIMEOUT = 0.1, 1.0
 # Two minutes at 500 Hz: a parent that is delayed by less misses no state.
 ROWS = 65_536
 _SCALARS = ("sequence", "position", "sent", "received", "timestamp", "scaling", "robot_mode", "safety_mode", "runtime")
@@ -87,6 +85,7 @@ class ServoConfig:
         limits: The arm's limits.
         settings: How the controller is used.
         number: The session's, which the control script carries.
+        live: The file of the pickled `LiveSetup` of a live session.
     """
 
     host: str
@@ -94,6 +93,7 @@ class ServoConfig:
     limits: ArmLimits
     settings: ControllerSettings
     number: int
+    live: str | None = None
 
 
 class StateRing:

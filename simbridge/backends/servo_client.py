@@ -2,95 +2,46 @@
 
 from __future__ import annotations
 
-import contextlib
-import inspect
-import json
-import os
-import select
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
 from array import array
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
-from simbridge import errors
 from simbridge.backends.backend import ArmState
 from simbridge.backends.control_script import Program
-from simbridge.backends.servo_channel import HEARTBEAT, ServoConfig, StateRing
+from simbridge.backends.live_channel import LiveChannel
+from simbridge.backends.loop_process import LoopProcess
+from simbridge.backends.servo_channel import ROWS, ServoConfig, StateRing
 from simbridge.backends.session_state import State
 from simbridge.robot.pose import Array
-from simbridge.ur import errors as controller_errors
 from simbridge.ur.controller import registers_taken, survey
-from simbridge.ur.errors import (
-    ConnectionLost,
-    RegistersInUse,
-    RemoteControlDisabled,
-    ScriptNotStarted,
-    ServoProcessLost,
-)
+from simbridge.ur.errors import ConnectionLost, RegistersInUse, RemoteControlDisabled, ScriptNotStarted
 from simbridge.ur.tables import REALTIME
 
 # ur_rtde's constructor uploads its script and waits up to five seconds for it to run.
 CONNECT_TIMEOUT = 15.0  # s
-# For the arm to decelerate and the script to end; after that the process is killed.
-STOP_TIMEOUT = 5.0  # s
-# The directory that contains the package.
-_PACKAGE_ROOT = Path(__file__).parents[2]
 
 
-class ServoProcess:
+class ServoProcess(LoopProcess):
     """A running servo process.
 
     Args:
         config: Its configuration.
+        live: The pickled `LiveSetup` of a live session; None for setpoints that come from this process.
 
     Attributes:
         reached: The states of the session that it has reported.
         program: Whose program the controller had when it ended.
-        failures: What it could not do when it ended, as clauses.
     """
 
-    def __init__(self, config: ServoConfig) -> None:
-        self._config = config
-        self._buffer = b""
-        self._shared: list[int] = []
+    def __init__(self, config: ServoConfig, live: bytes | None = None) -> None:
+        kind = "servo_process" if live is None else "live_servo_process"
+        super().__init__(f"simbridge.backends.{kind}", config.host)
+        self._config, self._live = config, live
         self.reached = {State.CONNECTING}
         self.program: Program | None = None
-        self.failures: list[str] = []
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "simbridge.backends.servo_process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            # `-m` searches the working directory first: this one holds the package, and nothing that shadows it.
-            cwd=_PACKAGE_ROOT,
-            # Ctrl-C reaches only the parent.
-            start_new_session=True,
-            bufsize=0,
-        )
-        self._ended = threading.Event()
-
-    def _keep_alive(self) -> None:
-        """As long as this program runs, the process hears of it."""
-        assert self._process.stdin is not None
-        while not self._ended.wait(HEARTBEAT):
-            try:
-                self._process.stdin.write(b"\n")
-            except (OSError, ValueError):  # it has ended, or the pipe was closed
-                return
-
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
 
     def connect(self) -> dict[str, Any]:
         """Wait until it is connected to the controller.
@@ -101,8 +52,13 @@ class ServoProcess:
         Raises:
             ControllerError: Why it could not connect.
         """
-        self._send(msgspec.to_builtins(self._config))
-        threading.Thread(target=self._keep_alive, name="simbridge-heartbeat", daemon=True).start()
+        setup = None
+        if self._live is not None:
+            path = self.memory("setup")
+            path.write_bytes(self._live)
+            setup = str(path)
+        self.send(msgspec.to_builtins(self._config) | {"live": setup})
+        self.keep_alive()
         try:
             return self._ready()
         except (ConnectionLost, ScriptNotStarted):
@@ -133,7 +89,7 @@ class ServoProcess:
         Returns:
             The ring in which the state of each appears.
         """
-        plan = self._memory("setpoints")
+        plan = self.memory("setpoints")
         plan.write_bytes(np.ascontiguousarray(setpoints, dtype=np.float64).tobytes())
         # A controller that scales the speed takes more periods than the plan has.
         return self._play(4 * len(setpoints) + 4096, do="replay", plan=str(plan), feedforward=feedforward)
@@ -146,121 +102,33 @@ class ServoProcess:
         """
         return self._play(4096, first, do="live")
 
+    def live_session(self) -> tuple[StateRing, LiveChannel]:
+        """Begin a live session in which the process makes the setpoints; it waits to be engaged.
+
+        Returns:
+            The rings in which states and periods appear; inputs are posted to the latter.
+        """
+        joints = len(self._config.limits.joint_names)
+        path = self.memory("live")
+        path.write_bytes(bytes(LiveChannel.size(joints)))
+        with path.open("r+b") as file:
+            channel = LiveChannel(file.fileno(), joints)
+        return self._play(ROWS, do="session", channel=str(path)), channel
+
     def _play(self, states: int, first: Array | None = None, **request: Any) -> StateRing:
-        path = self._memory("states")
+        path = self.memory("states")
         ring = StateRing.create(path, len(self._config.limits.joint_names), states)
         if first is not None:
             ring.post(first)
-        self._send({**request, "ring": str(path), "rows": ring.rows})
+        self.send({**request, "ring": str(path), "rows": ring.rows})
         return ring
 
-    def _memory(self, name: str) -> Path:
-        """An anonymous file in memory: the servo process never waits for a disk, and nothing is left when both
-        processes have ended, even by SIGKILL."""
-        self._shared.append(os.memfd_create(f"simbridge-{name}"))
-        return Path(f"/proc/{os.getpid()}/fd/{self._shared[-1]}")
-
-    def _send(self, request: dict[str, Any]) -> None:
-        assert self._process.stdin is not None
-        # If the process has ended, `events` raises, with the reason.
-        with contextlib.suppress(BrokenPipeError, ValueError):
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-
-    def events(self, timeout: float = 0.0) -> list[dict[str, Any]]:
-        """The events since the last call; waits at most `timeout` s for one.
-
-        Raises:
-            ControllerError, GuardViolation, TargetsStopped: What ended the process.
-        """
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], timeout)[0]:
-            return []
-        data = os.read(self._process.stdout.fileno(), 65536)
-        if not data:
-            raise self._exit_error()
-        return self._received(data)
-
-    def _received(self, data: bytes) -> list[dict[str, Any]]:
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        events = [json.loads(line) for line in lines]
-        for event in events:
-            if event["event"] == "state":
-                self.reached.add(State(event["state"]))
-            elif event["event"] == "failed":
-                self.failures.append(f"the servo process could not {event['step']}: {event['reason']}")
-            elif event["event"] == "stopped":
-                self.program = Program(event["program"])
-        for event in events:
-            if event["event"] == "error":
-                raise reconstruct_error(event)
-        return events
-
-    def _exit_error(self) -> Exception:
-        """The error for a process that ended without an error event."""
-        status = self._wait(STOP_TIMEOUT)
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
-        return ServoProcessLost(self._config.host, how, lines[-1][:300] if lines else "")
-
-    def ask_to_stop(self) -> None:
-        """Have the arm stopped and the control script ended; returns at once."""
-        self._send({"do": "stop"})
-
-    def stop(self) -> None:
-        """Stop the arm and the control script and wait for the process to end; kill it if that takes too long."""
-        assert self._process.stdin is not None
-        if self._process.stdin.closed and self._process.poll() is not None:
-            return
-        self.ask_to_stop()
-        self._ended.set()
-        self._process.stdin.close()
-        status = self._wait(STOP_TIMEOUT)
-        if status < 0:
-            self.failures.append(f"the servo process was ended by {signal.Signals(-status).name}")
-        self._take_the_rest()
-        self._close()
-
-    def _take_the_rest(self) -> None:
-        """The events that the process sent before it ended."""
-        assert self._process.stdout is not None
-        # Not until the end of the pipe: somebody else may hold it open.
-        while select.select([self._process.stdout], [], [], 0.0)[0]:
-            data = os.read(self._process.stdout.fileno(), 65536)
-            if not data:
-                return
-            # The error that ended the motion is known.
-            with contextlib.suppress(Exception):
-                self._received(data)
-
-    def _wait(self, timeout: float) -> int:
-        """Wait for the exit status; kill the process when the time is over."""
-        try:
-            return self._process.wait(timeout)
-        except subprocess.TimeoutExpired:
-            self.failures.append(f"the servo process did not end within {timeout:g} s")
-            self._process.kill()
-            return self._process.wait()
-
-    def _close(self) -> None:
-        for pipe in (self._process.stdin, self._process.stdout, self._errors):
-            assert pipe is not None
-            with contextlib.suppress(OSError):
-                pipe.close()
-        while self._shared:
-            os.close(self._shared.pop())
-
-
-def reconstruct_error(event: dict[str, Any]) -> Exception:
-    """The error that an event of the servo process describes."""
-    kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
-    if kind is None or not issubclass(kind, errors.SimbridgeError):
-        return errors.InternalError("servo process", event["trace"])
-    # The arguments of an error are its attributes.
-    known = {"message": event["message"], **event["fields"]}
-    error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
-    error.args = (event["message"],)
-    return error
+    def _note(self, event: dict[str, Any]) -> None:
+        super()._note(event)
+        if event["event"] == "state":
+            self.reached.add(State(event["state"]))
+        elif event["event"] == "stopped":
+            self.program = Program(event["program"])
 
 
 class LoopTiming:

@@ -22,7 +22,7 @@ from collections import deque
 import numpy as np
 
 from simbridge.backends.link import Clock, Link
-from simbridge.backends.motion import Live, Motion, way_back
+from simbridge.backends.motion import Live, Motion
 from simbridge.backends.servo_samples import Record, Samples, Sent
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
@@ -71,6 +71,7 @@ class ServoLoop:
     Attributes:
         state: The newest state.
         missed_deadlines: Periods of the controller in which no setpoint was sent although one was due.
+        slowed: Whether the motion is slower than the controller's speed scaling after periods without a setpoint.
     """
 
     def __init__(
@@ -102,7 +103,7 @@ class ServoLoop:
         self._sent = self._unsent = self._unsent_until = 0.0
         self._samples = Samples()
         self._stopped: Package | None = None
-        self.missed_deadlines = 0
+        self.missed_deadlines, self.slowed = 0, False
         self._most_ahead = max(1, round(AHEAD / law.cycle))
         self._await_first_state()
 
@@ -248,13 +249,15 @@ class ServoLoop:
             # No setpoint is due before a motion's first.
             self.missed_deadlines += skipped if self._motion is not None and self._sequence else 0
             self._deadline += skipped * self._period
-            if late > FORGET and not self._feedforward:
+            if not self._feedforward and self._motion is not None and self._motion.slows_in_gaps:
+                self._slow_down(max(self._rate - skipped * self._period / FORGET, 0.0))
+            elif late > FORGET and not self._feedforward:
                 self._slow_down(0.0)
 
     def _slow_down(self, rate: float) -> None:
         """Lower the rate at once, as the arm has been braked meanwhile."""
         self._guard.slowed(rate / self._rate if self._rate else 0.0)
-        self._rate = rate
+        self._rate, self.slowed = rate, True
 
     def _correction(self) -> float:
         """Shift of this deadline towards its phase after the state that just arrived, s."""
@@ -365,18 +368,20 @@ class ServoLoop:
         self._inverse = None
         self._put(here, due)
         self._q, self._qd = target, np.zeros_like(target)
-        self._keep_sent(here, here, due, self._position, 0.0)
+        position = self._position if self._motion is None else self._motion.paused(here)
+        self._keep_sent(here, here, due, position, 0.0)
 
     def _next(self, scaling: float) -> tuple[Array, float]:
         """The setpoint of the next cycle, and its position within the plan."""
         change = SCALING_RAMP * self._period
         if self._stopped_at is not None:
-            assert self._hold is not None
-            self._way_back = deque(way_back(self._stopped_at, self._hold, self._period))
+            assert self._hold is not None and self._motion is not None
+            self._way_back = deque(self._motion.resumed(self._stopped_at, self._hold, self._period))
             self._stopped_at = None
         if self._way_back:
             return self._way_back.popleft(), self._position
         self._rate = max(min(scaling, self._rate + change), self._rate - change, 0.0)
+        self.slowed = self.slowed and self._rate < scaling
         if self._motion is None:
             assert self._hold is not None
             return self._hold, self._position

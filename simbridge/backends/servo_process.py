@@ -14,34 +14,30 @@ standard input ends, the parent is gone, and the arm is stopped.
 from __future__ import annotations
 
 import contextlib
-import gc
-import json
 import math
 import os
-import select
 import signal
 import socket
 import stat
 import sys
 import time
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from simbridge.backends.control_script import Program, ProgramWatch, control_script
+from simbridge.backends.loop_parent import HEARTBEAT_TIMEOUT, Parent, error_facts, minimize_latency
 from simbridge.backends.motion import Live, Replay
 from simbridge.backends.open_files import forbid_new_files, new_files_allowed
-from simbridge.backends.servo_channel import HEARTBEAT_TIMEOUT, OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
+from simbridge.backends.servo_channel import OPTIONAL_FIELDS, STATE_FIELDS, ServoConfig, StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.session_state import Event, State, next_state
 from simbridge.errors import SimbridgeError
 from simbridge.planning.guard import Guard
 from simbridge.robot.pose import Array
-from simbridge.scheduling import ask_for_priority, ask_for_short_slices, threads
 from simbridge.servo.law import ServojLaw
 from simbridge.ur.errors import (
     ConnectionLost,
@@ -76,42 +72,6 @@ def send_without_delay(port: int) -> None:
             with socket.socket(fileno=os.dup(int(number))) as connection:
                 if connection.family == socket.AF_INET and connection.getpeername()[1] == port:
                     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-class Parent:
-    """The pipes to and from the parent.
-
-    Attributes:
-        gone: Whether the parent has closed a pipe or ended.
-    """
-
-    def __init__(self, events: TextIO) -> None:
-        self._events = events
-        self._buffer = b""
-        self._heard = time.monotonic()
-        self.gone = False
-
-    @property
-    def silence(self) -> float:
-        """How long nothing came from it, s."""
-        return time.monotonic() - self._heard
-
-    def requests(self, timeout: float = 0.0) -> list[dict[str, Any]]:
-        """The requests since the last call; an empty line is its heartbeat."""
-        if self.gone or not select.select([0], [], [], timeout)[0]:
-            return []
-        data = os.read(0, 65536)
-        self.gone, self._heard = not data, time.monotonic()
-        *lines, self._buffer = (self._buffer + data).split(b"\n")
-        return [json.loads(line) for line in lines if line]
-
-    def report(self, **facts: Any) -> None:
-        """Send an event."""
-        try:
-            self._events.write(json.dumps(facts) + "\n")
-            self._events.flush()
-        except OSError:
-            self.gone = True
 
 
 class RtdeLink:
@@ -269,8 +229,9 @@ class Session:
             SimbridgeError: What ended the motion.
         """
         config, settings = self._config, self._config.settings
+        self._prepare()
         self._link = link = RtdeLink(config)
-        notes = _minimize_latency(settings.priority)
+        notes = minimize_latency(settings.priority)
         link.check_idle()
         self._on(Event.SENT)
         link.upload()
@@ -286,8 +247,7 @@ class Session:
             for request in self._parent.requests():
                 if request["do"] == "stop":
                     return
-                self._begin(loop, request)
-                self._on(Event.PLAY)
+                self._take(loop, request)
             if self._parent.gone or _terminated:
                 return
             if self._parent.silence > HEARTBEAT_TIMEOUT:
@@ -300,7 +260,11 @@ class Session:
                     event="done", missed_deadlines=loop.missed_deadlines, missed_states=loop.missed_states
                 )
 
-    def _begin(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+    def _prepare(self) -> None:
+        """What takes long, before the connection: nothing here."""
+
+    def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
+        """Begin the motion of a request."""
         joints = len(self._config.limits.joint_names)
         setpoints = None
         with new_files_allowed():
@@ -310,6 +274,7 @@ class Session:
                 setpoints = np.asarray(np.memmap(request["plan"], mode="r")).view(np.float64).reshape(-1, joints)
         motion = Live(ring) if setpoints is None else Replay(setpoints)
         loop.play(motion, ring.write, feedforward=request.get("feedforward", False))
+        self._on(Event.PLAY)
 
     def end(self, failure: BaseException | None) -> None:
         """Brake, then end the script, whatever has happened; a step that fails is reported, unless it did before
@@ -325,7 +290,9 @@ class Session:
                     self._parent.report(event="failed", step=name, reason=str(error))
         self._on(Event.RESTS)
         program = Program.UNKNOWN if self._link is None else self._link.program
-        self._parent.report(event="stopped", program=program.value)
+        names = ("missed_deadlines", "missed_states")
+        missed = {} if self._loop is None else {name: getattr(self._loop, name) for name in names}
+        self._parent.report(event="stopped", program=program.value, **missed)
 
     def _brake(self) -> None:
         if self._loop is not None:
@@ -344,27 +311,8 @@ def _terminate(*_: object) -> None:
     _terminated = True
 
 
-def _minimize_latency(priority: int) -> list[str]:
-    """Disable garbage collection and request scheduling priority; returns notes on what the system refused."""
-    gc.collect()
-    gc.freeze()
-    gc.disable()
-    # Threads are listed by reading a directory.
-    with new_files_allowed():
-        for thread in threads():
-            ask_for_short_slices(thread)
-        return ask_for_priority(priority) if priority else []
-
-
-def _facts(error: BaseException) -> dict[str, Any]:
-    """An error as an event, from which the parent reconstructs it."""
-    fields = {name: value for name, value in vars(error).items() if isinstance(value, (int, float, str, type(None)))}
-    trace = "".join(traceback.format_exception(error))
-    return {"event": "error", "error": type(error).__name__, "message": str(error), "fields": fields, "trace": trace}
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Read the configuration from the first line of standard input and serve the parent."""
+def main(kind: type[Session] = Session) -> int:
+    """Read the configuration from the first line of standard input and serve the parent; returns the exit status."""
     events = os.fdopen(os.dup(1), "w")
     # Output of ur_rtde must not be mistaken for an event.
     os.dup2(2, 1)
@@ -374,21 +322,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parent = Parent(events)
     # Unbuffered: what follows the first line belongs to `Parent.requests`.
     line = sys.stdin.buffer.raw.readline()  # type: ignore[union-attr]
-    session = Session(msgspec.json.decode(line, type=ServoConfig), parent)
+    session = kind(msgspec.json.decode(line, type=ServoConfig), parent)
     failure: BaseException | None = None
     try:
         session.run()
     except BaseException as error:
         failure = error
-        parent.report(**_facts(error))
+        parent.report(**error_facts(error))
     session.end(failure)
     if failure is not None and not isinstance(failure, SimbridgeError):
         sys.excepthook(type(failure), failure, failure.__traceback__)
     return 0 if failure is None else 1
 
 
-if __name__ == "__main__":
-    status = main()
+def leave(status: int) -> None:
+    """End this process."""
     sys.stderr.flush()
     if _terminated:
         # The parent sees what ended this process.
@@ -396,3 +344,7 @@ if __name__ == "__main__":
         os.kill(os.getpid(), signal.SIGTERM)
     # ur_rtde's destructors may hang or reconnect: exit without them.
     os._exit(status)
+
+
+if __name__ == "__main__":
+    leave(main())

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simbridge.backends.controller import UrsimBackend
 from simbridge.backends.servo_channel import ControllerSettings
+from simbridge.backends.ursim_and_real import UrsimBackend
 from simbridge.bench import Row
 from simbridge.emulator.handle import Emulator
 from simbridge.robot.load import load_robot

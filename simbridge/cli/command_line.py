@@ -18,7 +18,7 @@ import tyro
 from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
-from simbridge.cli.flags import COMMANDS, Plan, Run, command_type, given_settings
+from simbridge.cli.flags import COMMANDS, Plan, Run, Teleop, command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.running.signals import ended_by_signals, number_of
 
@@ -86,9 +86,9 @@ def _call(name: str, flags: object, given: list[str]) -> int:
     if isinstance(flags, Plan):
         settings = values.pop("parameters")
         values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
-    # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too.
-    on_controller = isinstance(flags, Run) and flags.backend != SIMULATION
-    with ended_by_signals(*([signal.SIGTSTP] if on_controller else [])):
+    # A halted program could not watch the arm: on a controller Ctrl-Z ends a run, too; nor could it restore a terminal.
+    watches = isinstance(flags, Teleop) or (isinstance(flags, Run) and flags.backend != SIMULATION)
+    with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
         status: int = getattr(importlib.import_module(module), function)(**values)
     return status
 

@@ -17,22 +17,29 @@ from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
+from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, chosen_solver, prepare
 from simbridge.running.signals import number_of
 from simbridge.trajectory.files import is_bag
 
 
 def read_options(flags: Mapping[str, Any]) -> Options:
-    """The options that flags stand for: in SI units, files read, a dataclass for the flags with its prefix.
+    """The options of a run that flags stand for (see `given_options`)."""
+    return Options(**given_options(flags))
+
+
+def given_options(flags: Mapping[str, Any], options: type = Options) -> dict[str, Any]:
+    """Fields of options, and the values that flags give them: in SI units, files read, a dataclass for a prefix.
 
     Args:
         flags: Values as tyro has read them; those of commands without the flag are left out.
+        options: The class of the options.
 
     Raises:
         UnknownName, InvalidParameter, InputFileError: A value is invalid, or a file cannot be read.
     """
     chosen: dict[str, Any] = {}
-    for own, kind in typed_fields(Options):
+    for own, kind in typed_fields(options):
         if "prefix" in own.metadata:
             part = get_args(kind)[0]
             values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
@@ -42,7 +49,7 @@ def read_options(flags: Mapping[str, Any]) -> Options:
             chosen[own.name] = None if part(seed=made.seed) == made else made
         elif flags.get(own.name) is not None:
             chosen[own.name] = _read(own, flags)
-    return Options(**chosen)
+    return chosen
 
 
 def _read(own: Any, flags: Mapping[str, Any], prefix: str = "") -> Any:
@@ -68,7 +75,11 @@ def _prepare(
     **flags: Any,
 ) -> Prepared:
     options = read_options({**flags, "topic": _topic(scenario, flags["topic"])})
-    arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None)
+    session = RecordedSession.at(scenario)
+    if session is not None and not robot:
+        arm = session.arm(list(home) or None)
+    else:
+        arm = load_robot(robot or options.robot, home=home or None, lengths=link_lengths or None)
     return prepare(
         scenario, robot=arm, solver_name=solver, solver_changes=solver_settings, options=options, backend=backend
     )

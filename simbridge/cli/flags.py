@@ -6,6 +6,7 @@ chosen.
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import Field, dataclass, field, fields, make_dataclass
 from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
@@ -17,6 +18,8 @@ from simbridge.errors import InvalidParameter
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments import given, optional
 from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
+from simbridge.planning.live.options import LIVE
+from simbridge.teleop import DEVICES
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
 
@@ -153,6 +156,22 @@ class Identify:
 
 
 @dataclass
+class Teleop:
+    """Move an arm live: SpaceMouse, gamepad, keyboard, network (docs/teleop.md)."""
+
+    device: Annotated[Positional[str], arg(metavar="|".join(DEVICES))]
+    """The device; nothing moves before it engages."""
+    robot: Robot = None
+    """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    solver: Annotated[str | None, given("NAME", "forward-dynamics")] = None
+    """Inverse-kinematics solver, or a custom one as module:function."""
+    backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
+    """The arm: a simulation, URSim, or a real UR arm."""
+    out: OutDirectory = None
+    """The run directory to create."""
+
+
+@dataclass
 class Doctor:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
@@ -218,7 +237,11 @@ class Bench:
     """Measure speed, each figure compared with a requirement or a baseline."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all leaves out servo, emulator and recording, which take minutes."""
+    """The part to measure; all leaves out servo, emulator, live and recording, which take minutes."""
+    minutes: Annotated[float | None, given("M", "0.5")] = None
+    """How long live measures; the figures of docs/live.md take ten."""
+    tuning: Annotated[str | None, given("FILE", "none")] = None
+    """With live: write a table of what the tunings of a session do (Markdown)."""
     as_json: AsJson = False
 
 
@@ -234,6 +257,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "compare": (Compare, "simbridge.cli.compare_command:compare"),
     "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
     "identify": (Identify, "simbridge.cli.identify_command:identify"),
+    "teleop": (Teleop, "simbridge.cli.teleop_command:teleop"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
     "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
@@ -241,11 +265,21 @@ COMMANDS: dict[str, tuple[type, str]] = {
 }
 
 
+_OPTIONS = "simbridge.planning.options:Options"
+# The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "run": (_OPTIONS,),
+    "check": (_OPTIONS,),
+    "inspect": (_OPTIONS,),
+    "teleop": ("simbridge.teleop.options:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
+}
+
+
 def command_type(words: list[str]) -> Any:
     """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags."""
     chosen = next(iter(words), "")
     kinds = {name: flags for name, (flags, _) in COMMANDS.items()}
-    if chosen in ("run", "check", "inspect"):
+    if chosen in OPTIONS:
         kinds[chosen] = _with_options(chosen, kinds[chosen], words)
     commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
     union = commands[0]
@@ -256,11 +290,12 @@ def command_type(words: list[str]) -> Any:
 
 def _with_options(name: str, base: type, words: list[str]) -> type:
     """A command's flags with those of its options, and of the chosen solver."""
-    from simbridge.planning.options import Options  # numpy and pinocchio: the other commands start without them
-
     flags: list[Any] = []
-    for own, kind in typed_fields(Options):
-        if name in own.metadata["commands"]:
+    for place in OPTIONS[name]:
+        module, _, options = place.partition(":")
+        for own, kind in typed_fields(getattr(importlib.import_module(module), options)):
+            if name not in own.metadata["commands"] and not (name == "teleop" and own.name in LIVE):
+                continue
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
             flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
     if issubclass(base, Plan):
@@ -293,8 +328,12 @@ def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
     """The flag of an option's field: name, annotated type, default."""
     about = own.metadata
     metavar = about.get("metavar") or None
-    if own.default is not None and own.default != ():
-        return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], own.default
+    if own.default is not None and own.default not in ((), ""):
+        default = own.default
+        if isinstance(default, float) and "units" in about:
+            # In the flag's unit, in which it is a round number.
+            default = round(default / about["units"][0], 9)
+        return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], default
     choices = () if "read" in about else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
     inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
     numbers = float in inside and "read" not in about

@@ -63,7 +63,8 @@ def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
 def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     """Write the pages of one run; returns its facts for --json, the pages' paths and the exit status."""
     directory = RunDirectory.open(path)
-    evaluation = Evaluation.read(path)
+    # The inputs of a session are worth a page also where nothing moved.
+    evaluation = Evaluation.of(directory) if "live" in directory.settings() else Evaluation.read(path)
     try:
         earlier = directory.summary()
     except NotARun:
@@ -74,10 +75,12 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
     if earlier and "samples" not in earlier:
         # Its evaluation was interrupted.
         directory.write_summary(summary)
-    title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
-    directory.write_replay(replay_page(evaluation, title))
-    write_report(evaluation, summary, replay=directory.replay_file.name)
-    pages = {"report": str(directory.report_file), "replay": str(directory.replay_file)}
+    pages = {"report": str(directory.report_file)}
+    if evaluation.has_samples:
+        title = f"{summary['scenario']} on {evaluation.settings['robot']['title']}: replay"
+        directory.write_replay(replay_page(evaluation, title))
+        pages["replay"] = str(directory.replay_file)
+    write_report(evaluation, summary, replay=directory.replay_file.name if evaluation.has_samples else None)
     status = 0
     if summary["outcome"] != "completed":
         print_message(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")

@@ -15,7 +15,7 @@ from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, p
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
-from simbridge.report.verdict import pause_sentence
+from simbridge.report.verdict import input_sentences, latency_sentence, pause_sentence
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
@@ -25,6 +25,7 @@ def show_run(summary: Summary, directory: Path) -> None:
     console = Console(highlight=False)
     if not summary["samples"]:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
+        _print_session(console, summary)
         return
     position, rotation = summary["tracking_error"]["position_m"], summary["tracking_error"]["rotation_rad"]
     console.print(
@@ -58,8 +59,17 @@ def show_run(summary: Summary, directory: Path) -> None:
         console.print(
             "[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
         )
+    _print_session(console, summary)
     console.print(f"Run:    {directory}", soft_wrap=True, markup=False)
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
+
+
+def _print_session(console: Console, summary: Summary) -> None:
+    """Inputs and latency of a live session."""
+    if summary["inputs"] is not None and summary["latency"] is not None:
+        console.print(input_sentences(summary["inputs"]), soft_wrap=True)
+        if latency := latency_sentence(summary["latency"]):
+            console.print(latency, soft_wrap=True)
 
 
 def _print_time(console: Console, summary: Summary) -> None:

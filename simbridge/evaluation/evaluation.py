@@ -21,7 +21,32 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
+from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.tables import RuntimeState
+
+
+def recorded_plan(settings: dict[str, Any], log: LogColumns) -> Plan:
+    """What a live session was asked for and sent, as a plan: its targets are its reference.
+
+    Args:
+        settings: Content of the session's settings.toml.
+        log: Its log.
+    """
+    stamps, poses = log.stamp, log.target
+    if not len(stamps):
+        stamps, poses = (
+            np.zeros(1),
+            tool_poses(
+                np.array(settings["kinematics"]["placements"], dtype=float).reshape(-1, 4, 4),
+                np.array(settings["kinematics"]["prismatic"], dtype=bool),
+                np.array(settings["robot"]["home"], dtype=float)[None],
+            ),
+        )
+    checksum = settings["kinematics"]["checksum"]
+    trajectory = Trajectory(stamps, poses, source="live inputs")
+    times = trajectory.elapsed.copy()
+    joints = log.solution.copy(), log.setpoint.copy(), log.limited.copy()
+    return Plan(checksum, settings["backend"]["period"], trajectory, "zero-order", times, *joints)
 
 
 @dataclass(frozen=True)
@@ -49,7 +74,9 @@ class Evaluation:
         Raises:
             NotARun, LogReadError: A part is missing or broken.
         """
-        return Evaluation(directory, directory.settings(), directory.plan(Plan.from_arrays), directory.log())
+        settings, log = directory.settings(), directory.log()
+        plan = recorded_plan(settings, log) if "live" in settings else directory.plan(Plan.from_arrays)
+        return Evaluation(directory, settings, plan, log)
 
     @staticmethod
     def read(path: Path) -> Evaluation:
@@ -61,7 +88,13 @@ class Evaluation:
         """
         evaluation = Evaluation.of(RunDirectory.open(path))
         if not evaluation.has_samples:
-            raise SimbridgeError(f"{path} holds no sample: the run ended before the arm reached the start of its plan.")
+            live = "live" in evaluation.settings
+            why = (
+                "the session was never engaged"
+                if live
+                else "the run ended before the arm reached the start of its plan"
+            )
+            raise SimbridgeError(f"{path} holds no sample: {why}.")
         return evaluation
 
     @property

@@ -3,9 +3,8 @@
 `Summary` is the only description of a run's numbers. It is a typed dictionary because `run.summary[...]` and
 summary.json share its keys: JSON, the tables in the terminal and the report all read the same object.
 
-A new metric needs a function in `metrics/`; here its key and type in `Summary`, its value in `summarize` (a missing
-value is a type error), and its label and unit in `METRICS`, which the terminal and the page show; and a line in
-docs/metrics.md.
+A new metric needs a function in `metrics/`; here its key in `Summary`, its value in `summarize` (a missing one is a
+type error), and its label and unit in `METRICS`, which terminal and page show; and a line in docs/metrics.md.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ import numpy as np
 
 from simbridge.errors import Cause, LogReadError, NotARun, UnusableSamples
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.live_session import Inputs, Latency, session_of
 from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
@@ -70,7 +70,7 @@ class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
     `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
-    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands, in one line.
+    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands. `inputs`, `latency`: of a session.
     """
 
     scenario: str
@@ -89,6 +89,8 @@ class RunFacts(TypedDict):
     limited_samples: int
     trajectory_duration_s: float
     kinematics: KinematicsSummary
+    inputs: Inputs | None
+    latency: Latency | None
 
 
 class Judgement(TypedDict):
@@ -191,7 +193,7 @@ def summarize(
         loop: The control loop's timing; simulated time has none.
         tolerance: Largest RMS of the tracking error, `{position_m, rotation_rad}`; None for no verdict.
     """
-    log, settings = run.log, run.settings
+    log, settings, session = run.log, run.settings, session_of(run)
     facts: RunFacts = {
         "scenario": settings["scenario"]["name"],
         "robot": settings["robot"]["name"],
@@ -209,6 +211,8 @@ def summarize(
         "limited_samples": int(log.limited.sum()),
         "trajectory_duration_s": float(log.plan_time[-1] - log.plan_time[0]) if run.has_samples else 0.0,
         "kinematics": kinematics_summary(settings["kinematics"]),
+        "inputs": None if session is None else session.input_counts(),
+        "latency": None if session is None else session.latency(),
     }
     judgement: Judgement = {"tolerance": None if tolerance is None else dict(tolerance), "passed": None}
     if tolerance is not None:
@@ -243,15 +247,16 @@ def summarize(
 
 
 def _command_lead(run: Evaluation) -> CommandLead | None:
-    """Of a run with feedforward; None without, where the joints trail the commands."""
-    if run.predicted_joints is None or run.settings["scenario"].get("feedforward") != "on":
+    """Of a run with feedforward, or a session with lead; None without, where the joints trail the commands."""
+    live, scenario = run.settings.get("live"), run.settings["scenario"]
+    if run.predicted_joints is None or not (live["lead"] if live else scenario.get("feedforward") == "on"):
         return None
     return {"max": float(np.abs(run.log.command - run.predicted_joints).max())}
 
 
 def _is_within(error: pose_errors.PoseStatistics, tolerance: Mapping[str, float]) -> bool:
-    rms = {"position_m": error["position_m"]["rms"], "rotation_rad": error["rotation_rad"]["rms"]}
-    return all(rms[part] <= limit for part, limit in tolerance.items())
+    parts = cast(Mapping[str, Any], error)
+    return all(parts[part]["rms"] <= limit for part, limit in tolerance.items())
 
 
 def _joint_effort(run: Evaluation) -> joints.JointEffort:
@@ -371,11 +376,8 @@ def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
         evaluation = Evaluation.of(run)
         return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
     except (NotARun, LogReadError) as error:
-        return {
-            "outcome": str(error).rstrip("."),
-            "tolerance": tolerance,
-            "passed": None if tolerance is None else False,
-        }
+        passed = None if tolerance is None else False
+        return {"outcome": str(error).rstrip("."), "tolerance": tolerance, "passed": passed}
 
 
 def common_summary(path: Path) -> RepeatsSummary:
@@ -389,7 +391,7 @@ def common_summary(path: Path) -> RepeatsSummary:
         OutputError: Something cannot be written.
     """
     whole, runs = RunDirectory(path), repeats_in(path)
-    # A summary computed while the repeats went on is out of date: a run without a summary may have got further.
+    # One computed while the repeats went on is out of date: a run without a summary may have got further.
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
         summary = cast(RepeatsSummary, whole.summary())
         if len(summary["runs"]) == len(runs):

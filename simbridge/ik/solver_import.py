@@ -1,4 +1,4 @@
-"""Solvers by name, also custom ones as at the command line: `module:function`, or `./script.py:function`."""
+"""Solvers by name, and custom functions as at the command line: `module:function`, or `./script.py:function`."""
 
 from __future__ import annotations
 
@@ -31,10 +31,15 @@ def named_solver(robot: Robot, name: str, settings: Mapping[str, Any] | None = N
     return SOLVERS[name](**settings or {}).build(robot)
 
 
-def function_named(name: str) -> Callable[..., Any]:
+def function_named(name: str, what: str = "solver", takes: str = "joint positions and a target") -> Callable[..., Any]:
     """The function that `module:function` names; `module:object.method` works too.
 
     A module is looked up in the working directory and then as Python does; a name that ends in .py is a file.
+
+    Args:
+        name: As given.
+        what: What it is for, as in messages.
+        takes: What it takes, likewise.
 
     Raises:
         ForeignSolverError: There is no such module, or it cannot be imported.
@@ -43,14 +48,14 @@ def function_named(name: str) -> Callable[..., Any]:
     """
     place, _, path = name.rpartition(":")
     if not is_function(name):
-        raise InvalidParameter("solver", name, "module:function, or ./script.py:function")
+        raise InvalidParameter(what, name, "module:function, or ./script.py:function")
     try:
-        module = _script(place) if place.endswith(".py") else _module(place)
+        module = _script(place, what) if place.endswith(".py") else _module(place)
     except SimbridgeError:
         raise
     except (Exception, SystemExit) as error:
         reason = f"cannot be used: importing {place} failed with {type(error).__name__}: {error}"
-        raise ForeignSolverError(name, reason) from error
+        raise ForeignSolverError(name, reason, what=what) from error
     try:
         found = reduce(getattr, path.split("."), cast(Any, module))
     except AttributeError:
@@ -58,7 +63,7 @@ def function_named(name: str) -> Callable[..., Any]:
         raise UnknownName("function", path, known, where=f"in {place}") from None
     if not callable(found):
         kind = type(found).__name__
-        raise InvalidParameter("solver", name, f"a function of joint positions and a target, not {kind}")
+        raise InvalidParameter(what, name, f"a function of {takes}, not {kind}")
     return cast(Callable[..., Any], found)
 
 
@@ -68,7 +73,7 @@ def _module(name: str) -> ModuleType:
         return importlib.import_module(name)
 
 
-def _script(path: str) -> ModuleType:
+def _script(path: str, what: str) -> ModuleType:
     folder, _, file = path.rpartition("/")
     name = f"simbridge_solver_{file.removesuffix('.py')}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -82,7 +87,7 @@ def _script(path: str) -> ModuleType:
         except FileNotFoundError as error:
             if error.filename != spec.origin:
                 raise
-            raise ForeignSolverError(path, "cannot be used: there is no such file") from error
+            raise ForeignSolverError(path, "cannot be used: there is no such file", what=what) from error
     return module
 
 

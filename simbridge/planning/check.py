@@ -57,13 +57,20 @@ class Remedies(NamedTuple):
     Attributes:
         held: Whether the targets are steps of a sampled source, which a lower speed does not make smaller.
         limited: Whether setpoints are limited already.
+        replayed: Whether the setpoints are those of an earlier run or session.
     """
 
     held: bool = False
     limited: bool = False
+    replayed: bool = False
 
     def advice(self, slower: str, *others: str) -> str:
         """What to do, as a sentence; a lower speed is advised only where it helps."""
+        if self.replayed:
+            return (
+                "These setpoints are replayed as they were; those of a live session jump where its controller paused "
+                "or stopped the arm."
+            )
         choices = [f"{slower} (--speed-scale)", *others]
         if self.held:
             choices = ["interpolate the target (--hold linear)", "give it more samples"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pinocchio as pin
 import ruckig
@@ -18,10 +20,14 @@ CLOCK_SLOPE = 2.0
 _INSIDE = 1.0 - 1e-6
 # Of the tool speed limit: chords are a little shorter than their arcs.
 _SPEED_MARGIN = 0.98
+# A goal whose velocity changes by so many times what the acceleration allows leaps.
+_LEAP = 10.0
 # How long a limited solution may take to come to rest at its end, s.
 _MAX_SETTLING = 30.0
 # Bisections towards a tool speed: the twelfth is within 0.03 % of a period's motion.
 _BISECTIONS = 12
+# By which factor, 0 to 1, a step from joint positions (n,) to others is to be shortened.
+Approach = Callable[[Array, Array], float]
 
 
 class Limiter:
@@ -36,30 +42,47 @@ class Limiter:
         period: Control period, s.
         max_tool_speed: m/s; None where the time of the whole plan is stretched instead.
         max_velocity: Lower limits of velocity (n,), rad/s; the robot's by default.
+        max_acceleration: A lower limit, rad/s^2; the robot's by default.
+        margin: What is kept from the ends of the joints' ranges, rad: for the overshoot of the arm.
     """
 
     def __init__(
-        self, robot: Robot, period: float, max_tool_speed: float | None = None, max_velocity: Array | None = None
+        self,
+        robot: Robot,
+        period: float,
+        max_tool_speed: float | None = None,
+        max_velocity: Array | None = None,
+        max_acceleration: float | None = None,
+        margin: float = 0.0,
     ) -> None:
         n = robot.n
+        self._margin = margin
+        acceleration = robot.max_acceleration if max_acceleration is None else max_acceleration
         self._robot, self._period, self._max_tool_speed = robot, period, max_tool_speed
         self._max_velocity = (robot.max_velocity if max_velocity is None else max_velocity) * _INSIDE
-        self._max_step = robot.max_acceleration * period * _INSIDE
+        self._max_step = acceleration * period * _INSIDE
         self._otg = ruckig.Ruckig(n, period)
+        self._acceleration = [0.0] * n
         self._input, self._output = ruckig.InputParameter(n), ruckig.OutputParameter(n)
         self._input.max_velocity = self._max_velocity.tolist()
         # A little less than the limit of the result, which would otherwise be clipped by rounding.
-        self._input.max_acceleration = [robot.max_acceleration * _INSIDE**2] * n
+        self._input.max_acceleration = [acceleration * _INSIDE**2] * n
         self._input.max_jerk = [np.inf] * n
         self._data, self._tcp = robot.model.createData(), robot.model.getFrameId("tcp")
         self.reset(robot.home)
 
     def reset(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,)."""
-        self._position = np.array(q, dtype=float)
+        self._position = self._before = np.array(q, dtype=float)
+        # An arm that rests nearer to an end than the margin may stay there.
+        self._low = np.minimum(self._robot.position_min + self._margin, self._position)
+        self._high = np.maximum(self._robot.position_max - self._margin, self._position)
         # Mean of the last period, and at its end.
         self._velocity = self._last_velocity = np.zeros(self._robot.n)
         self._goal = self._position
+        # How far the goal moved in the last period.
+        self._goal_step = np.zeros(self._robot.n)
+        self._speed = 1.0
 
     @property
     def rests(self) -> bool:
@@ -69,11 +92,45 @@ class Limiter:
             and np.all(np.abs(self._velocity) <= self._robot.max_velocity_jump)
         )
 
-    def next(self, desired: Array) -> tuple[Array, bool]:
-        """The setpoint (n,) of this period, and whether it differs from the desired one."""
+    @property
+    def velocity(self) -> Array:
+        """Velocity (n,), rad/s, of the last setpoint."""
+        return self._velocity.copy()
+
+    @property
+    def tool_speed(self) -> float:
+        """Speed of the TCP in the last period, m/s."""
+        return float(np.linalg.norm(self._tool(self._position) - self._tool(self._before))) / self._period
+
+    def slowed(self, share: float) -> None:
+        """Go on at this share of the velocity: nothing was sent for a while, and the arm has been braked."""
+        self._velocity, self._last_velocity = share * self._velocity, share * self._last_velocity
+        self._acceleration = [0.0] * self._robot.n
+
+    def brake(self) -> Array:
+        """The setpoint (n,) of this period on the way to rest, all joints in proportion; one near its end first."""
+        fastest = float(np.abs(self._velocity).max())
+        velocity = max(0.0, 1.0 - self._max_step / fastest) * self._velocity if fastest else self._velocity
+        up = self._stoppable(self._high - self._position)
+        velocity = np.clip(velocity, -self._stoppable(self._position - self._low), up)
+        self._before, self._position = self._position, self._position + velocity * self._period
+        self._goal, self._goal_step = self._position, velocity * self._period
+        self._velocity = self._last_velocity = velocity
+        self._acceleration = [0.0] * self._robot.n
+        return self._position.copy()
+
+    def next(self, desired: Array, speed: float = 1.0, approach: Approach | None = None) -> tuple[Array, bool]:
+        """The setpoint (n,) of this period, and whether it differs from the desired one.
+
+        Args:
+            desired: Joint positions (n,), rad.
+            speed: Share of the limits of velocity and tool speed that may be used, above 0.
+            approach: By which factor, 0 to 1, a step from joint positions (n,) to others is to be shortened.
+        """
         if not np.isfinite(desired).all():
             return np.array(desired, dtype=float), True
-        goal = np.clip(desired, self._robot.position_min, self._robot.position_max)
+        goal = np.clip(desired, self._low, self._high)
+        self._speed = speed
         lowest, highest = self._velocity_bounds()
         velocity = (goal - self._position) / self._period
         # To join the desired motion without overshoot, its velocity must be attained, too.
@@ -82,21 +139,31 @@ class Limiter:
             position, last_velocity = goal, velocity
         else:
             position, last_velocity = self._toward(goal, lowest, highest)
+        slower = position
         if self._max_tool_speed is not None:
             slower = self._within_tool_speed(position, lowest, highest)
-            if slower is not position:
-                position = slower
-                last_velocity = (position - self._position) / self._period
+        factor = 1.0 if approach is None else approach(self._position, slower)
+        if factor < 1.0:
+            slower = self._moved(factor * (slower - self._position) / self._period, lowest, highest)
+        if slower is not position:
+            position = slower
+            last_velocity = (position - self._position) / self._period
         self._velocity, self._last_velocity = (position - self._position) / self._period, last_velocity
-        self._position, self._goal = position, goal
+        self._goal_step, self._goal = goal - self._goal, goal
+        self._before, self._position = self._position, position
         return position.copy(), not np.array_equal(position, desired)
 
     def _velocity_bounds(self) -> tuple[Array, Array]:
         """The lowest and highest velocity (n,) of the next period: within velocity, acceleration and room to stop."""
-        up = self._stoppable(self._robot.position_max - self._position)
-        down = self._stoppable(self._position - self._robot.position_min)
-        highest = np.minimum(np.minimum(self._velocity + self._max_step, self._max_velocity), up)
-        lowest = np.maximum(np.maximum(self._velocity - self._max_step, -self._max_velocity), -down)
+        up = self._stoppable(self._high - self._position)
+        down = self._stoppable(self._position - self._low)
+        fastest = self._speed * self._max_velocity
+        highest = np.minimum(np.minimum(self._velocity + self._max_step, fastest), up)
+        lowest = np.maximum(np.maximum(self._velocity - self._max_step, -fastest), -down)
+        if self._speed < 1.0:
+            # A speed that was lowered is reached within the acceleration.
+            highest = np.maximum(highest, np.minimum(self._velocity - self._max_step, up))
+            lowest = np.minimum(lowest, np.maximum(self._velocity + self._max_step, -down))
         return lowest, highest
 
     def _stoppable(self, room: Array) -> Array:
@@ -112,15 +179,19 @@ class Limiter:
 
     def _moved(self, velocity: Array, lowest: Array, highest: Array) -> Array:
         position = self._position + np.clip(velocity, lowest, highest) * self._period
-        return np.clip(position, self._robot.position_min, self._robot.position_max)
+        return np.clip(position, self._low, self._high)
 
     def _toward(self, goal: Array, lowest: Array, highest: Array) -> tuple[Array, Array]:
         """Ruckig's next position and velocity (n,) on the way to the goal."""
-        arrival = np.clip((goal - self._goal) / self._period, -0.99 * self._max_velocity, 0.99 * self._max_velocity)
+        fastest = 0.99 * self._speed * self._max_velocity
+        arrival = np.clip((goal - self._goal) / self._period, -fastest, fastest)
+        # To arrive with the velocity of a leap would take a run-up, away from the goal.
+        arrival[np.abs(goal - self._goal - self._goal_step) > _LEAP * self._max_step * self._period] = 0.0
+        self._input.max_velocity = (self._speed * self._max_velocity).tolist()
         self._input.current_position = self._position.tolist()
         self._input.current_velocity = self._last_velocity.tolist()
         # With this ruckig continues its profile while the goal stays.
-        self._input.current_acceleration = self._output.new_acceleration
+        self._input.current_acceleration = self._acceleration
         self._input.target_position = goal.tolist()
         self._input.target_velocity = arrival.tolist()
         if not self._updated():
@@ -141,13 +212,14 @@ class Limiter:
                 self._otg.update(self._input, self._output)
             except ruckig.RuckigError:
                 continue
+            self._acceleration = self._output.new_acceleration
             return True
         return False
 
     def _within_tool_speed(self, position: Array, lowest: Array, highest: Array) -> Array:
         """The position (n,), or the nearest to it, towards that of full braking, at which the tool is slow enough."""
         assert self._max_tool_speed is not None
-        allowed = self._max_tool_speed * _INSIDE
+        allowed = self._speed * self._max_tool_speed * _INSIDE
         if self._tool_speed(position) <= allowed:
             return position
         fastest = max(float(np.abs(self._velocity).max()), self._max_step)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -18,6 +18,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.planning.option_field import option
 from simbridge.planning.scenario import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
@@ -37,22 +38,6 @@ OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
 
 _RUN, _PLANNED = ("run",), ("run", "check", "inspect")
-
-
-def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any) -> Any:
-    """A field of `Options`.
-
-    Args:
-        default: Of the field; None and () mean that the option was not given.
-        help: What the option means.
-        metavar: Names of the flag's values, such as "MM DEG".
-        unset: The effect of leaving the flag out, where the default does not show it.
-        metadata: `commands` that have the flag; `units`, the flag's units in SI, one for each value; `read`, a function
-            from the flag's text to the value; `flag`, its name where that is not the field's; `prefix` of the flags of
-            an option that is a dataclass; `table` of settings.toml that records the option as given.
-    """
-    shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
-    return field(default=default, metadata={**shown, **metadata})
 
 
 def read_floor(text: str) -> Floor:

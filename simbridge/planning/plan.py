@@ -237,7 +237,7 @@ def make_plan(
         # The arm is checked as the servo law predicts it; the commands may step where it does not.
         joints, max_acceleration = predicted(ahead.commands).q[: plan.samples], MAX_ACCELERATION
         lead = float(np.abs(ahead.commands - joints).max())
-    remedies = Remedies(held=held, limited=limiting)
+    remedies = Remedies(held=held, limited=limiting, replayed=replay is not None)
     peaks = check_setpoints(robot, joints, period, max_tool_speed, collisions, remedies, max_acceleration)
     if lagging is not None:
         motion = lagging(plan.setpoints)

@@ -77,6 +77,20 @@ int32 safety_mode
 int32 runtime_state
 bool limited             # the limiter changed this setpoint
 """
+LIVE = """\
+std_msgs/Header header
+int64 period             # counts the periods of a loop, from 0
+int64 input              # number of the input that was taken in this period, 0 for none
+float64 now              # s, the loop's clock
+float64 rate             # share of full speed, 0 to 1
+float64 speed            # share of the wanted step that was made, 0 to 1
+float64 solver           # s, what solver and checks took; nan if it was not measured
+int32 engagement
+int32 order              # what was asked besides inputs
+int32 fate               # of the input
+int32 phase
+float64[9] causes        # three times name, subject and value; -1 for none
+"""
 # Codes of the struct module.
 _CODES = {"int64": "q", "float64": "d", "int32": "i", "bool": "?"}
 
@@ -88,6 +102,7 @@ DEFINITIONS = {
     "simbridge_msgs/msg/JointAcceleration": SEPARATOR.join([JOINT_ACCELERATION, HEADER, TIME]),
     "geometry_msgs/msg/PoseStamped": SEPARATOR.join([POSE_STAMPED, HEADER, TIME, POSE, POINT, QUATERNION]),
     "simbridge_msgs/msg/Status": SEPARATOR.join([STATUS, HEADER, TIME]),
+    "simbridge_msgs/msg/Live": SEPARATOR.join([LIVE, HEADER, TIME]),
 }
 
 
@@ -254,6 +269,18 @@ def vector_stamped(frame_id: str, vector: str) -> Layout:
 def status(frame_id: str) -> Layout:
     """simbridge_msgs/Status: groups (sec, nanosec), and all the other numbers in the order of the definition."""
     layout = Layout("simbridge_msgs/msg/Status", frame_id)
-    fields = [line.split()[:2] for line in STATUS.splitlines()[1:]]
-    layout.scalars({name: _CODES[kind] for kind, name in fields})
+    layout.scalars(_scalars(STATUS))
     return layout
+
+
+def live(frame_id: str) -> Layout:
+    """simbridge_msgs/Live: groups (sec, nanosec), the numbers in the order of the definition, and the causes (9,)."""
+    layout = Layout("simbridge_msgs/msg/Live", frame_id)
+    layout.scalars(_scalars(LIVE))
+    layout.vector("causes", 9)
+    return layout
+
+
+def _scalars(definition: str) -> dict[str, str]:
+    fields = [line.split()[:2] for line in definition.splitlines()[1:]]
+    return {name: _CODES[kind] for kind, name in fields if kind in _CODES}

@@ -10,6 +10,7 @@ The file is MCAP (profile "ros2", messages in CDR, schemas as ros2msg), so Foxgl
     /controller_target_acceleration  simbridge_msgs/JointAcceleration
     /target             geometry_msgs/PoseStamped   the pose given to the solver
     /status             simbridge_msgs/Status       all other numbers
+    /live               simbridge_msgs/Live         of a live session: phase, input, causes
 
 Every sample writes all of them, also where /solution equals /setpoint: a line through only those samples where they
 differ would be misleading, and compression makes the copy nearly free. All have the sample's stamp in ns, as log time
@@ -26,9 +27,10 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -101,6 +103,26 @@ class Sample:
     host_monotonic: float
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveSample(Sample):
+    """One control period of a live session; the fields are those of simbridge_msgs/Live (`cdr.LIVE`)."""
+
+    period: int
+    input: int
+    now: float
+    rate: float
+    speed: float
+    solver: float
+    engagement: int
+    order: int
+    fate: int
+    phase: int
+    causes: Array
+
+
+LIVE_FIELDS = tuple(name for name in LiveSample.__annotations__ if name not in Sample.__annotations__)
+
+
 @dataclass(frozen=True, eq=False)
 class LogColumns:
     """A log as read-only arrays: each field of `Sample` over all T samples.
@@ -110,6 +132,7 @@ class LogColumns:
         frame_id: The frame in which the targets are given.
         metadata: What was given to the writer.
         complete: Whether the log was closed; False when the run was killed, still goes on, or its disk was full.
+        live: Of a live session the fields of `LiveSample` by name, each (T,) or (T, 9); else empty.
     """
 
     joint_names: tuple[str, ...]
@@ -135,6 +158,7 @@ class LogColumns:
     runtime_state: NDArray[np.int32]
     limited: NDArray[np.bool_]
     host_monotonic: Array
+    live: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
 class _LogFile:
@@ -196,6 +220,7 @@ class LogWriter:
         period: The control period in s, from which follows how many samples make a chunk.
         frame_id: The frame in which the targets are given.
         metadata: Facts about the run, written first, so that a killed run has them, too.
+        live: Whether samples are `LiveSample`s.
         indexed: Whether other tools can jump to an instant; without it they read the file from its beginning, and a
             sample takes 128 bytes less.
 
@@ -213,13 +238,14 @@ class LogWriter:
         period: float,
         frame_id: str = "base_link",
         metadata: Mapping[str, str] | None = None,
+        live: bool = False,
         indexed: bool = True,
     ) -> None:
         if not period > 0.0:
             raise InvalidParameter("period", period, "a positive number of seconds")
         if not joint_names:
             raise InvalidParameter("number of joints", 0, "at least 1")
-        self._layouts = layouts(joint_names, frame_id)
+        self._layouts = layouts(joint_names, frame_id, live=live)
         names = msgspec.json.encode(list(joint_names)).decode()
         self._closed = False
         self._file = _LogFile(Path(path))
@@ -234,13 +260,17 @@ class LogWriter:
             self._mcap.start(profile="ros2", library="simbridge")
             self._mcap.add_metadata(METADATA, dict(metadata or {}))
             layout = {"version": LAYOUT_VERSION, "joint_names": names, "frame_id": frame_id}
+            if live:
+                layout["live"] = "true"
             self._mcap.add_metadata(LAYOUT, layout)
         except BaseException:
             self._file.close()
             raise
+        used = {layout.message_type for layout in self._layouts.values()}
         schemas = {
             name: self._mcap.register_schema(name, "ros2msg", definition.encode())
             for name, definition in cdr.DEFINITIONS.items()
+            if name in used
         }
         self._channels = [
             self._mcap.register_channel(topic, "cdr", schemas[layout.message_type])
@@ -300,7 +330,9 @@ class LogWriter:
                 raise
 
 
-def layouts(joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VERSION) -> dict[str, cdr.Layout]:
+def layouts(
+    joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VERSION, *, live: bool = False
+) -> dict[str, cdr.Layout]:
     """The layout of each topic's messages, in the order in which a sample writes them, named as in `Sample`."""
     first = version == FIRST_LAYOUT
     target = "controller_target"
@@ -317,4 +349,5 @@ def layouts(joint_names: Sequence[str], frame_id: str, version: str = LAYOUT_VER
         ),
         "/target": cdr.pose_stamped(frame_id, "target"),
         "/status": cdr.status(frame_id),
+        **({"/live": cdr.live(frame_id)} if live else {}),
     }

@@ -20,7 +20,16 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, LogReadError
 from simbridge.recording import cdr
-from simbridge.recording.log import FIRST_LAYOUT, LAYOUT, LAYOUT_VERSION, METADATA, LogColumns, Sample, layouts
+from simbridge.recording.log import (
+    FIRST_LAYOUT,
+    LAYOUT,
+    LAYOUT_VERSION,
+    LIVE_FIELDS,
+    METADATA,
+    LogColumns,
+    Sample,
+    layouts,
+)
 from simbridge.robot.input_file import open_file
 from simbridge.trajectory.bag_reader import mcap_records
 
@@ -45,8 +54,8 @@ def read_log(path: str | Path) -> LogColumns:
     with _opened(path) as file:
         decoder = _Decoder()
         records = _intact_records(file, path, decoder.own_chunk)
-        version, metadata, joint_names, frame_id = _read_header(path, records)
-        decoder.layouts = layouts(joint_names, frame_id, version)
+        version, metadata, joint_names, frame_id, live = _read_header(path, records)
+        decoder.layouts = layouts(joint_names, frame_id, version, live=live)
         try:
             for record in records:
                 decoder.take(record)
@@ -65,10 +74,15 @@ def read_log(path: str | Path) -> LogColumns:
         unknown = np.full_like(columns["setpoint"], np.nan)
         names = ("command", "controller_target_velocity", "controller_target_acceleration")
         columns |= dict(zip(names, (columns["setpoint"], unknown, unknown), strict=True))
-    for column in columns.values():
+    more = {
+        name: np.concatenate([block.pop(name) for block in decoder.blocks])
+        for name in LIVE_FIELDS
+        if name in decoder.blocks[0]
+    }
+    for column in (*columns.values(), *more.values()):
         column.setflags(write=False)
     return LogColumns(
-        joint_names=joint_names, frame_id=frame_id, metadata=metadata, complete=decoder.complete, **columns
+        joint_names=joint_names, frame_id=frame_id, metadata=metadata, complete=decoder.complete, live=more, **columns
     )
 
 
@@ -204,8 +218,8 @@ def _intact_records(
 
 def _read_header(
     path: Path, records: Iterator[McapRecord | Columns]
-) -> tuple[str, dict[str, str], tuple[str, ...], str]:
-    """Version of the layout, metadata, joint names and frame from the metadata records at the start of a log."""
+) -> tuple[str, dict[str, str], tuple[str, ...], str, bool]:
+    """Version of the layout, metadata, joint names, frame and whether it is of a live session, from a log's start."""
     header: dict[str, dict[str, str]] = {}
     for record in records:
         if isinstance(record, Metadata):
@@ -221,6 +235,6 @@ def _read_header(
         raise LogReadError(path, f"it has layout {version}, and this version of simbridge reads layouts {known}.")
     try:
         names = msgspec.json.decode(layout["joint_names"], type=tuple[str, ...])
-        return version, header[METADATA], names, layout["frame_id"]
+        return version, header[METADATA], names, layout["frame_id"], layout.get("live") == "true"
     except (KeyError, msgspec.MsgspecError) as error:
         raise LogReadError(path, f"its description of its layout is damaged: {error}.") from error

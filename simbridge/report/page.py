@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.live_session import session_of
 from simbridge.evaluation.metrics.tracking import POSE_PARTS, TRACKING_ERROR, known_parts, part_delays
 from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.report import verdict
@@ -16,6 +17,7 @@ from simbridge.report.joints import joint_chart, joints, largest_contributor
 from simbridge.report.over_time import contour_chart, errors_over_time, loop_chart
 from simbridge.report.palette import ATTAINED, ERRORS, PLANT, REFERENCE, SETPOINT, TRACKING
 from simbridge.report.rendering import Figure, LegendEntry, render
+from simbridge.report.session import session_part
 from simbridge.report.settings_list import all_settings, important_settings, repeat_command
 from simbridge.report.views import Path, three_views
 from simbridge.report.worst import worst_sample
@@ -50,6 +52,7 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         title += f": {millimetres(summary['tracking_error']['position_m']['rms'])} mm RMS"
     # The shapes of the links are for the replay only.
     shown = {name: value for name, value in settings.items() if name != "shapes"}
+    repeatable = summary["samples"] or summary["inputs"] is None
     content: dict[str, Any] = {
         "title": title,
         "summary": summary,
@@ -60,8 +63,18 @@ def report_page(evaluation: Evaluation, summary: Summary, *, replay: str | None 
         "tolerance": verdict.tolerance_check(summary),
         "important_settings": important_settings(settings, summary["samples"]),
         "all_settings": all_settings(shown),
-        "command": repeat_command(settings, evaluation.directory.path),
+        "command": repeat_command(settings, evaluation.directory.path) if repeatable else None,
     }
+    content["session"] = None
+    if summary["inputs"] is not None and summary["latency"] is not None:
+        content["session_sentences"] = (
+            verdict.input_sentences(summary["inputs"]),
+            verdict.latency_sentence(summary["latency"]),
+        )
+        session = session_of(evaluation)
+        assert session is not None
+        with drawing_style():
+            content["session"] = session_part(session)
     if summary["samples"]:
         errors: Mapping[str, Any] = summary
         parts = known_parts(errors)

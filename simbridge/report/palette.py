@@ -30,6 +30,16 @@ ERRORS = {
 RUNS = (SETPOINT, ATTAINED, SOLVER, SAMPLING, LIMITER, PLANT, TRACKING)
 """Of compared runs, in their order."""
 
+STATES = {
+    "idle": "#f0f0f0",
+    "engaged": "#c8c8c8",
+    "tracking": "#7fbf7b",
+    "braking": "#e08214",
+    "holding": "#9970ab",
+    "paused": "#40004b",
+}
+"""Of a live session, by the names in `simbridge.planning.live.phase`: ColorBrewer's PRGn and PuOr."""
+
 LIMIT = "#1a1a1a"
 INK = "#333333"
 GRID = "#e4e4e4"

@@ -32,11 +32,16 @@ def important_settings(settings: Mapping[str, Any], samples: int) -> list[tuple[
     ]
     if "controller" in settings:
         rows += [("Controller", _controller(settings["controller"])), ("Servo", _servo(backend))]
+    rows += [("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}")]
+    if "live" in settings:
+        rows.append(("Inputs", _parameters(settings["live"])))
+    else:
+        rows += [
+            ("Target", hold.get(scenario["hold"], scenario["hold"])),
+            ("Beyond the limits", on_limits.get(scenario["on_limits"], scenario["on_limits"])),
+            ("Speed scale", plain(scenario["speed_scale"])),
+        ]
     rows += [
-        ("Control period", f"{plain(1e3 * backend['period'])}{NO_BREAK}ms, {counted(samples, 'sample')}"),
-        ("Target", hold.get(scenario["hold"], scenario["hold"])),
-        ("Beyond the limits", on_limits.get(scenario["on_limits"], scenario["on_limits"])),
-        ("Speed scale", plain(scenario["speed_scale"])),
         ("TCP in tool0", _tcp(robot["tcp"])),
         ("Payload", f"{plain(robot['payload'])}{NO_BREAK}kg configured on the controller, {_unmodelled(backend)}"),
         ("Versions", ", ".join(f"{k} {v}" for k, v in settings["versions"].items() if k in _COMMON)),
@@ -112,6 +117,7 @@ def repeat_command(settings: Mapping[str, Any], run: Path) -> str | None:
     arm = robot["name"] if built_in else robot["source"]
     path = scenario.get("file") or (scenario["name"] if scenario["name"] in scenario_files() else "")
     cell, run = settings.get("cell"), run.resolve()
+    path = str(run) if "live" in settings else path
     if not path or not arm or (cell is not None and not cell["file"]):
         return None
     words = ["simbridge", "run", path, "--plan", str(run), "--backend", backend["name"]]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.evaluation.live_session import Inputs, Latency
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
@@ -39,15 +40,20 @@ class Notice:
     text: str
 
 
+def subject_of(summary: Summary) -> str:
+    """What was to be tracked: a scenario by its name, or a session's inputs."""
+    return summary["scenario"] if summary["inputs"] is None else "its live inputs"
+
+
 def headline(summary: Summary, robot: str) -> str:
     """How well the path was tracked, in a sentence."""
     if "tracking_error" not in summary:
-        return f"The {robot} tracked nothing of {summary['scenario']}: no sample was recorded."
+        return f"The {robot} tracked nothing of {subject_of(summary)}: no sample was recorded."
     error = summary["tracking_error"]
     position, rotation = error["position_m"], error["rotation_rad"]
     subject = f"The {robot}" if summary["outcome"] == "completed" else f"Until then, the {robot}"
     return (
-        f"{subject} tracked {summary['scenario']} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
+        f"{subject} tracked {subject_of(summary)} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
         f"and {_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})."
     )
 
@@ -164,19 +170,50 @@ def tolerance_check(summary: Summary) -> tuple[bool, str] | None:
     return bool(passed), ", ".join(parts)
 
 
+def input_sentences(inputs: Inputs) -> str:
+    """How many inputs a session was given, what became of them, and how old they were."""
+    late = f" ({inputs['late']} late)" if inputs["late"] else ""
+    text = (
+        f"{counted(inputs['received'], 'input')}: {inputs['accepted']} accepted{late}, {inputs['rejected']} rejected, "
+    )
+    text += f"{inputs['superseded']} superseded"
+    text += f", {inputs['lost_in_log']} lost in the log." if inputs["lost_in_log"] else "."
+    if (age := inputs["age_s"]) is not None:
+        text += f" Age of the input that was tracked: {_ms(age['median'])} (median), {_ms(age['max'])} at most."
+    return text
+
+
+def latency_sentence(latency: Latency) -> str:
+    """How long it took from an input to its command, and from there to the arm; "" where nothing is known."""
+    parts, arm = [], latency["command_to_arm_s"]
+    if (inside := latency["input_to_command_s"]) is not None:
+        parts.append(f"input to command {_ms(inside['median'])} (p99 {_ms(inside['p99'])})")
+    known = {"servo law": arm["servo_law"], "correlation": arm["correlation"]}
+    by = [f"{_ms(time)} by {name}" for name, time in known.items() if time is not None]
+    parts += [f"command to arm {', '.join(by)}"] if by else []
+    if (whole := latency["sum_s"]) is not None:
+        parts.append(f"sum {_ms(whole['median'])} (p99 {_ms(whole['p99'])})")
+    return f"Latency: {'; '.join(parts)}." if parts else ""
+
+
 def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
     """What qualifies the numbers."""
     found = []
     samples, planned = summary["samples"], evaluation.plan.samples
+    # A session has no plan.
+    amount = f"{samples} of {planned} planned samples" if summary["inputs"] is None else counted(samples, "sample")
+    recorded = f"{amount} {'was' if amount == '1 sample' else 'were'}"
     if summary["outcome"] != "completed":
         text = f"The run did not complete: {summary['outcome']}"
         text += "" if text.endswith((".", "!", "?")) else "."
-        found.append(Notice("failure", f"{text} {samples} of {planned} planned samples were recorded."))
+        found.append(Notice("failure", f"{text} {recorded} recorded."))
     elif not evaluation.log.complete:
-        found.append(Notice("failure", f"The log was not closed: {samples} of {planned} planned samples can be read."))
+        found.append(Notice("failure", f"The log was not closed: {recorded} recorded."))
     if samples == 0:
         return found
-    cautions = [*_limited(evaluation), *_saturated(evaluation)]
+    # In a session the limiter is what leads from one input to the next.
+    limited = _limited(evaluation) if summary["inputs"] is None else []
+    cautions = [*limited, *_saturated(evaluation)]
     plan = evaluation.plan
     if is_slowed_down(plan.duration, plan.trajectory.duration, plan.period):
         cautions.append(
@@ -185,8 +222,9 @@ def notices(evaluation: Evaluation, summary: Summary) -> list[Notice]:
         )
     scaling = summary.get("speed_scaling")
     if scaling is not None and scaling["min"] < 0.999:
+        how = "the motion slower than planned" if summary["inputs"] is None else "more slowly"
         cautions.append(
-            f"The controller ran the motion slower than planned: speed scaling {scaling['mean']:.2f} on average, "
+            f"The controller ran {how}: speed scaling {scaling['mean']:.2f} on average, "
             f"{scaling['min']:.2f} at minimum."
         )
     if summary["pauses"]["count"]:

@@ -26,6 +26,9 @@ FLOOR = "the floor"
 _FLOOR_OWNER, _ZONE_OWNER, _BASE_OWNER = -3, -2, -1
 # Smallest allowed clearance, m: the shapes follow the true surfaces to about this much.
 MARGIN = 0.005
+# Of the iterations that find a distance, m. With the default of 1e-6 the distance between two bodies flickers while
+# none approaches the other.
+_TOLERANCE = 1e-10
 # Number of postures compared with the last tested one at once.
 _CHUNK = 256
 
@@ -93,6 +96,8 @@ class CollisionModel:
         self._add_tool(collision_scene.tool)
         self._pairs = self._find_pairs()
         self._buffers = self._geometry.createData()
+        for request in self._buffers.distanceRequests:
+            request.gjk_tolerance = _TOLERANCE
 
     def _add_zones(self, collision_scene: CollisionScene) -> None:
         if collision_scene.floor is not None:
@@ -139,7 +144,7 @@ class CollisionModel:
             if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
         self._buffers = self._geometry.createData()
-        at_home = self._distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
+        at_home = self.distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
         kept = [
@@ -156,7 +161,7 @@ class CollisionModel:
         """Whether both are parts of the arm itself, not of its tool or of the obstacles."""
         return first.owner >= _BASE_OWNER and TOOL not in (first.name, second.name)
 
-    def _distances(self, q: Array) -> Array:
+    def distances(self, q: Array) -> Array:
         """The distance of every pair (pairs,) at joint positions q (n,), m."""
         pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
         return np.array([result.min_distance for result in self._buffers.distanceResults])
@@ -173,9 +178,16 @@ class CollisionModel:
         """Number of tested pairs of shapes; zero for an arm without shapes."""
         return len(self._pairs)
 
+    def names(self, index: int) -> str:
+        """What a pair is called: the obstacle, or else both bodies."""
+        first, second = self._pairs[index]
+        if first.owner < _BASE_OWNER:
+            return first.zone or first.name
+        return f"{first.name} and {second.name}"
+
     def clearance(self, q: Array) -> Clearance | None:
         """The nearest pair at joint positions q (n,); None when there is nothing to test."""
-        return self._nearest(self._distances(q)) if self.pairs else None
+        return self._nearest(self.distances(q)) if self.pairs else None
 
     def check(self, setpoints: Array, period: float) -> Clearance | None:
         """Refuse a sequence of postures (T, n) that comes closer than 5 mm to itself, the floor, a box or a plane.
@@ -192,7 +204,7 @@ class CollisionModel:
         smallest = Clearance(np.inf, ("", ""))
         sample = 0
         while sample < len(setpoints):
-            distances = self._distances(setpoints[sample])
+            distances = self.distances(setpoints[sample])
             found = self._nearest(distances)
             if not found.distance >= MARGIN:
                 raise _refusal(found, sample, sample * period)

@@ -34,6 +34,7 @@ from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_sett
 from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable, Shape
 from simbridge.robot.robot import Robot
+from simbridge.running.recorded_session import RecordedSession
 from simbridge.servo.plant import controller_cycle, plant_model
 from simbridge.trajectory.sampling import Sampling
 from simbridge.ur.facts import ControllerFacts
@@ -116,7 +117,8 @@ def prepare(
     For a controller, its facts are read first, and the plan is made for the arm that it describes.
 
     Args:
-        scenario: A `Scenario`, a name, a script or a file.
+        scenario: A `Scenario`, a name, a script or a file; or the directory of a live session, whose inputs are solved
+            again with its own arm, solver and options where no others are given.
         robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
         solver: Made for the robot, or a function (see `CallableSolver`); the scenario's by default.
         solver_name: A name in `SOLVERS`, if no solver is given; the scenario's settings are used only if they belong
@@ -129,6 +131,13 @@ def prepare(
         SimbridgeError: One of its subclasses; nothing was written and nothing has moved.
     """
     own = solver if isinstance(solver, Solver) else None
+    session = None if isinstance(scenario, Scenario) else RecordedSession.at(scenario)
+    if session is not None:
+        options = session.options(options or Options(), backend)
+        robot = session.arm() if robot is None and own is None else robot
+        scenario = session.scenario(solved=options.plan is None and own is None and not solver_name)
+        if options.plan is None and own is None and not solver_name and isinstance(session.solver, str):
+            solver_name = session.solver
     controller, arm, options = resolve_arm(backend, robot, own, options or Options())
     if solver is not None:
         own = own or CallableSolver(arm, cast(StepFunction, solver))
@@ -139,6 +148,8 @@ def prepare(
         changes = {"solver": solver_name, **(solver_changes or {})} if solver_name else solver_changes
         earlier, own, options = replayed(scenario, arm, own, changes, options)
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
+    if session is not None and earlier is None:
+        earlier = session.solved_again(chosen, options)
     plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
@@ -226,10 +237,15 @@ def replayed(
     if given:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
     run = RunDirectory.open(Path(options.plan))
-    plan = run.plan(Plan.from_arrays)
+    session = RecordedSession.at(run.path)
+    plan = run.plan(Plan.from_arrays) if session is None else session.recorded_plan(robot)
     plan.check_made_for(robot.checksum, robot.period if options.period is None else options.period)
     settings = run.settings()
     made = settings["scenario"]
+    source = run.path.resolve() if session is not None else Path(made.get("file", ""))
+    if scenario.file is not None and scenario.file.is_dir() and scenario.file == source:
+        # A session's targets depend on how its inputs were solved.
+        scenario = replace(scenario, trajectory=plan.trajectory)
     wanted = scenario.trajectory.time_scaled(made["speed_scale"])
     if not (_alike(plan.trajectory.poses, wanted.poses) and _alike(plan.trajectory.elapsed, wanted.elapsed)):
         raise InvalidParameter("plan", options.plan, f"made for this scenario, {scenario.name}")

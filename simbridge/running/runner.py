@@ -327,6 +327,6 @@ def finalize(
             ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
         summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
         directory.write_summary(summary)
-        if summary["samples"]:
+        if summary["samples"] or summary["inputs"] is not None:
             write_report(evaluation, summary)
     return summary

@@ -132,6 +132,13 @@ class ServojLaw:
         reversal = max(2.0 * float(np.cumsum(response).max()) - 1.0, 1.0)
         return VelocityGain(late, reversal + late, float(np.abs(response).sum()) + late)
 
+    def overshoot(self, deceleration: float) -> float:
+        """How far the joint targets go beyond commands that come to rest at a deceleration, rad/s^2: rad."""
+        count = round(1.0 / self.cycle)
+        left = np.arange(count, -count, -1).clip(min=0) * self.cycle
+        motion = self.follow(-0.5 * deceleration * left[:, np.newaxis] ** 2, qd=np.array([deceleration]))
+        return max(float(motion.q.max()), 0.0)
+
     def _constants(self, call: float, begin: float) -> tuple[float, float, float, float, float]:
         # Compiled for floats: whole numbers would make integers of all later calls' values.
         return float(call), float(begin), float(self.cycle), float(self.gain), float(np.float32(self.lookahead))

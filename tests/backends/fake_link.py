@@ -138,8 +138,8 @@ class FakeLink:
         if self.sent and playing:
             q = self.sent[-1].setpoint
             if self._joints is not None:
-                arrived = [sent.setpoint for sent in self.sent if sent.tick + self._lag < tick]
-                self._joints.command(arrived[-1] if arrived else self._joints.q)
+                arrived = (sent.setpoint for sent in reversed(self.sent) if sent.tick + self._lag < tick)
+                self._joints.command(next(arrived, self._joints.q))
                 q = self._joints.step()
                 self.motions.append(self._joints.motion)
             self._fields["actual_q"] = tuple(q.tolist())

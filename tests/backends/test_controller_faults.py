@@ -52,7 +52,7 @@ def stop_and_end(trial):
         pytest.param(do("protective_stop"), "ProtectiveStop", "confirm at the pendant", marks=SOAK,
                      id="protective stop"),
         pytest.param(stop_and_end, "ProtectiveStop", "confirm at the pendant", id="protective stop that ends it"),
-        pytest.param(do("stop_program"), "ProgramStopped", "pressed stop", id="program stopped", marks=SOAK),
+        pytest.param(do("stop_program"), "ProgramStopped", "stop was pressed", id="program stopped", marks=SOAK),
         pytest.param(lambda trial: os.kill(trial.servo, signal.SIGKILL), "ServoProcessLost",
                      "was killed by SIGKILL. The arm is at rest", id="servo process killed"),
         # What ur_rtde sometimes does when its connection is dropped.
@@ -67,6 +67,9 @@ def test_a_fault_ends_the_run_in_its_own_error_with_the_arm_at_rest(fault, outco
         tick = trial.tick()
         status, message = trial.end()
         assert status == 2
+        if outcome == "ConnectionLost" and "was killed by SIGSEGV" in message:
+            # ur_rtde sometimes crashes when its connection is dropped: then that is what ended the run.
+            outcome, message_part = "ServoProcessLost", "RTDE"
         assert e_series.host in message and message_part in message and str(trial.out) in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)

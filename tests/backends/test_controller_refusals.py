@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from simbridge.backends import servo_client
-from simbridge.backends.controller import RealBackend, UrsimBackend
 from simbridge.backends.servo_channel import ControllerSettings
+from simbridge.backends.ursim_and_real import RealBackend, UrsimBackend
 from simbridge.cli import command_line
 from simbridge.errors import SimbridgeError
 from simbridge.recording.run_directory import RunDirectory

@@ -64,7 +64,7 @@ class Bench:
         while not self.loop.idle if slots is None else count < slots:
             self.loop.slot()
             count += 1
-            assert count < 100_000, "the motion does not end"
+            assert count < 200_000, "the motion does not end"
         return self
 
     def ends_in(self, kind, motion, slots=2000):
@@ -105,10 +105,13 @@ def speeds(bench):
 class Whatever:
     """A motion that returns the given objects, which need not be setpoints."""
 
-    finished, can_wait = False, True
+    finished, can_wait, slows_in_gaps = False, True, False
 
     def __init__(self, setpoints):
         self._setpoints = iter(setpoints)
+
+    def paused(self, at):
+        return 0.0
 
     def next(self, rate):
         return next(self._setpoints), 0.0

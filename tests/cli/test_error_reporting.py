@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from simbridge.backends.backend import Ending
+from simbridge.backends.loop_process import reconstruct_error
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.backends.servo_client import reconstruct_error
 from simbridge.cli import error_reporting, listing
 from simbridge.errors import InternalError
 

@@ -7,12 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
 
+import simbridge
 from simbridge.backends.pybullet import PyBulletBackend
-from simbridge.errors import OutputError
+from simbridge.errors import LogWriteError, OutputError
 from simbridge.planning.options import Options
 from simbridge.recording.log_reader import read_log
 from simbridge.recording.run_directory import RunDirectory
@@ -219,3 +221,17 @@ def test_on_a_controller_a_deleted_directory_is_the_cause_and_the_arm_is_at_rest
     assert caught.value.aftermath == "The arm is at rest."
     state = e_series.state()
     assert not state["moving"] and state["runtime_state"] == "STOPPED"
+
+
+def test_a_live_session_whose_disk_is_full_brakes_and_says_so(disk):
+    folder = disk("160k")
+    session = simbridge.live("pybullet", robot="ur10e", out=folder / "run", timeout=10.0)
+    with pytest.raises((LogWriteError, OutputError), match="No space left"), session:
+        session.engage()
+        session.jog([0.1] * 6)
+        end = time.monotonic() + 60.0
+        while session.status.error is None and time.monotonic() < end:
+            time.sleep(0.01)
+        assert isinstance(session.status.error, (LogWriteError, OutputError))
+        with pytest.raises((LogWriteError, OutputError)):
+            session.engage()

@@ -152,7 +152,7 @@ def test_no_pair_comes_nearer_than_the_joints_can_move_it(seed):
     model = CollisionModel(UR10, any_obstacles(rng))
     before, after = UR10.home, UR10.home + rng.normal(0.0, 0.3, 6)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
-    one, other = model._distances(before), model._distances(after)
+    one, other = model.distances(before), model.distances(after)
     # Overlap is measured along one direction of several, so it may jump.
     apart = (one > 0.0) & (other > 0.0)
     assert np.all(np.abs(other - one)[apart] <= bound[apart] + 1e-5)

@@ -185,3 +185,25 @@ def test_stretched_time_never_runs_faster_than_the_clock_and_slows_where_the_too
     assert (np.diff(due) >= PERIOD * (1.0 - 1e-12)).all()
     assert (speeds * PERIOD / np.diff(due) <= limit).all()
     assert np.diff(due)[0] == pytest.approx(PERIOD, rel=1e-12)
+
+
+def test_a_goal_that_leaps_is_reached_without_a_run_up():
+    desired = np.tile(HOME, (60, 1))
+    desired[10:, 0] += 0.02
+    desired[30:, 0] += 0.02
+    setpoints, _ = followed(desired)
+    assert (np.diff(setpoints[:, 0]) >= 0.0).all()
+    assert setpoints[:, 0].max() == desired[-1, 0]
+
+
+def test_braking_ends_within_the_range_of_a_joint_that_was_near_its_end():
+    limiter, start = Limiter(ROBOT, PERIOD), HOME.copy()
+    start[2] = ROBOT.position_max[2] - 0.2
+    limiter.reset(start)
+    # The pan is fastest, and takes longer to brake than the elbow has left.
+    q, velocity = start, np.array([2.0, 0.0, 1.2, 0.0, 0.0, 0.0])
+    while q[2] < ROBOT.position_max[2] - 0.03:
+        q, _ = limiter.next(q + PERIOD * velocity)
+    setpoints = [q, *(limiter.brake() for _ in range(40))]
+    assert max(q[2] for q in setpoints) <= ROBOT.position_max[2]
+    assert not limiter.velocity.any()

@@ -11,7 +11,7 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from simbridge.recording.cdr import DEFINITIONS, joint_state, pose_stamped, status
 
-JOINT_STATE, _, POSE_STAMPED, STATUS = DEFINITIONS
+JOINT_STATE, _, POSE_STAMPED, STATUS, _ = DEFINITIONS
 # A CDR string ends at its first NUL.
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=30)
 SECONDS = st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 10**9 - 1))

@@ -20,7 +20,17 @@ from simbridge.trajectory.files import read_trajectory
 
 DATA = Path(__file__).parents[1] / "data" / "old_run"
 # Keys of summary.json that it has not.
-NEW = {"ended_by", "plant_model", "feedforward", "kinematics", "servo_law", "command_lead_rad", "pauses"}
+NEW = {
+    "ended_by",
+    "plant_model",
+    "feedforward",
+    "kinematics",
+    "servo_law",
+    "command_lead_rad",
+    "pauses",
+    "inputs",
+    "latency",
+}
 NEW |= {f"{part}_error" for part in ("servo_law", "rest")}
 NEW |= {f"{part}_delay_s" for part in ("sampling", "limiter", "servo_law", "rest")}
 NEW |= {f"{part}_rotation_delay_s" for part in ("sampling", "limiter", "servo_law", "rest")}

@@ -277,7 +277,7 @@ def test_no_pair_approaches_by_more_than_the_bound_of_its_joints(seed, n):
     model = CollisionModel(robot, CollisionScene(floor=-1.0))
     before, after = robot.home, robot.home + rng.normal(0.0, 0.3, n)
     bound = model._levers(np.abs([before, after]).max(axis=0)) @ np.abs(after - before)
-    change = np.abs(model._distances(after) - model._distances(before))
+    change = np.abs(model.distances(after) - model.distances(before))
     assert np.all(change <= bound + 1e-5)
 
 
@@ -372,3 +372,11 @@ def test_a_tool_beyond_the_flange_is_tested_against_the_floor_and_the_arm():
     assert caught.value.bodies == ("the tool", "the floor")
     # The rod points straight down: it ends 0.1 m under the floor, and is 1 cm thick.
     assert caught.value.value == pytest.approx(-0.11, abs=1e-3)
+
+
+def test_the_distance_of_two_links_does_not_change_while_the_whole_arm_turns():
+    robot = load_robot("ur10e")
+    model = CollisionModel(robot)
+    q = np.array([0.0, -1.3376, 2.8742, -2.0858, -0.5966, 0.9742])
+    turned = [model.distances(q + angle * np.eye(6)[0]) for angle in np.linspace(0.0, 0.1, 200)]
+    assert np.ptp(turned, axis=0).max() < 1e-9

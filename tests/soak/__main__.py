@@ -1,8 +1,9 @@
 """`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded memory.
 
 First the tests marked `soak`, and expensive properties with more examples than in `make test`; then a stream at the
-controller's rate for a tenth of the time, then random faults (campaign.py) until the time is over. `--only faults
---seed 1 --count 100` repeats these faults; `--table FILE...` sums up the results of several campaigns.
+controller's rate for a tenth of the time, then random inputs of a live session (live.py) for a quarter of it, then
+random faults (campaign.py) until the time is over. `--only faults --seed 1 --count 100` repeats these faults, and
+`--only live` these streams of inputs; `--table FILE...` sums up the results of several campaigns.
 """
 
 from __future__ import annotations
@@ -17,13 +18,14 @@ import time
 from pathlib import Path
 
 from tests.soak.campaign import read_results, run_campaign, table
+from tests.soak.live import run_streams
 from tests.soak.stream import stream
 
 # Address space of each process, bytes; a run takes less than a quarter of it.
 MEMORY = 8 << 30
 # For tests that are cut off to end what they have started, s.
 _END_TIMEOUT = 60.0
-PARTS = ("tests", "stream", "faults")
+PARTS = ("tests", "stream", "live", "faults")
 
 
 def _tests(seconds: float) -> list[str]:
@@ -64,8 +66,10 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=60.0, help="how long at most, after the environment is made")
     parser.add_argument("--only", choices=PARTS, help="only this part")
-    parser.add_argument("--seed", type=int, default=random.randrange(10**6), help="of the first fault; else random")
-    parser.add_argument("--count", type=int, default=10**6, help="how many faults at most")
+    parser.add_argument(
+        "--seed", type=int, default=random.randrange(10**6), help="of the first fault or stream; else random"
+    )
+    parser.add_argument("--count", type=int, default=10**6, help="how many faults or streams at most")
     parser.add_argument("--host", default="127.0.0.81", help="a loopback address for the emulated controller")
     parser.add_argument("--robot", default="ur10e", choices=["ur10e", "ur10"])
     parser.add_argument("--results", type=Path, default=Path("soak.jsonl"), help="takes a line for each result")
@@ -84,6 +88,10 @@ def main() -> int:
             violations += _tests(left)
         elif part == "faults":
             violations += _faults(given, left)
+        elif part == "live":
+            seeds = range(given.seed, given.seed + given.count)
+            length = left if given.only else min(left, 15.0 * given.minutes)
+            violations += run_streams(seeds, given.host, given.robot, given.results, length)
         elif left > 0.0:
             violations += stream(left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results)
     print("\n".join(violations) or "No violation.")

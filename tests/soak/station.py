@@ -58,6 +58,11 @@ class Station:
         assert self._emulator is not None
         return self._emulator.state()
 
+    def wait_for_full_speed(self) -> None:
+        """Wait until its speed slider is in force."""
+        assert self._emulator is not None
+        self._emulator.wait_for("speed_scaling", 1.0)
+
     def record(self, after: int = -1) -> Recorded:
         """See `Emulator.record`."""
         assert self._emulator is not None

@@ -1,0 +1,98 @@
+"""Moves the tool up and down by 2 cm for 4 s, through `simbridge teleop network`. Python's standard library only.
+
+simbridge teleop network --backend pybullet        in one terminal
+python docs/teleop/client.py                       in another; with an address and a token's file if it has one
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import socket
+import sys
+import time
+
+SECONDS, PERIOD, TIMEOUT = 4.0, 0.02, 5.0
+
+
+class Client:
+    """One client of the arm at an address."""
+
+    def __init__(self, host: str, port: int, token: str = "", name: str = "example") -> None:
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        self.socket.connect((host, port))
+        # Increases over restarts, too.
+        self.name, self.token, self.seq = name, token, time.time_ns() // 1_000_000
+
+    def send(self, kind: str, **fields: object) -> int:
+        """Send a message; returns its sequence number."""
+        self.seq += 1
+        message = {"type": kind, "client": self.name, "seq": self.seq, "token": self.token, **fields}
+        self.socket.send(json.dumps(message).encode())
+        return self.seq
+
+    def ask(self, kind: str, timeout: float = TIMEOUT) -> dict:
+        """Send a message and wait for the reply to it; sent again if it was lost.
+
+        Raises:
+            TimeoutError: None came in time.
+        """
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            seq = self.send(kind)
+            self.socket.settimeout(0.5)
+            try:
+                while time.monotonic() < end:
+                    reply = json.loads(self.socket.recv(4096))
+                    if reply["seq"] == seq or not reply["client"]:
+                        return reply
+            except (TimeoutError, ConnectionRefusedError):
+                time.sleep(0.1)
+        raise TimeoutError(f"No reply to {kind} within {timeout} s.")
+
+    def newest(self) -> dict | None:
+        """The newest reply that has come, or None."""
+        self.socket.settimeout(0.0)
+        reply = None
+        try:
+            while True:
+                reply = json.loads(self.socket.recv(4096))
+        except OSError:
+            return reply
+
+
+def main() -> int:
+    host, port, token = "127.0.0.1", 8321, ""
+    if len(sys.argv) > 1:
+        host, _, number = sys.argv[1].rpartition(":")
+        port = int(number)
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], encoding="utf-8") as file:
+            token = file.read().strip()
+    client = Client(host, port, token)
+    reply = client.ask("engage", timeout=60.0)
+    if not reply["ok"]:
+        print(reply["error"])
+        return 1
+    engagement, begin = reply["engagement"], time.monotonic()
+    try:
+        while (t := time.monotonic() - begin) < SECONDS:
+            # The velocity of z = 0.01 (1 - cos t'), two turns of t' in all.
+            rate = 4.0 * math.pi / SECONDS
+            speed = 0.01 * rate * math.sin(rate * t)
+            client.send("twist", values=[0.0, 0.0, speed, 0.0, 0.0, 0.0], engagement=engagement)
+            reply = client.newest()
+            if reply is not None and not reply["ok"]:
+                print(reply["error"])
+                return 1
+            if reply is not None and reply["speed_factor"] < 0.995:
+                print(f"slowed down to {reply['speed_factor']:.0%}: {', '.join(reply['causes'])}")
+            time.sleep(PERIOD)
+    finally:
+        # Also after Ctrl-C; without it the arm holds all the same.
+        client.send("disengage")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""What a live loop and its parent share: a mailbox of one for inputs, and a ring of periods for the record.
+
+Neither locks. The parent writes an input into one of four slots in turn and then publishes its count; the loop reads
+the newest, and reads again if it was overwritten meanwhile. So neither the parent's garbage collector nor its
+interpreter lock can hold the loop up.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from simbridge.planning.live.causes import Cause, cause_of_row, cause_row
+from simbridge.planning.live.inputs import Input, longest_row
+from simbridge.planning.live.phase import Fate, Order, Phase
+from simbridge.robot.pose import Array
+
+if TYPE_CHECKING:  # loads the solvers, which the process of a replay does without
+    from simbridge.planning.live.motion import Step
+
+_SLOTS = 4
+# Periods kept for the record: more than two minutes at 500 Hz.
+_ROWS = 65_536
+_CAUSES = 3
+_SCALARS = ("index", "now", "rate", "engagement", "order", "number", "fate", "phase", "speed", "solver")
+_NO_CAUSE = (-1.0, -1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Period:
+    """One period of a live loop, as recorded.
+
+    Attributes:
+        index: Counts the periods of a loop, from 0.
+        now: The loop's clock, s.
+        rate: Share of full speed: see `LiveMotion.step`.
+        engagement: Its number.
+        order: What was asked besides inputs.
+        number, fate: Of the input taken in this period; 0 if none was.
+        phase: After the period.
+        speed: Share of the wanted step that was made.
+        solver: How long solver, limiter and checks took, s.
+        causes: What slowed the arm down; the first three.
+        target: (7,).
+        solution, setpoint: (n,), rad.
+    """
+
+    index: int
+    now: float
+    rate: float
+    engagement: int
+    order: Order
+    number: int
+    fate: Fate
+    phase: Phase
+    speed: float
+    solver: float
+    causes: tuple[Cause, ...]
+    target: Array
+    solution: Array
+    setpoint: Array
+
+
+class LiveChannel:
+    """The shared memory of a live session.
+
+    Args:
+        memory: A file of `size` bytes, open for reading and writing; None for memory of this process alone.
+        n: Number of joints.
+    """
+
+    def __init__(self, memory: int | None, n: int) -> None:
+        self._n, self._longest = n, longest_row(n)
+        self._width = len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n
+        size = self.size(n)
+        numbers: Array = np.frombuffer(mmap.mmap(-1 if memory is None else memory, size), dtype=np.float64)
+        self._counts = numbers[:8].view(np.int64)
+        slots = numbers[8 : 8 + _SLOTS * (1 + self._longest)]
+        self._slots = slots.reshape(_SLOTS, 1 + self._longest)
+        self._rows = numbers[8 + slots.size :].reshape(_ROWS, self._width)
+        self._read = 0
+        self.overwritten = 0
+
+    @staticmethod
+    def size(n: int) -> int:
+        """Bytes of the memory for n joints. A file is written in full, so that no page has to be allocated later."""
+        return 8 * (8 + _SLOTS * (1 + longest_row(n)) + _ROWS * (len(_SCALARS) + 3 * _CAUSES + 7 + 2 * n))
+
+    def post(self, given: Input) -> None:
+        """Replace the newest input (called by the parent, from one thread at a time)."""
+        count = int(self._counts[0]) + 1
+        row = given.row()
+        slot = self._slots[count % _SLOTS]
+        slot[0] = len(row)
+        slot[1 : 1 + len(row)] = row
+        self._counts[0] = count
+
+    def newest(self) -> Input | None:
+        """The newest input; None before the first (called by the loop)."""
+        while count := int(self._counts[0]):
+            slot = self._slots[count % _SLOTS]
+            row = slot[1 : 1 + int(slot[0])].copy()
+            # The slot is written again only for the fourth input from here.
+            if int(self._counts[0]) < count + _SLOTS - 1:
+                return Input.of(row)
+        return None
+
+    def write(
+        self,
+        index: int,
+        now: float,
+        rate: float,
+        engagement: int,
+        order: Order,
+        step: Step,
+        solver: float,
+        subjects: dict[str, int],
+    ) -> None:
+        """Record a period (called by the loop)."""
+        count = int(self._counts[1])
+        causes = [cause_row(cause, subjects) for cause in step.causes[:_CAUSES]]
+        causes += [_NO_CAUSE] * (_CAUSES - len(causes))
+        row = self._rows[count % _ROWS]
+        k = len(_SCALARS)
+        row[:k] = (index, now, rate, engagement, order, step.number, step.fate, step.phase, step.speed, solver)
+        row[k : k + 3 * _CAUSES] = [number for cause in causes for number in cause]
+        row[k + 3 * _CAUSES :] = np.concatenate([step.target, step.solution, step.setpoint])
+        self._counts[1] = count + 1
+
+    def periods(self, subjects: tuple[str, ...]) -> Iterator[Period]:
+        """The periods since the last call, oldest first (called by the parent); overwritten ones are counted."""
+        while self._read < (written := int(self._counts[1])):
+            oldest = written - _ROWS + 1
+            if self._read < oldest:
+                self.overwritten += oldest - self._read
+                self._read = oldest
+            row = self._rows[self._read % _ROWS].copy()
+            if self._read <= int(self._counts[1]) - _ROWS:
+                continue
+            self._read += 1
+            yield self._period(row, subjects)
+
+    def last(self, subjects: tuple[str, ...]) -> Period | None:
+        """The newest period; None before the first."""
+        count = int(self._counts[1])
+        return self._period(self._rows[(count - 1) % _ROWS].copy(), subjects) if count else None
+
+    def _period(self, row: Array, subjects: tuple[str, ...]) -> Period:
+        k, n = len(_SCALARS), self._n
+        index, now, rate, engagement, order, number, fate, phase, speed, solver = row[:k].tolist()
+        found = (cause_of_row((a, b, c), subjects) for a, b, c in row[k : k + 3 * _CAUSES].reshape(-1, 3).tolist())
+        vectors = row[k + 3 * _CAUSES :]
+        return Period(
+            index=int(index),
+            now=now,
+            rate=rate,
+            engagement=int(engagement),
+            order=Order(int(order)),
+            number=int(number),
+            fate=Fate(int(fate)),
+            phase=Phase(int(phase)),
+            speed=speed,
+            solver=solver if solver >= 0.0 else math.nan,
+            causes=tuple(cause for cause in found if cause is not None),
+            target=vectors[:7],
+            solution=vectors[7 : 7 + n],
+            setpoint=vectors[7 + n :],
+        )

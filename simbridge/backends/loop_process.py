@@ -1,0 +1,187 @@
+"""The parent's end of a loop in a process of its own: start it, send requests, receive events, end it."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+from simbridge import errors
+from simbridge.backends.loop_parent import HEARTBEAT
+from simbridge.ur import errors as controller_errors
+from simbridge.ur.errors import ServoProcessLost
+
+# For the arm to decelerate and the script to end; after that the process is killed.
+STOP_TIMEOUT = 5.0  # s
+# The directory that contains the package.
+_PACKAGE_ROOT = Path(__file__).parents[2]
+
+
+class LoopProcess:
+    """A running process with a loop, which reads requests as JSON lines and writes events as such.
+
+    Args:
+        module: What it runs.
+        name: Where the arm is, for messages.
+
+    Attributes:
+        failures: What it could not do when it ended, as clauses.
+        counts: What it had missed by then, as `LoopTiming.add_counts` takes it.
+    """
+
+    def __init__(self, module: str, name: str) -> None:
+        self._name = name
+        self._buffer = b""
+        self._shared: list[int] = []
+        self.failures: list[str] = []
+        self.counts: dict[str, Any] = {}
+        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            # `-m` searches the working directory first: this one holds the package, and nothing that shadows it.
+            cwd=_PACKAGE_ROOT,
+            # Ctrl-C reaches only the parent.
+            start_new_session=True,
+            bufsize=0,
+        )
+        self._ended = threading.Event()
+
+    @property
+    def pid(self) -> int:
+        """The process's id."""
+        return self._process.pid
+
+    def keep_alive(self) -> None:
+        """Let the process hear, as long as this program runs, that it does."""
+        threading.Thread(target=self._beat, name="simbridge-heartbeat", daemon=True).start()
+
+    def _beat(self) -> None:
+        assert self._process.stdin is not None
+        while not self._ended.wait(HEARTBEAT):
+            try:
+                self._process.stdin.write(b"\n")
+            except (OSError, ValueError):  # it has ended, or the pipe was closed
+                return
+
+    def memory(self, name: str) -> Path:
+        """An anonymous file in memory: the servo process never waits for a disk, and nothing is left when both
+        processes have ended, even by SIGKILL."""
+        self._shared.append(os.memfd_create(f"simbridge-{name}"))
+        return Path(f"/proc/{os.getpid()}/fd/{self._shared[-1]}")
+
+    def send(self, request: dict[str, Any]) -> None:
+        """Send a request."""
+        assert self._process.stdin is not None
+        # If the process has ended, `events` raises, with the reason.
+        with contextlib.suppress(BrokenPipeError, ValueError):
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+
+    def events(self, timeout: float = 0.0) -> list[dict[str, Any]]:
+        """The events since the last call; waits at most `timeout` s for one.
+
+        Raises:
+            ControllerError, GuardViolation, TargetsStopped: What ended the process.
+        """
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], timeout)[0]:
+            return []
+        data = os.read(self._process.stdout.fileno(), 65536)
+        if not data:
+            raise self._exit_error()
+        return self._received(data)
+
+    def _received(self, data: bytes) -> list[dict[str, Any]]:
+        *lines, self._buffer = (self._buffer + data).split(b"\n")
+        events = [json.loads(line) for line in lines]
+        for event in events:
+            self._note(event)
+        for event in events:
+            if event["event"] == "error":
+                raise reconstruct_error(event)
+        return events
+
+    def _note(self, event: dict[str, Any]) -> None:
+        """Remember what an event says of the end."""
+        if event["event"] == "failed":
+            self.failures.append(f"the servo process could not {event['step']}: {event['reason']}")
+        elif event["event"] == "stopped":
+            self.counts = event
+
+    def _exit_error(self) -> Exception:
+        """The error for a process that ended without an error event."""
+        status = self._wait(STOP_TIMEOUT)
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").strip().splitlines()
+        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        return ServoProcessLost(self._name, how, lines[-1][:300] if lines else "")
+
+    def ask_to_stop(self) -> None:
+        """Have the arm stopped and the control script ended; returns at once."""
+        self.send({"do": "stop"})
+
+    def stop(self) -> None:
+        """Stop the arm and the control script and wait for the process to end; kill it if that takes too long."""
+        assert self._process.stdin is not None
+        if self._process.stdin.closed and self._process.poll() is not None:
+            return
+        self.ask_to_stop()
+        self._ended.set()
+        self._process.stdin.close()
+        status = self._wait(STOP_TIMEOUT)
+        if status < 0:
+            self.failures.append(f"the servo process was ended by {signal.Signals(-status).name}")
+        self._take_the_rest()
+        self._close()
+
+    def _take_the_rest(self) -> None:
+        """The events that the process sent before it ended."""
+        assert self._process.stdout is not None
+        # Not until the end of the pipe: somebody else may hold it open.
+        while select.select([self._process.stdout], [], [], 0.0)[0]:
+            data = os.read(self._process.stdout.fileno(), 65536)
+            if not data:
+                return
+            # The error that ended the motion is known.
+            with contextlib.suppress(Exception):
+                self._received(data)
+
+    def _wait(self, timeout: float) -> int:
+        """Wait for the exit status; kill the process when the time is over."""
+        try:
+            return self._process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.failures.append(f"the servo process did not end within {timeout:g} s")
+            self._process.kill()
+            return self._process.wait()
+
+    def _close(self) -> None:
+        for pipe in (self._process.stdin, self._process.stdout, self._errors):
+            assert pipe is not None
+            with contextlib.suppress(OSError):
+                pipe.close()
+        while self._shared:
+            os.close(self._shared.pop())
+
+
+def reconstruct_error(event: dict[str, Any]) -> Exception:
+    """The error that an event of the servo process describes."""
+    kind = getattr(controller_errors, event["error"], None) or getattr(errors, event["error"], None)
+    if kind is None or not issubclass(kind, errors.SimbridgeError):
+        return errors.InternalError("servo process", event["trace"])
+    # The arguments of an error are its attributes.
+    known = {"message": event["message"], **event["fields"]}
+    error: Exception = kind(**{name: known[name] for name in inspect.signature(kind).parameters if name in known})
+    error.args = (event["message"],)
+    return error

@@ -1,0 +1,159 @@
+"""A simulated arm in a live session: on a clock that the caller moves, or paced by the wall clock in its own process.
+
+Started as `python -m simbridge.backends.simulated_session` it is that process: it reads requests and reports events as
+the servo process does.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from simbridge.backends.backend import ArmState
+from simbridge.backends.live_channel import LiveChannel
+from simbridge.backends.live_loop import LiveLoop, LiveSetup, Request, unpickled
+from simbridge.backends.loop_parent import HEARTBEAT_TIMEOUT, Parent, error_facts, minimize_latency
+from simbridge.backends.pybullet import PyBulletBackend
+from simbridge.backends.servo_channel import StateRing
+from simbridge.errors import GuardViolation
+from simbridge.planning.live.motion import LiveMotion
+from simbridge.planning.live.phase import Order
+from simbridge.planning.options import Options
+from simbridge.robot.pose import Array
+from simbridge.ur.errors import ParentLost
+
+# A period that begins later than this share of itself is missed.
+_LATE = 0.5
+
+
+class SimulatedArm:
+    """A simulated arm that a live loop moves, one period at a time. A context manager.
+
+    Args:
+        setup: Of the session.
+        motion: Made of it.
+        channel: Inputs and periods.
+        ring: Takes the states.
+        clock: The loop's, s; None for the simulation's own.
+
+    Attributes:
+        loop: Takes orders.
+    """
+
+    def __init__(
+        self,
+        setup: LiveSetup,
+        motion: LiveMotion,
+        channel: LiveChannel,
+        ring: StateRing,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._backend = PyBulletBackend.from_options(setup.robot, setup.run_options or Options())
+        self._ring, self._count = ring, 0
+        timed, period = clock is not None, setup.period
+        self._clock = clock or (lambda: self._count * period)
+        self.loop = LiveLoop(motion, channel, period, self._clock, timed=timed)
+        self._states: Generator[ArmState, None, None] | None = None
+
+    def __enter__(self) -> SimulatedArm:
+        self._backend.__enter__()
+        self.loop.rest_at(self._backend.read().q)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._states is not None:
+            # Closing the stream brakes the arm.
+            self._states.close()
+        self._backend.__exit__()
+
+    def _setpoints(self) -> Iterator[Array]:
+        while True:
+            setpoint, self._position = self.loop.next(1.0)
+            self._sent = self._clock()
+            yield setpoint
+
+    def step(self) -> None:
+        """One period.
+
+        Raises:
+            GuardViolation: A setpoint was refused; the arm is at rest and must be engaged again.
+        """
+        self._count += 1
+        if self._states is None:
+            self._states = self._backend.stream(self._setpoints())
+        try:
+            state = next(self._states)
+        except GuardViolation:
+            self._states = None
+            self._backend.recover()
+            self.loop.rest_at(self._backend.read().q)
+            raise
+        unknown = state.q * math.nan
+        modes = (state.robot_mode, state.safety_mode, state.runtime_state)
+        times = (state.sequence, self._position, self._sent, self._clock(), self._count * self._backend.period)
+        targets = (state.controller_target, state.controller_target_velocity, state.controller_target_acceleration)
+        self._ring.write(
+            (*times, 1.0, *modes),
+            (state.q, state.qd, state.effort, *(unknown if v is None else v for v in targets), state.command),
+        )
+
+
+def _serve(parent: Parent) -> None:
+    """Move a simulated arm by the wall clock until the parent asks for the end, or is gone.
+
+    Raises:
+        SimbridgeError: What ended the session.
+    """
+    line = sys.stdin.buffer.raw.readline()  # type: ignore[union-attr]
+    request = msgspec.json.decode(line, type=dict[str, Any])
+    setup = unpickled(Path(request["live"]).read_bytes())
+    motion, n = setup.motion(), setup.robot.n
+    with open(request["channel"], "r+b") as file:
+        channel = LiveChannel(file.fileno(), n)
+    ring = StateRing(Path(request["ring"]), n, request["rows"])
+    notes = minimize_latency(request["priority"])
+    with SimulatedArm(setup, motion, channel, ring, time.monotonic) as arm:
+        parent.report(event="session", subjects=list(motion.subjects), notes=notes)
+        deadline, missed = time.monotonic(), 0
+        while not parent.gone:
+            for request in parent.requests():
+                if request["do"] == "stop":
+                    parent.report(event="stopped", program="none", missed_deadlines=missed, missed_states=0)
+                    return
+                arm.loop.requests.append(Request(Order(request["order"]), request["engagement"], request["upto"]))
+            if parent.silence > HEARTBEAT_TIMEOUT:
+                raise ParentLost(parent.silence)
+            try:
+                arm.step()
+            except GuardViolation as error:
+                parent.report(**(error_facts(error) | {"event": "refused"}))
+            deadline += setup.period
+            late = time.monotonic() - deadline
+            if late > _LATE * setup.period:
+                skipped = max(1, math.ceil(late / setup.period))
+                missed, deadline = missed + skipped, deadline + (skipped - 1) * setup.period
+            time.sleep(max(0.0, deadline - time.monotonic()))
+
+
+def main() -> int:
+    """Serve the parent; returns the exit status."""
+    events = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    parent = Parent(events)
+    try:
+        _serve(parent)
+    except Exception as error:
+        parent.report(**error_facts(error))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

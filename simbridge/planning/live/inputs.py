@@ -1,0 +1,164 @@
+"""The inputs of a live session: checked when they are given, and as rows of numbers for the loop's process."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.ik.inputs import Target, as_joints, as_pose
+from simbridge.robot.pose import Array
+
+Kind = Literal["pose", "twist", "jog", "joints", "follow", "follow_joints"]
+TwistFrame = Literal["base_link", "base", "tool"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+FRAMES: tuple[TwistFrame, ...] = get_args(TwistFrame)
+# A chunk holds at most this many stamps.
+LONGEST_CHUNK = 512
+# And ends at most so long after it is given, s: what gives it may hang, and the arm must not go on for long.
+LONGEST_AHEAD = 5.0
+# Numbers of a row before its values: see `Input.row`.
+_HEAD = 7
+
+
+class Input(NamedTuple):
+    """One input.
+
+    Attributes:
+        kind: What the values are.
+        values: A pose (7,), a twist (6,) in m/s and rad/s, joint velocities or positions (n,), or the rows of a chunk
+            of poses (K, 1 + 7) or joint positions (K, 1 + n): a time in s after the input, and what is due then.
+        number: Counts the inputs of a session, from 1.
+        engagement: The engagement to which it belongs.
+        frame: The axes of a twist.
+        relative: Whether a pose is relative to that at the engagement.
+        sent: When it was given, s of the host's monotonic clock.
+    """
+
+    kind: Kind
+    values: Array
+    number: int
+    engagement: int
+    frame: TwistFrame = "base_link"
+    relative: bool = False
+    sent: float = 0.0
+
+    @property
+    def is_chunk(self) -> bool:
+        """Whether its values are rows with stamps ahead."""
+        return self.kind in ("follow", "follow_joints")
+
+    def row(self) -> Array:
+        """The input as numbers, for the mailbox."""
+        rows = len(self.values) if self.is_chunk else 0
+        head = (
+            KINDS.index(self.kind), FRAMES.index(self.frame), self.relative, self.number, self.engagement, self.sent,
+            rows,
+        )  # fmt: skip
+        return np.concatenate([np.array(head, dtype=float), self.values.ravel()])
+
+    @staticmethod
+    def of(row: Array) -> Input:
+        """The input of such numbers."""
+        kind, frame, relative, number, engagement, sent, rows = row[:_HEAD].tolist()
+        values = row[_HEAD:].reshape(int(rows), -1) if rows else row[_HEAD:]
+        at = KINDS[int(kind)], values, int(number), int(engagement), FRAMES[int(frame)]
+        return Input(*at, bool(relative), sent)
+
+
+def longest_row(n: int) -> int:
+    """How many numbers the row of an input has at most, for n joints."""
+    return _HEAD + LONGEST_CHUNK * (1 + max(n, 7))
+
+
+def pose_values(target: Target) -> Array:
+    """A pose (7,), in base_link.
+
+    Raises:
+        InvalidParameter: It is none.
+    """
+    return as_pose(target)
+
+
+def twist_values(twist: Any, frame: str) -> Array:
+    """A twist (6,): m/s and rad/s of the TCP, in the axes of a frame.
+
+    Raises:
+        InvalidParameter: It is not six finite numbers.
+        UnknownName: There is no such frame.
+    """
+    if frame not in FRAMES:
+        raise UnknownName("frame of a twist", str(frame), FRAMES)
+    return _finite("twist", twist, 6)
+
+
+def jog_values(velocity: Any, n: int) -> Array:
+    """Joint velocities (n,), rad/s.
+
+    Raises:
+        InvalidParameter: They are not n finite numbers.
+    """
+    return _finite("array of joint velocities", velocity, n)
+
+
+def chunk_kind(targets: Any, n: int) -> Kind:
+    """Whether the targets of a chunk are poses or rows of n joint positions.
+
+    With seven joints a row of seven numbers is joint positions; poses are then given as pinocchio.SE3.
+    """
+    try:
+        return "follow_joints" if np.shape(targets[0]) == (n,) else "follow"
+    except (TypeError, ValueError, IndexError, KeyError):
+        return "follow"
+
+
+def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float] = (np.inf, np.inf)) -> Array:
+    """A chunk (K, 1 + 7) or (K, 1 + n): a time in s after the input, and a pose or joint positions (`chunk_kind`).
+
+    Raises:
+        InvalidParameter: Times do not increase from 0 or later, or end too late; a row is neither a pose nor n joint
+            positions, or further than `max_jump`, m and rad, from the one before.
+    """
+    try:
+        stamps = np.array(times, dtype=float)
+    except (TypeError, ValueError):
+        stamps = np.empty((0, 0))
+    count = len(targets) if hasattr(targets, "__len__") else -1
+    increasing = stamps.ndim == 1 and bool(((stamps >= 0.0) & (stamps <= LONGEST_AHEAD)).all())
+    increasing = increasing and bool((np.diff(stamps) > 0.0).all())
+    if not increasing or not 0 < len(stamps) <= LONGEST_CHUNK or len(stamps) != count:
+        needed = (
+            f"1 to {LONGEST_CHUNK} increasing times in s from now, at most {LONGEST_AHEAD:g} s, one for each pose "
+            "or row of joint positions"
+        )
+        raise InvalidParameter("times of a chunk", times, needed)
+    in_joints = chunk_kind(targets, n) == "follow_joints"
+    rows = [as_joints(target, n) if in_joints else as_pose(target) for target in targets]
+    values = np.array(rows)
+    _check_steps(values, in_joints, max_jump)
+    return np.column_stack([stamps, values])
+
+
+def _check_steps(rows: Array, joints: bool, max_jump: tuple[float, float]) -> None:
+    """Refuse rows (K, n) or (K, 7) of which one is too far from the one before; the loop checks the first."""
+    distance, angle = np.zeros(len(rows) - 1), np.abs(np.diff(rows, axis=0)).max(axis=1, initial=0.0)
+    if not joints:
+        distance = np.linalg.norm(np.diff(rows[:, :3], axis=0), axis=1)
+        angle = 2.0 * np.arccos(np.clip(np.abs((rows[1:, 3:] * rows[:-1, 3:]).sum(axis=1)), 0.0, 1.0))
+    far = np.flatnonzero((distance > max_jump[0]) | (angle > max_jump[1]))
+    if len(far):
+        k = int(far[0])
+        found = f"{1e3 * distance[k]:.0f} mm and {angle[k]:.2f} rad from row {k} to row {k + 1}"
+        needed = f"steps of at most {1e3 * max_jump[0]:g} mm and {max_jump[1]:g} rad (max_jump)"
+        raise InvalidParameter("chunk", found, needed)
+
+
+def _finite(name: str, given: Any, count: int) -> Array:
+    try:
+        values = np.array(given, dtype=float)
+    except (TypeError, ValueError):
+        values = np.empty((0, 0))
+    if values.shape != (count,) or not np.isfinite(values).all():
+        raise InvalidParameter(name, given, f"{count} finite numbers")
+    return values

@@ -1,0 +1,79 @@
+"""Options of a live session that a replay does not have."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.planning.option_field import option
+
+LiveHold = Literal["continue", "zero-order"]
+Filter = Literal["none", "one-euro", "butterworth"]
+
+# Without an input for this long, s, the arm brakes and holds.
+TIMEOUTS = {"twist": 0.2, "jog": 0.2, "pose": 0.5, "joints": 0.5, "follow": 0.5, "follow_joints": 0.5}
+_COMMANDS = ("teleop",)
+
+LIVE = (
+    "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
+    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "yes",
+)  # fmt: skip
+"""The fields of `Options` that every live session has, too; the others concern a scenario, or an input's kind."""
+MORE = ("feedforward", "on_scaling", "on_pause")
+"""Those that `simbridge.live` takes in addition: feedforward is for chunks alone."""
+
+
+@dataclass(frozen=True)
+class LiveOptions:
+    """How a live session treats its inputs. In SI units and radians; the help text of each field describes it.
+
+    Raises:
+        InvalidParameter, UnknownName: A value is invalid.
+    """
+
+    hold: LiveHold = option(
+        "continue",
+        "Between two poses: continue moves on by the velocity between the last two, for at most one input period; "
+        "zero-order keeps the last pose.",
+        commands=_COMMANDS,
+    )
+    timeout: float | None = option(
+        None,
+        "Without an input for this long the arm brakes and holds.",
+        "S",
+        "0.2 for velocities, 0.5 for poses and joint positions",
+        commands=_COMMANDS,
+    )
+    max_jump: tuple[float, float] = option(
+        (0.1, 0.5),
+        "A pose further than this from the last one is rejected: distance, and angle (also of a joint).",
+        "M RAD",
+        commands=_COMMANDS,
+    )
+    filter: Filter = option(
+        "none", "Filter of poses and joint positions: one-euro or butterworth (second order).", commands=_COMMANDS
+    )
+    filter_cutoff: float = option(5.0, "Cutoff frequency of the filter; one-euro: at rest.", "HZ", commands=_COMMANDS)
+    lead: bool = option(
+        False,
+        "Send the inverse of the servo law, so that the arm does not trail the setpoints; without preview.",
+        commands=_COMMANDS,
+    )
+
+    def __post_init__(self) -> None:
+        for name, value, kind in (("hold", self.hold, LiveHold), ("filter", self.filter, Filter)):
+            if value not in get_args(kind):
+                raise UnknownName(name, str(value), get_args(kind))
+        if self.timeout is not None and not 0.0 < self.timeout <= 10.0:
+            raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
+        if not 0.1 <= self.filter_cutoff <= 100.0:
+            raise InvalidParameter("filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz")
+        jump = tuple(self.max_jump)
+        if len(jump) != 2 or not all(0.0 < value < math.inf for value in jump):
+            raise InvalidParameter("largest jump", self.max_jump, "a distance in m and an angle in rad, both positive")
+
+    def timeout_of(self, kind: str) -> float:
+        """After how long without an input of this kind the arm brakes, s."""
+        return TIMEOUTS[kind] if self.timeout is None else self.timeout

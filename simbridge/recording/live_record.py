@@ -1,0 +1,131 @@
+"""What a live session's directory holds besides a run's: inputs.jsonl and events.jsonl, written while it goes on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from simbridge.errors import NotARun
+from simbridge.robot.output_file import writing
+
+INPUTS, EVENTS = "inputs.jsonl", "events.jsonl"
+
+
+class InputRecord(msgspec.Struct, omit_defaults=True):
+    """One input, as received: a line of inputs.jsonl.
+
+    Attributes:
+        kind: What it is; "" if it could not be recognised.
+        sent: When it was given, s of the host's monotonic clock.
+        values: Its numbers, of a chunk its rows; None if it was refused and they were not numbers.
+        number: Counts the inputs of a session from 1; 0 for one that was refused when it was given.
+        engagement: The one to which it belongs.
+        frame: The axes of a twist.
+        relative: Whether a pose is relative to that at the engagement.
+        fate: "accepted", "late", "rejected" or "superseded".
+        why: Of a rejection.
+        received: When the loop took it, s of the loop's clock.
+        index: The log's sample of the period that used it first.
+        command: When the command of that period was sent, s of the host's monotonic clock.
+    """
+
+    kind: str
+    sent: float
+    values: list[Any] | None = None
+    number: int = 0
+    engagement: int = 0
+    frame: str = "base_link"
+    relative: bool = False
+    fate: str = "superseded"
+    why: str = ""
+    received: float | None = None
+    index: int | None = None
+    command: float | None = None
+
+
+class JsonLines:
+    """A file of one JSON object a line, handed to the system by `flush`.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with writing(path):
+            self._file: IO[bytes] = path.open("wb")
+
+    def write(self, record: InputRecord | Mapping[str, Any]) -> None:
+        """Add a line."""
+        line = msgspec.json.encode(record, enc_hook=str)
+        with writing(self._path):
+            self._file.write(line + b"\n")
+
+    def flush(self) -> None:
+        """Hand what was written to the system."""
+        with writing(self._path):
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self._path):
+            self._file.close()
+
+
+def read_inputs(directory: Path) -> list[InputRecord]:
+    """The inputs of a session, in the order in which they were given, as far as they were written.
+
+    Raises:
+        NotARun: The file is missing, or a line in it is broken.
+    """
+    decoder = msgspec.json.Decoder(InputRecord)
+    return [_decoded(decoder, directory, line) for line in _lines(directory, INPUTS)]
+
+
+def read_events(directory: Path) -> list[dict[str, Any]]:
+    """The events of a session: changes of its state with their cause, stops, notes.
+
+    Raises:
+        NotARun: The file is missing, or a line in it is broken.
+    """
+    decoder = msgspec.json.Decoder(dict[str, Any])
+    return [_decoded(decoder, directory, line) for line in _lines(directory, EVENTS)]
+
+
+def _lines(directory: Path, name: str) -> Iterator[bytes]:
+    path = directory / name
+    if not path.is_file():
+        raise NotARun(directory, name)
+    with path.open("rb") as file:
+        # A line that was being written when the program was killed has no end.
+        yield from (line for line in file if line.endswith(b"\n"))
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], directory: Path, line: bytes) -> Any:
+    try:
+        return decoder.decode(line)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise NotARun(directory, INPUTS if decoder.type is InputRecord else EVENTS, str(error)) from None
+
+
+def counted(inputs: list[InputRecord]) -> dict[str, int]:
+    """How many inputs were received, accepted, rejected, superseded, and accepted although late."""
+    fates = [record.fate for record in inputs]
+    late = fates.count("late")
+    return {
+        "received": len(fates),
+        "accepted": fates.count("accepted") + late,
+        "rejected": fates.count("rejected"),
+        "superseded": fates.count("superseded"),
+        "late": late,
+    }
+
+
+def latencies(inputs: list[InputRecord]) -> list[float]:
+    """From giving an input to sending the command of the period that used it first, s."""
+    found = [r.command - r.sent for r in inputs if r.command is not None and math.isfinite(r.command)]
+    return [latency for latency in found if latency >= 0.0]

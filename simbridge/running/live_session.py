@@ -1,0 +1,396 @@
+"""A live session: an arm that follows what it is given, at any rate, within its limits, and records it all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from simbridge.backends.backend import ArmState, Ask
+from simbridge.backends.ending import signals_wait
+from simbridge.backends.live_driver import LiveDriver, SteppedDriver, driver_for
+from simbridge.backends.live_loop import LiveSetup
+from simbridge.backends.registry import SIMULATION
+from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.ik.forward_dynamics import ForwardDynamics
+from simbridge.ik.inputs import Target, as_joints
+from simbridge.ik.settings import SOLVERS, check_solver, is_function
+from simbridge.ik.solver import Solver
+from simbridge.planning.live.inputs import (
+    Input,
+    Kind,
+    TwistFrame,
+    chunk_kind,
+    chunk_values,
+    jog_values,
+    pose_values,
+    twist_values,
+)
+from simbridge.planning.live.options import LIVE, MORE, LiveOptions
+from simbridge.planning.live.phase import Order, Phase
+from simbridge.planning.options import Options
+from simbridge.recording.live_record import InputRecord
+from simbridge.recording.run_directory import RunDirectory
+from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.running.live_end import finish_session, session_settings
+from simbridge.running.live_recorder import LiveRecorder, input_record
+from simbridge.running.live_status import LiveStatus, NotEngaged, plain_numbers
+from simbridge.running.run_setup import resolve_arm
+from simbridge.running.samples import log_facts
+from simbridge.running.signals import ended_by_signals
+from simbridge.servo.plant import controller_cycle
+
+# How often the record is brought up to date, s.
+_RECORD = 0.01
+# For an order to be taken, and for the arm to come to rest, s.
+_ENGAGE_TIMEOUT, _REST_TIMEOUT = 2.0, 10.0
+
+
+class LiveSession:
+    """A live session; `live` makes it. A context manager: leaving it brings the arm to rest and writes the report.
+
+    Inputs return at once, and the newest counts: they may come from any thread, at any rate. One that is no pose, or
+    not finite, raises InvalidParameter, and the arm goes on with the one before. Inputs to an arm that is not engaged
+    move nothing; they are recorded as rejected.
+
+    Attributes:
+        robot: The arm.
+        period: Control period, s.
+        directory: The run directory.
+    """
+
+    def __init__(
+        self, driver: LiveDriver, robot: Robot, settings: Callable[[], dict[str, Any]], out: Path | None
+    ) -> None:
+        self.robot, self.period = robot, driver.period
+        self._driver, self._settings, self._out = driver, settings, out
+        # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
+        self._control, self._recording = threading.RLock(), threading.RLock()
+        # Between the caller's threads only.
+        self._giving = threading.Lock()
+        self._number = self._engagement = 0
+        self._sent: float | None = None
+        self._state: ArmState | None = None
+        self._error: SimbridgeError | None = None
+        self._stop_recording = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self._ended = False
+        self._now = 0.0
+
+    @property
+    def directory(self) -> Path:
+        """The run directory."""
+        return self._directory.path
+
+    def __enter__(self) -> LiveSession:
+        self._signals = contextlib.ExitStack()
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(self._signals)
+            self._signals.enter_context(ended_by_signals())
+            self._driver.open()
+            stack.callback(self._driver.end)
+            settings = self._settings()
+            self._directory = RunDirectory.create(self._out, settings["scenario"]["name"])
+            self._directory.write_settings(settings)
+            names = tuple(self.robot.joint_names)
+            self._recorder = LiveRecorder(self._directory, names, self.period, log_facts(settings))
+            stack.pop_all()
+        if not isinstance(self._driver, SteppedDriver):
+            self._thread = threading.Thread(target=self._record_on, name="simbridge-recorder", daemon=True)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._signals:
+            self._ended = True
+            # First of all: the record may wait for a disk.
+            with self._control:
+                self._driver.end()
+            self._stop_recording.set()
+            if self._thread is not None:
+                self._thread.join()
+            # A record that failed has said so, and holds what was recorded until then.
+            with contextlib.suppress(SimbridgeError) if self._failure is not None else contextlib.nullcontext():
+                self._drain()
+                self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
+                self._recorder.close()
+            with signals_wait():
+                finish_session(self._directory, self._driver, error or self._failure or self._error)
+            if error is None and self._failure is not None:
+                raise self._failure
+
+    def _clock(self) -> float:
+        return self._now if isinstance(self._driver, SteppedDriver) else time.monotonic()
+
+    def engage(self) -> None:
+        """Let inputs move the arm, which is at rest; after a stop, from its measured joints. On `real` this asks.
+
+        Raises:
+            NotEngaged: It is not possible now: the program is paused, or the session has ended.
+            SimbridgeError: Why the arm may not move.
+        """
+        with self._control:
+            if self._ended:
+                raise NotEngaged("the session has ended")
+            if self._failure is not None:
+                raise self._failure
+            if self._recorder.paused and self._driver.asks and self._phase() is not Phase.PAUSED:
+                # A person paused it, and may be at the arm: what recovers from a stop asks.
+                self._driver.end()
+                self._driver.channel = None
+            if self._driver.channel is None or not self._driver.subjects:
+                self._driver.begin()
+                with self._recording:
+                    self._recorder.began(self._clock(), self._driver.subjects)
+            last = self._driver.channel.last(self._driver.subjects) if self._driver.channel is not None else None
+            if last is not None and last.phase is Phase.PAUSED:
+                raise NotEngaged("the program is paused at the pendant: resume it there first")
+            self._engagement += 1
+            self._error, self._recorder.paused = None, False
+            self._driver.order(Order.ENGAGE, self._engagement, self._number)
+        try:
+            self._await(lambda: self._phase() is not Phase.IDLE, _ENGAGE_TIMEOUT, "the loop did not answer")
+        except NotEngaged:
+            # It may answer later, and must not move then.
+            self._order(Order.DISENGAGE)
+            raise
+
+    def disengage(self) -> None:
+        """Brake within limits, and return when the arm is at rest. Nothing moves until `engage`."""
+        self._order(Order.DISENGAGE)
+        if self._driver.channel is not None:
+            self._await(lambda: self._phase() is Phase.IDLE, _REST_TIMEOUT, "the arm did not come to rest")
+
+    def halt(self, cause: str = "") -> None:
+        """Brake within limits and hold; the next input of this engagement goes on. The record names the cause."""
+        self._order(Order.HALT)
+        self.note("halt", cause=cause)
+
+    def _order(self, order: Order) -> None:
+        # Without a lock: nothing may keep an arm from being halted.
+        if self._driver.channel is not None and self._driver.subjects:
+            self._driver.order(order, self._engagement, self._number)
+
+    def _phase(self) -> Phase:
+        last = None if self._driver.channel is None else self._driver.channel.last(self._driver.subjects)
+        if last is None or last.engagement != self._engagement:
+            return Phase.IDLE
+        return last.phase
+
+    def _await(self, reached: Callable[[], bool], timeout: float, reason: str) -> None:
+        """Wait for the loop; on a clock of the caller's it answers in the next period."""
+        if isinstance(self._driver, SteppedDriver):
+            return
+        deadline = time.monotonic() + timeout
+        while not reached():
+            if (error := self._error or self._failure) is not None:
+                raise error
+            if time.monotonic() > deadline:
+                raise NotEngaged(f"{reason} within {timeout:g} s")
+            time.sleep(0.5 * self.period)
+
+    def pose(self, target: Target, *, relative: bool = False) -> None:
+        """Go to a pose of the TCP in base_link; or, relative, to that pose from the one at `engage`."""
+        self._give("pose", target, lambda: pose_values(target), relative=relative)
+
+    def twist(self, twist: ArrayLike, frame: TwistFrame = "base_link") -> None:
+        """Move the TCP at a twist (6,), m/s and rad/s, in the axes of base_link, base (the pendant's) or the tool."""
+        self._give("twist", twist, lambda: twist_values(twist, frame), frame=frame)
+
+    def jog(self, velocity: ArrayLike) -> None:
+        """Move the joints at velocities (n,), rad/s."""
+        self._give("jog", velocity, lambda: jog_values(velocity, self.robot.n))
+
+    def joints(self, q: ArrayLike) -> None:
+        """Go to joint positions (n,), rad."""
+        self._give("joints", q, lambda: as_joints(q, self.robot.n))
+
+    def follow(self, times: ArrayLike, targets: Sequence[Target] | ArrayLike) -> None:
+        """Follow a chunk: poses or joint positions due at times (K,), s from now; it replaces one before."""
+        n, jump = self.robot.n, self._driver.setup.options.max_jump
+        self._give(chunk_kind(targets, n), targets, lambda: chunk_values(times, targets, n, jump))
+
+    def _give(self, kind: Kind, given: Any, checked: Callable[[], Array], **facts: Any) -> None:
+        with self._giving:
+            if self._ended:
+                raise NotEngaged("the session has ended")
+            sent = self._clock()
+            try:
+                values = checked()
+            except SimbridgeError as error:
+                self._recorder.given(
+                    InputRecord(kind, sent, plain_numbers(given), fate="rejected", why=str(error), received=sent)
+                )
+                raise
+            self._number, self._sent = self._number + 1, sent
+            made = Input(kind, values, self._number, self._engagement, sent=sent, **facts)
+            record, channel = input_record(made), self._driver.channel
+            if channel is None:
+                record.fate, record.why, record.received = "rejected", "not_engaged", sent
+            self._recorder.given(record)
+            if channel is not None:
+                channel.post(made)
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock of a session with realtime=False.
+
+        Raises:
+            InvalidParameter: It is no multiple of the period, or the session is paced by the wall clock.
+        """
+        driver = self._driver
+        if not isinstance(driver, SteppedDriver):
+            raise InvalidParameter("clock", "the wall's", "the session's own to be advanced: live(..., realtime=False)")
+        count = round(seconds / self.period)
+        if not seconds > 0.0 or abs(count * self.period - seconds) > 1e-9:
+            raise InvalidParameter("time", f"{seconds} s", f"a multiple of the control period, {self.period:g} s")
+        if driver.channel is None:
+            self._now += count * self.period
+            return
+        for _ in range(count):
+            driver.advance()
+            self._now += self.period
+        self._drain()
+
+    def note(self, name: str, **facts: Any) -> None:
+        """Add an event of the caller's to the record, such as a button that was pressed."""
+        self._recorder.note(self._clock(), name, facts)
+
+    @property
+    def state(self) -> ArmState | None:
+        """The newest state of the arm; None before the first engagement."""
+        return self._state
+
+    @property
+    def tool(self) -> pin.SE3:
+        """The TCP in base_link at the last setpoint; before the first engagement at home."""
+        last = None if self._driver.channel is None else self._driver.channel.last(self._driver.subjects)
+        return tool_frame(self.robot, self.robot.home if last is None else last.setpoint)
+
+    @property
+    def status(self) -> LiveStatus:
+        """How the session is now."""
+        age = None if self._sent is None else self._clock() - self._sent
+        failed = self._failure if isinstance(self._failure, SimbridgeError) else None
+        latency, error = self._recorder.latency, self._error or failed
+        channel, subjects = self._driver.channel, self._driver.subjects
+        last = channel.last(subjects) if channel is not None and subjects else None
+        if self._ended or last is None:
+            return LiveStatus("ended" if self._ended else "idle", (), 1.0, latency, age, error)
+        causes = tuple(cause.text for cause in last.causes)
+        return LiveStatus(last.phase.shown, causes, last.rate, latency, age, error)
+
+    def _record_on(self) -> None:
+        while not self._stop_recording.wait(_RECORD):
+            try:
+                self._drain()
+            except BaseException as error:  # a full disk, a bug: the arm must not go on unrecorded
+                self._failure = error
+                with self._control:
+                    self._driver.end()
+                    self._driver.channel = None
+                return
+
+    def _drain(self) -> None:
+        """Take what has happened since the last time, what has stopped the arm too, and then record it."""
+        with self._control:
+            channel, ring, subjects = self._driver.channel, self._driver.ring, self._driver.subjects
+            begun = channel is not None and ring is not None and bool(subjects)
+            periods, states, stopped, failed = [], [], None, False
+            if begun and channel is not None and ring is not None:
+                # States first: the period of each was written before it arrived.
+                states, periods = list(ring.new_states(self.period)), list(channel.periods(subjects))
+                try:
+                    stopped = None if self._ended else self._driver.poll(states)
+                except SimbridgeError as error:
+                    stopped, failed = error, True
+                    states += ring.new_states(self.period)
+                    periods += channel.periods(subjects)
+                    self._driver.channel = self._driver.ring = None
+                self._recorder.lost += channel.overwritten
+                channel.overwritten = 0
+            self._state, self._error = states[-1] if states else self._state, stopped or self._error
+        with self._recording:
+            self._recorder.take(periods, states)
+            if failed:
+                self._recorder.phase = Phase.IDLE
+            if stopped is not None:
+                self._recorder.event(self._clock(), "stopped", cause=stopped.cause, message=str(stopped))
+
+
+def live(
+    backend: str = SIMULATION,
+    *,
+    robot: Robot | str | os.PathLike[str] | None = None,
+    solver: Solver | str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    realtime: bool = True,
+    ask: Ask | None = None,
+    **choices: Any,
+) -> LiveSession:
+    """A live session, to be entered with `with`.
+
+    Args:
+        backend: A name in `BACKENDS`.
+        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
+        solver: A name, `module:function`, or a solver made for the robot that pickle can send to another process; the
+            paper's by default.
+        out: The run directory to create; one under runs/ by default.
+        realtime: Whether a simulation is paced by the wall clock; otherwise `advance` moves its clock.
+        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
+        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options` that do not concern a
+            scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1. feedforward="on" applies to chunks alone.
+
+    Raises:
+        UnknownName: There is no such backend, robot or solver.
+        InvalidParameter: An argument is invalid or contradicts the cell.
+        ControllerError: One of its subclasses: the controller cannot be used.
+    """
+    own = {field.name for field in fields(LiveOptions)}
+    live_options = LiveOptions(**{name: choices.pop(name) for name in list(choices) if name in own})
+    for name in choices.keys() - {*LIVE, *MORE}:
+        if name in {field.name for field in fields(Options)}:
+            raise InvalidParameter(name, choices[name], "left out: it concerns a scenario, which a live session is not")
+    made = solver if isinstance(solver, Solver) else None
+    controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
+    if isinstance(solver, str):
+        check_solver(solver)
+        made = None if is_function(solver) else SOLVERS[solver]().build(arm)
+    chosen: Solver | str = solver if isinstance(solver, str) and made is None else made or ForwardDynamics(arm)
+    period = options.period or arm.period
+    plant, cycle = options.plant_model, controller_cycle(arm.period, period)
+    if live_options.lead and options.servo != "servoj":
+        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to take away")
+    setup = LiveSetup(
+        robot=arm,
+        solver=chosen,
+        period=period,
+        options=live_options,
+        law=plant.law(cycle) if options.servo == "servoj" else None,
+        phase=plant.phase,
+        collision_scene=options.collision_scene,
+        max_tool_speed=options.max_tool_speed,
+        preview=options.feedforward == "on",
+        run_options=replace(options, feedforward="on" if live_options.lead else "off", realtime=False),
+    )
+    setup.pickled()
+    driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
+    return LiveSession(
+        driver,
+        arm,
+        lambda: session_settings(arm, setup, options, backend, controller, driver.capabilities),
+        None if out is None else Path(out),
+    )

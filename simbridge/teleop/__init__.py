@@ -1,0 +1,45 @@
+"""Inputs that people have: a SpaceMouse, a gamepad, the keyboard of a terminal, and programs on the network.
+
+    device     device.py: what every input is, one reading at a time, and its errors; options.py: its options
+    inputs     spacemouse.py, gamepad.py, keyboard.py with terminal_keys.py, network.py with datagram.py
+    drive      drive.py: the one loop in which readings become calls of a live session
+
+This module is the registry of the devices. It is quick to import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from simbridge.errors import UnknownName
+
+if TYPE_CHECKING:  # load NumPy and pinocchio; the command line needs only the names
+    from simbridge.teleop.device import Device
+    from simbridge.teleop.options import TeleopOptions
+
+DEVICES: Mapping[str, str] = {
+    "spacemouse": "simbridge.teleop.spacemouse:SpaceMouse",
+    "gamepad": "simbridge.teleop.gamepad:Gamepad",
+    "keyboard": "simbridge.teleop.keyboard:Keyboard",
+    "network": "simbridge.teleop.network:Network",
+}
+"""Every device: its name, and its class."""
+
+
+def open_device(name: str, options: TeleopOptions) -> AbstractContextManager[Device]:
+    """A device, to be entered with `with`.
+
+    Raises:
+        UnknownName: There is no device of that name.
+        MissingPackage: The package that reads it is not installed.
+        DeviceError: It is not there, or must not be read.
+    """
+    if name not in DEVICES:
+        raise UnknownName("device", name, DEVICES)
+    module, _, attribute = DEVICES[name].partition(":")
+    kind: Any = getattr(importlib.import_module(module), attribute)
+    opened: AbstractContextManager[Device] = kind.open(options)
+    return opened

@@ -1,0 +1,116 @@
+"""A live session on a simulated controller and clock: the servo loop as in its process, faults as a test wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from simbridge.backends.live_channel import LiveChannel
+from simbridge.backends.live_driver import SteppedDriver
+from simbridge.backends.live_loop import LiveLoop, Request
+from simbridge.backends.servo_channel import ROWS, StateRing
+from simbridge.backends.servo_loop import ServoLoop
+from simbridge.errors import SimbridgeError
+from simbridge.planning.guard import Guard
+from simbridge.planning.live.motion import Order
+from simbridge.robot.pose import Array
+from simbridge.running import live_session
+from simbridge.running.live_session import LiveSession
+from simbridge.servo.law import ServojLaw
+from tests.backends.fake_link import FakeLink, VirtualClock
+
+MOTIONS: dict[str, Any] = {}
+
+
+class VirtualController(SteppedDriver):
+    """A driver whose loop is the servo loop, with a fake controller.
+
+    Args:
+        setup: Of the session.
+        lateness: How much longer than requested each wait takes, s.
+        faults: Of `FakeLink`: changes, freezes, delay, lag.
+    """
+
+    def __init__(self, setup: Any, lateness: Callable[[], float], **faults: Any) -> None:
+        super().__init__(setup)
+        self._late, self._faults = lateness, faults
+        self._failed: SimbridgeError | None = None
+        self.link: FakeLink | None = None
+
+    def begin(self) -> None:
+        if self.link is not None:
+            return
+        setup, robot = self.setup, self.setup.robot
+        motion = setup._made(setup.solver)
+        law = setup.law or ServojLaw(setup.period)
+        clock = VirtualClock(self._late)
+        self.link = FakeLink(clock, robot.home, setup.period, law=law, **self._faults)
+        guard = Guard(robot, setup.period, law.lookahead)
+        self.channel, self.subjects = LiveChannel(None, robot.n), motion.subjects
+        memory = os.memfd_create("simbridge-states")
+        self.ring = StateRing.create(Path(f"/proc/self/fd/{memory}"), robot.n, ROWS)
+        os.close(memory)
+        self.loop_ = ServoLoop(self.link, guard, "arm", law, clock=clock)
+        motion.rest_at(self.loop_.measured)
+        self._live = LiveLoop(motion, self.channel, setup.period, clock.monotonic, timed=False)
+        self.loop_.play(self._live, self.ring.write)
+
+    def advance(self) -> None:
+        try:
+            self.loop_.slot()
+        except SimbridgeError as error:
+            self._failed = error
+
+    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
+        self._live.requests.append(Request(order, engagement, upto))
+
+    def poll(self, states: list[Any]) -> SimbridgeError | None:
+        if self._failed is not None:
+            raise self._failed
+        return None
+
+    def end(self) -> None:
+        self.link = None
+
+    @property
+    def targets(self) -> Array:
+        """The controller's joint targets (T, n), rad, one a cycle since the first command."""
+        assert self.link is not None
+        return np.array([motion.q for motion in self.link.motions])
+
+    @property
+    def setpoints(self) -> Array:
+        """servoj's in force (T, n), rad, in the same cycles."""
+        assert self.link is not None
+        first = self.link.sent[0].tick + 1
+        found = np.full((len(self.link.motions), self.setup.robot.n), np.nan)
+        for sent in self.link.sent:
+            found[sent.tick + 1 - first :] = sent.setpoint
+        return found
+
+
+def virtual_session(
+    out: Path,
+    robot: Any = "ur10e",
+    *,
+    lateness: Callable[[], float] = lambda: 0.0,
+    faults: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> tuple[LiveSession, VirtualController]:
+    """A live session on a simulated controller, and that controller.
+
+    Args:
+        out: The run directory to create.
+        robot: As for `live`.
+        lateness: How much longer than requested each wait takes, s.
+        faults: Of `FakeLink`.
+        choices: As for `live`.
+    """
+    session = live_session.live("pybullet", robot=robot, realtime=False, out=out, **choices)
+    driver = VirtualController(session._driver.setup, lateness, **(faults or {}))
+    session._driver = driver
+    return session, driver

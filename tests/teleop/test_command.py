@@ -1,0 +1,272 @@
+"""`simbridge teleop` as its users see it: what is refused, the first screen, the line of the state, and the end."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+from rich.live import Live
+
+from simbridge.cli.teleop_command import status_text
+from simbridge.planning.live.options import LIVE, LiveOptions
+from simbridge.planning.options import Options
+from simbridge.teleop import DEVICES, spacemouse
+from simbridge.teleop.datagram import LONGEST, Button, Disengage, Engage, Halt, Jog, Joints, Pose, Status, Twist
+from simbridge.teleop.options import PORT, TeleopOptions
+from tests.teleop.fake_session import FakeStatus
+from tests.teleop.terminal import KITTY, ORDINARY
+from tests.teleop.test_spacemouse import FakeHid
+
+# The first word of the line, in its colour.
+ENGAGED = b"\x1b[1;32mengaged"
+
+# The program, with a session that only remembers, and slows down with its first motion; argv: file, fault, words.
+PROGRAM = """
+import json, sys, types
+import numpy as np
+from simbridge.errors import SimbridgeError
+from tests.teleop.fake_session import FakeSession
+
+class Session(FakeSession):
+    def pose(self, target, *, relative=False):
+        super().pose(target, relative=relative)
+        self.status.causes, self.status.speed_factor = ("joint_velocity wrist_3 0.93",), 0.4
+
+def live(backend, **choices):
+    ask = choices.pop("ask")
+    session.calls.append(("live", backend, choices))
+    if backend == "real":
+        session.engage = lambda: (session.calls.append(("engage", ask((("arm", "ur10e"),), "Engage?"))),
+                                  setattr(session.status, "state", "engaged"))
+    return session
+
+session = Session(refuses=SimbridgeError("The arm is not powered on.") if sys.argv[2] else None)
+sys.modules["simbridge.running.live_session"] = module = types.ModuleType("live_session")
+module.live = live
+from simbridge.cli.command_line import main
+try:
+    sys.exit(main(["teleop", *sys.argv[3:]]))
+finally:
+    calls = [[str(part) if isinstance(part, (dict, np.ndarray)) else part for part in call] for call in session.calls]
+    json.dump(calls, open(sys.argv[1], "w"), default=str)
+"""
+
+
+class Program:
+    """`simbridge teleop` in a terminal."""
+
+    def __init__(self, console, file, *words, fails=False):
+        self.console, self.file = console, file
+        environment = {**os.environ, "TERM": "xterm", "PYTHONUTF8": "1"}
+        environment = {name: value for name, value in environment.items() if name not in ("COLUMNS", "LINES")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, file, "fails" if fails else "", *words],
+            **dict.fromkeys(("stdin", "stdout", "stderr"), console.theirs), env=environment, start_new_session=True,
+        )  # fmt: skip
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.console.ours, keys)
+
+    def ended(self):
+        """The exit status, and the calls of the session."""
+        status = self.process.wait(30)
+        return status, json.loads(self.file.read_text())
+
+
+@pytest.fixture
+def start(terminal, tmp_path):
+    started = []
+
+    def call(*words, answer=ORDINARY, fails=False, **size):
+        started.append(Program(terminal(answer, **size), tmp_path / "calls.json", *words, fails=fails))
+        return started[-1]
+
+    yield call
+    for program in started:
+        if program.process.poll() is None:
+            program.process.kill()
+            program.process.wait()
+
+
+def plain(seen: bytes) -> str:
+    """What was seen, as one line without colours and movements of the cursor."""
+    return " ".join(re.sub(r"\x1b\[[0-9;?<>]*[a-zA-Z]", "", seen.decode()).split())
+
+
+def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start):
+    program = start("keyboard", "--backend", "ursim", "--step", "10", "--solver", "constrained", "--host", "127.0.0.7")
+    before = program.console.modes
+    program.console.wait_for(b"not engaged")
+    assert "each press is one step of 10 mm or 2 degrees." in plain(program.console.seen)
+    program.type(b"\r")
+    program.console.wait_for(ENGAGED)
+    program.type(b"w")
+    # A slow-down is seen.
+    program.console.wait_for(b"joint_velocity wrist_3 0.93")
+    assert "speed 40 %" in plain(program.console.seen)
+    program.type(b"q")
+    status, calls = program.ended()
+    assert status == 0 and program.console.modes == before
+    assert (
+        calls[0][:2] == ["live", "ursim"] and "'solver': 'constrained'" in calls[0][2] and "'127.0.0.7'" in calls[0][2]
+    )
+    names = [call[0] for call in calls]
+    assert names[1] == "engage" and set(names[2:-1]) == {"pose"} and names[-1] == "closed"
+
+
+def test_on_a_real_arm_the_question_is_asked_in_the_terminal_as_it_was(start):
+    program = start("keyboard", "--backend", "real", answer=KITTY)
+    program.console.wait_for(b"a held key moves")
+    program.console.wait_for(b"\x1b[>11u")
+    program.type(b"\x1b[13u")
+    program.console.wait_for(b"Type yes to confirm:")
+    # Echoed, with lines: no key of the protocol.
+    program.type(b"yes\n")
+    program.console.wait_for(ENGAGED)
+    assert "Type yes to confirm: yes" in plain(program.console.seen)
+    program.type(b"\x1b[113u")
+    status, calls = program.ended()
+    assert status == 0 and ["engage", True] in calls
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGTERM, signal.SIGTSTP])
+def test_a_signal_ends_it_and_the_terminal_is_as_before(start, signal_number):
+    program = start("keyboard", answer=KITTY)
+    before = program.console.modes
+    program.console.wait_for(b"not engaged")
+    program.process.send_signal(signal_number)
+    status, calls = program.ended()
+    # Ctrl-C is how it is meant to end.
+    assert status == (143 if signal_number == signal.SIGTERM else 0)
+    assert calls[-1] == ["closed"] and program.console.modes == before
+    program.console.wait_for(b"\x1b[<u")
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(2, 12), (1, 1), (0, 0)])
+def test_a_small_terminal_does_not_break_it(start, rows, columns):
+    program = start("keyboard", rows=rows, columns=columns)
+    program.console.wait_for(b"\x1b[?25l")
+    program.type(b"\r")
+    program.type(b"w")
+    program.type(b"q")
+    status, calls = program.ended()
+    assert status == 0 and ["engage"] in calls
+
+
+def test_an_engagement_that_fails_is_a_note_and_nothing_ends(start):
+    program = start("keyboard", fails=True)
+    program.console.wait_for(b"not engaged")
+    program.type(b"\r")
+    program.console.wait_for(b"Note: The arm is not powered on.")
+    program.type(b"q")
+    assert program.ended()[0] == 0
+
+
+def test_without_a_terminal_nothing_is_drawn(tmp_path):
+    """The network input as a service: its guide, and not a line more."""
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "calls.json"), "", "network", "--port", "0"]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+        first = running.stderr.readline()
+        asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        asking.settimeout(10.0)
+        asking.sendto(b"?", ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", first)[1])))
+        assert not json.loads(asking.recv(4096))["ok"]
+        running.send_signal(signal.SIGINT)
+        rest = running.stderr.read()
+    assert running.returncode == 0
+    assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:") and len(rest.splitlines()) <= 3
+    assert "\x1b" not in first + rest
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["mouse"], "There is no device 'mouse'. Did you mean 'spacemouse'?"),
+        (["keyboard"], "keyboard: it is read from a terminal"),
+        (["keyboard", "--lock", "w"], "There is no axis 'w'."),
+        (["keyboard", "--step", "80"], "The step is 0.08"),
+        (["keyboard", "--on-button", "grip"], "The button function is grip; it must be module:function"),
+        (["keyboard", "--on-button", "json:grip"], "There is no function 'grip' in json."),
+        (["keyboard", "--max-tool-speed", "-1"], "The largest tool speed is -1"),
+        (["network", "--listen", "0.0.0.0"], "Write a token of your own into a file"),
+        (["network", "--token-file", "missing"], "missing: The token cannot be read from it"),
+        (["spacemouse"], 'Install it with: pip install "simbridge[teleop]"'),
+        (["gamepad"], 'Install it with: pip install "simbridge[teleop]"'),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(cli, monkeypatch, words, message):
+    monkeypatch.setitem(sys.modules, "hid", None)
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    monkeypatch.setenv("SDL_VIDEODRIVER", "")
+    answer = cli("teleop", *words)
+    assert answer.status == 2 and message in answer.message
+
+
+def test_a_wrong_frame_is_refused(cli):
+    answer = cli("teleop", "keyboard", "--frame", "tcp")
+    assert answer.status == 2 and "--frame" in answer.message
+
+
+def test_a_missing_device_is_one_sentence(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hid", FakeHid())
+    answer = cli("teleop", "spacemouse")
+    assert answer.status == 2 and answer.message.startswith("SpaceMouse: none is connected.")
+
+
+def test_without_the_rights_the_udev_rule_is_printed_as_it_is(cli, monkeypatch):
+    monkeypatch.setitem(sys.modules, "hid", FakeHid(opens=False, vendor_id=spacemouse.VENDOR, product_id=0xC635))
+    answer = cli("teleop", "spacemouse")
+    assert answer.status == 2
+    assert answer.err.startswith(spacemouse.UDEV_RULE + "\n")
+    assert "put the lines above into /etc/udev/rules.d/" in answer.message
+
+
+def test_every_option_of_a_live_session_is_one_and_has_a_flag(cli):
+    assert set(LIVE) <= set(Options.__dataclass_fields__)
+    shown = cli("teleop", "--help").out
+    flags = {field.metadata.get("flag", name) for name, field in TeleopOptions.__dataclass_fields__.items()}
+    for name in (*LIVE, *flags, *LiveOptions.__dataclass_fields__, *DEVICES):
+        assert name.replace("_", "-") in shown
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        (FakeStatus("idle"), "idle  not engaged"),
+        (FakeStatus("engaged"), "engaged"),
+        (
+            FakeStatus("tracking", ("reach 38 mm", "stale 0.3 s"), 0.62),
+            "tracking  speed 62 %  reach 38 mm, stale 0.3 s",
+        ),
+    ],
+)
+def test_the_line_shows_state_slow_down_and_causes(status, shown):
+    assert status_text(status).plain == shown
+
+
+def test_the_line_is_cut_where_the_terminal_ends():
+    console = Console(width=20, height=2, file=io.StringIO(), force_terminal=True, color_system=None)
+    with Live(status_text(FakeStatus("tracking", ("joint_velocity wrist_3 0.93",), 0.62)), console=console):
+        pass
+    assert plain(console.file.getvalue().encode()).split("tracking")[-1] == " speed 62 …"
+
+
+def test_the_page_has_the_rule_that_is_printed_and_names_every_key_and_field():
+    page = (Path(__file__).parents[2] / "docs/teleop.md").read_text(encoding="utf-8")
+    assert f"```text\n{spacemouse.UDEV_RULE}\n```" in page and spacemouse.UDEV_FILE in page
+    for key in (*"wsadrfljikuoxq", "Enter", "Space"):
+        assert f"`{key}`" in page or key in page.replace("`", "")
+    for message in (Halt, Status, Engage, Disengage, Button, Pose, Twist, Jog, Joints):
+        assert f"`{message.__struct_config__.tag}`" in page
+        assert all(f"`{name}`" in page for name in message.__struct_fields__)
+    for number in (str(LONGEST), str(PORT)):
+        assert number in page

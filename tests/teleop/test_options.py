@@ -1,0 +1,144 @@
+"""Dead band, scale, lock, frame and steps: what a deflection or a key press is worth, for any of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simbridge.errors import InputFileError, InvalidParameter, UnknownName
+from simbridge.teleop.options import AXES, TeleopOptions, read_lock, read_token
+
+DEFLECTION = st.floats(-1.0, 1.0)
+SIX = st.tuples(*[DEFLECTION] * 6)
+SIGNS = st.tuples(*[st.integers(-1, 1)] * 6)
+FRAMES = st.sampled_from(("base_link", "base", "tool"))
+LOCKS = st.sets(st.sampled_from(AXES)).map(tuple)
+ANGLES = st.tuples(*[st.floats(-3.0, 3.0)] * 3)
+
+
+def pose(angles):
+    return pin.SE3(pin.exp3(np.array(angles)), np.array([0.5, 0.1, 0.3]))
+
+
+def apart(a, b):
+    """Distance in m and angle in rad."""
+    return np.linalg.norm(a.translation - b.translation), np.linalg.norm(pin.log3(a.rotation @ b.rotation.T))
+
+
+@given(axes=SIX, dead_band=st.floats(0.0, 0.9))
+def test_within_the_dead_band_nothing_moves_and_beyond_it_nothing_jumps(axes, dead_band):
+    shaped = TeleopOptions(dead_band=dead_band).shaped(axes)
+    for given_axis, value in zip(axes, shaped, strict=True):
+        if abs(given_axis) <= dead_band:
+            assert value == 0.0
+        else:
+            assert math.copysign(1.0, value) == math.copysign(1.0, given_axis)
+            assert abs(value) <= min(1.0, 10.0 * (abs(given_axis) - dead_band)) + 1e-9
+
+
+@given(dead_band=st.floats(0.0, 0.9), speed=st.floats(0.0, 5.0), turn=st.floats(0.0, 10.0))
+def test_full_deflection_is_full_speed_whatever_the_dead_band(dead_band, speed, turn):
+    options = TeleopOptions(dead_band=dead_band, translation_speed=speed, rotation_speed=turn)
+    np.testing.assert_allclose(
+        options.twist((1.0, -1.0, 1.0, -1.0, 1.0, -1.0)), [speed, -speed, speed, -turn, turn, -turn]
+    )
+
+
+@given(axes=SIX, lock=LOCKS)
+def test_a_locked_axis_never_moves_and_locks_no_other(axes, lock):
+    locked, free = TeleopOptions(lock=lock).twist(axes), TeleopOptions().twist(axes)
+    for name, value, before in zip(AXES, locked, free, strict=True):
+        assert value == (0.0 if name in lock else before)
+
+
+@given(steps=SIGNS, angles=ANGLES, frame=FRAMES, lock=LOCKS)
+def test_a_step_is_as_long_as_its_options_say_in_any_frame(steps, angles, frame, lock):
+    begin = pose(angles)
+    distance, angle = apart(TeleopOptions(frame=frame, lock=lock).stepped(begin, steps), begin)
+    moving = [sign != 0 and axis not in lock for axis, sign in zip(AXES, steps, strict=True)]
+    assert distance == pytest.approx(0.005 * math.sqrt(sum(moving[:3])), abs=1e-9)
+    assert angle == pytest.approx(math.radians(2.0) * math.sqrt(sum(moving[3:])), abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("frame", "moved"), [("base_link", [0.005, 0.0, 0.0]), ("base", [-0.005, 0.0, 0.0]), ("tool", [0.0, 0.005, 0.0])]
+)
+def test_a_step_along_x_is_along_the_x_of_its_frame(frame, moved):
+    # The tool's x points along y of base_link.
+    begin = pose((0.0, 0.0, math.pi / 2.0))
+    stepped = TeleopOptions(frame=frame).stepped(begin, (1, 0, 0, 0, 0, 0))
+    np.testing.assert_allclose(stepped.translation - begin.translation, moved, atol=1e-12)
+
+
+@given(st.lists(SIGNS, min_size=1, max_size=20), FRAMES)
+def test_however_many_steps_are_asked_for_the_goal_stays_one_step_ahead_of_the_tool(many, frame):
+    options, tool = TeleopOptions(frame=frame), pose((0.3, -0.2, 0.1))
+    goal = tool
+    for steps in many:
+        goal = options.within_a_step(options.stepped(goal, steps), tool)
+        ahead = {"base_link": np.eye(3), "base": np.diag([-1, -1, 1]), "tool": tool.rotation}[frame].T
+        assert np.abs(ahead @ (goal.translation - tool.translation)).max() <= options.step + 1e-9
+        assert np.abs(ahead @ pin.log3(goal.rotation @ tool.rotation.T)).max() <= options.step_angle + 1e-7
+
+
+@pytest.mark.parametrize(
+    ("text", "axes"),
+    [
+        ("x", ("x",)),
+        ("rx, ry", ("rx", "ry")),
+        ("rotation", ("rx", "ry", "rz")),
+        ("translation,rz", ("x", "y", "z", "rz")),
+    ],
+)
+def test_locks_are_axes_or_groups_of_them(text, axes):
+    assert read_lock(text) == axes
+
+
+@pytest.mark.parametrize(
+    ("choice", "error"),
+    [
+        ({"frame": "tcp"}, UnknownName),
+        ({"lock": ("q",)}, UnknownName),
+        ({"dead_band": 0.95}, InvalidParameter),
+        ({"dead_band": math.nan}, InvalidParameter),
+        ({"translation_speed": -0.1}, InvalidParameter),
+        ({"rotation_speed": math.inf}, InvalidParameter),
+        ({"step": 0.2}, InvalidParameter),
+        ({"step_angle": 1.0}, InvalidParameter),
+        ({"port": 70000}, InvalidParameter),
+        ({"dead_man_button": 0}, InvalidParameter),
+        ({"listen": "my-computer"}, InvalidParameter),
+        ({"listen": "0.0.0.0"}, InvalidParameter),
+        ({"listen": "::"}, InvalidParameter),
+        ({"token": "short"}, InvalidParameter),
+    ],
+)
+def test_what_cannot_be_is_refused(choice, error):
+    with pytest.raises(error):
+        TeleopOptions(**choice)
+
+
+def test_where_the_tool_leaves_its_line_the_goal_does_not():
+    options, begin = TeleopOptions(), pose((0.0, 0.0, 0.0))
+    aside = pin.SE3(begin.rotation, begin.translation + np.array([0.001, 0.0, 0.0]))
+    goal = options.within_a_step(options.stepped(begin, (0, 0, 1, 0, 0, 0)), aside)
+    np.testing.assert_allclose(goal.translation - begin.translation, [0.0, 0.0, 0.005], atol=1e-12)
+
+
+def test_the_dead_man_button_does_not_engage_too():
+    assert TeleopOptions(dead_man_button=4).buttons(1, 2) == (4, 2)
+    with pytest.raises(InvalidParameter, match="another than the dead-man button"):
+        TeleopOptions(dead_man_button=2).buttons(1, 2)
+
+
+def test_the_token_is_read_from_a_file_and_shown_nowhere(tmp_path):
+    (tmp_path / "token").write_text(" not-for-others\n")
+    options = TeleopOptions(token=read_token(str(tmp_path / "token")), listen="0.0.0.0")
+    assert options.token == "not-for-others" and "not-for-others" not in repr(options)
+    with pytest.raises(InputFileError):
+        read_token(str(tmp_path / "missing"))
