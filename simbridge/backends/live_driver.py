@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from simbridge.backends.backend import Ask, Capabilities, Ending
-from simbridge.backends.controller import ControllerBackend
+from simbridge.backends.controller import SILENCE, ControllerBackend
 from simbridge.backends.live_channel import LiveChannel
 from simbridge.backends.live_loop import LiveSetup, Request
 from simbridge.backends.loop_process import LoopProcess, reconstruct_error
@@ -24,7 +24,7 @@ from simbridge.errors import GuardViolation, InvalidParameter, SimbridgeError
 from simbridge.planning.live.phase import Order
 from simbridge.planning.options import Options
 from simbridge.robot.robot import Robot
-from simbridge.ur.errors import ScriptNotStarted
+from simbridge.ur.errors import ScriptNotStarted, StaleState
 
 # For a loop to import and compile what it needs, s.
 _START_TIMEOUT = 120.0
@@ -186,6 +186,7 @@ class SimulationDriver(LiveDriver):
         self._priority = priority
         self._process: LoopProcess | None = None
         self._timing = LoopTiming(setup.period)
+        self._heard, self._silent, self._newest = 0.0, False, 0.0
 
     def begin(self) -> None:
         if self._process is not None:
@@ -214,6 +215,7 @@ class SimulationDriver(LiveDriver):
                 self.subjects = tuple(event.get("subjects", self.subjects))
                 for note in event.get("notes", ()):
                     warnings.warn(note, stacklevel=2)
+        self._heard, self._silent = time.monotonic(), False
 
     def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
         assert self._process is not None
@@ -222,10 +224,12 @@ class SimulationDriver(LiveDriver):
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         for state in states:
             self._timing.add(state)
+            self._heard, self._newest = time.monotonic(), state.timestamp
         stopped: SimbridgeError | None = None
         if self._process is None:
             return None
         try:
+            self._check_silence()
             for event in self._process.events():
                 if event["event"] == "refused":
                     found = reconstruct_error(event)
@@ -234,6 +238,13 @@ class SimulationDriver(LiveDriver):
             self.end()
             raise
         return stopped
+
+    def _check_silence(self) -> None:
+        """As on a controller: only the second time in a row is an error, for this program may have been halted."""
+        silent = time.monotonic() - self._heard
+        if silent > SILENCE and self._silent:
+            raise StaleState("", self._newest, silent, said_by="the process of the simulation")
+        self._silent = silent > SILENCE
 
     def end(self) -> None:
         process, self._process = self._process, None

@@ -176,8 +176,8 @@ def _found(robot: Robot, out: Path) -> _Found:
     speed = np.linalg.norm(np.diff(arm[seen], axis=0), axis=1) / period
     stop = now > sent[0] + _SCENE + _SETTLING
     return _Found(
-        to_arm=(setpoint_phase - arm_phase) / _PULSE,
-        input_to_arm=(input_phase - arm_phase) / _PULSE,
+        to_arm=_delay(setpoint_phase, arm_phase),
+        input_to_arm=_delay(input_phase, arm_phase),
         smoothness=sparc(speed, 1.0 / period, cutoff=_CUTOFF) or 0.0,
         acceleration=_acceleration(log, seen, period),
         overshoot=max(float((arm[stop, 1] - arm[stop][-1, 1]).max()), 0.0),
@@ -189,6 +189,11 @@ def _acceleration(log: LogColumns, seen: Array, period: float) -> float:
     gaps = np.diff(log.stamp[seen]) > 1.5 * period
     steps = np.abs(np.diff(log.controller_target[seen], n=2, axis=0)).max(axis=1)
     return float(steps[~(gaps[1:] | gaps[:-1])].max()) / period**2
+
+
+def _delay(earlier: float, later: float) -> float:
+    """The time between two phases, s; a phase is known up to a whole turn."""
+    return float(np.arctan2(np.sin(earlier - later), np.cos(earlier - later))) / _PULSE
 
 
 def _phase(times: Array, values: Array) -> float:

@@ -20,6 +20,7 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 from simbridge.running.live_status import NotEngaged
+from simbridge.ur.errors import StaleState
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -243,6 +244,18 @@ def test_a_solver_of_the_callers_runs_in_the_loop_and_stops_the_arm_when_it_stay
     assert (log.live["solver"] > 0.002).sum() >= 10
     causes = [event["cause"] for event in read_events(tmp_path / "run") if event["event"] == "state"]
     assert any(cause.startswith(("solver 4.", "solver 5.")) for cause in causes), causes
+
+
+def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_the_error(tmp_path, monkeypatch):
+    (tmp_path / "stuck_ik.py").write_text(SLOW.replace("0.004", "1000"))
+    monkeypatch.chdir(tmp_path)
+    with simbridge.live("pybullet", robot="ur10e", solver="stuck_ik:mine", out="run") as session:
+        session.engage()
+        end = time.monotonic() + 20.0
+        while session.status.error is None and time.monotonic() < end:
+            session.pose(session.tool)
+            time.sleep(0.01)
+        assert isinstance(session.status.error, StaleState) and session.status.state == "idle"
 
 
 def test_a_halt_and_the_end_do_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
