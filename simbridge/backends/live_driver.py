@@ -242,7 +242,9 @@ class SimulationDriver(LiveDriver):
     def _check_silence(self) -> None:
         """As on a controller: only the second time in a row is an error, for this program may have been halted."""
         silent = time.monotonic() - self._heard
-        if silent > SILENCE and self._silent:
+        if silent > SILENCE and self._silent and self._process is not None:
+            # It would not answer a request to stop.
+            self._process.kill()
             raise StaleState("", self._newest, silent, said_by="the process of the simulation")
         self._silent = silent > SILENCE
 

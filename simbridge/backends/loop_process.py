@@ -145,6 +145,10 @@ class LoopProcess:
         self._take_the_rest()
         self._close()
 
+    def kill(self) -> None:
+        """End a process that does nothing any more; `stop` cleans up after it."""
+        self._process.kill()
+
     def _take_the_rest(self) -> None:
         """The events that the process sent before it ended."""
         assert self._process.stdout is not None

@@ -310,6 +310,7 @@ def test_signals_end_a_run_as_ctrl_c_does(e_series, tmp_path, number, cause):
         check_end(run, cause, status=128 + number)
 
 
+@SOAK
 def test_what_a_halted_program_missed_is_logged_when_ctrl_c_ends_it(e_series, tmp_path):
     with trial(e_series, tmp_path) as run:
         run.streaming()

@@ -21,8 +21,8 @@ PERIOD = 0.008
 @pytest.mark.parametrize(
     ("fault", "kind", "release"),
     [
-        ({"command": "safeguard_stop"}, SafeguardStop, "release_safety"),
-        # Released as a safeguard stop is.
+        # Released by a person; the protective stop below is unlocked.
+        pytest.param({"command": "safeguard_stop"}, SafeguardStop, "release_safety", marks=pytest.mark.soak),
         pytest.param({"command": "emergency_stop"}, EmergencyStop, "release_safety", marks=pytest.mark.soak),
         ({"command": "drop", "port": 30004}, ConnectionLost, None),
         # URSim is unlocked from here, but not before its controller allows it (`UNLOCK_DELAY`).

@@ -187,7 +187,10 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
+# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends.
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP], ids=["killed", "halted"]
+)
 def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(e_series, tmp_path, number):
     words = [sys.executable, "-c", _SESSION, e_series.host, str(tmp_path / "run")]
     program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
