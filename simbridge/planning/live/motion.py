@@ -14,6 +14,7 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.ik.solver import Solver
+from simbridge.ik.task import freed
 from simbridge.planning.limiter import Limiter
 from simbridge.planning.live.aim import Aim, make_aim
 from simbridge.planning.live.causes import Cause
@@ -353,7 +354,7 @@ class LiveMotion:
         return pose
 
     def _residual(self, q: Array, target: Array) -> tuple[float, float]:
-        there = pin.XYZQUATToSE3(self._pose(q))
-        goal = pin.XYZQUATToSE3(target)
+        pose = self._pose(q)
+        there, goal = pin.XYZQUATToSE3(pose), pin.XYZQUATToSE3(freed(self._solver.task, target, pose))
         angle = float(np.linalg.norm(pin.log3(goal.rotation @ there.rotation.T)))
         return float(np.linalg.norm(goal.translation - there.translation)), angle

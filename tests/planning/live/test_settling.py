@@ -92,3 +92,12 @@ def test_a_far_target_is_followed_for_as_long_as_it_takes():
     trace = run(motion, repeated("pose", goal, 0.0, 11.0, 0.1), 11.0, robot=ROBOT)
     assert trace.twist_speed[trace.at(6.0)] > 0.05
     assert POSES.difference(trace.tool[-1], goal) == pytest.approx(np.zeros(6), abs=1e-3)
+
+
+def test_of_a_target_only_what_the_task_constrains_counts_as_left():
+    planar = load_robot("planar3r")
+    goal = np.array([-0.5, 0.7, 0.0, 0.0, 0.0, 1.0, 0.0])
+    script = repeated("pose", goal, 0.0, 5.0, 0.1)
+    trace = run(engaged(planar, "damped-least-squares", max_jump=(9.0, 9.0)), script, 5.0, robot=planar)
+    assert trace.tool[-1, :3] == pytest.approx(goal[:3], abs=1e-4)
+    assert not any(cause.name == "reach" for step in trace.steps for cause in step.causes)
