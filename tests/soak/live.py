@@ -39,8 +39,9 @@ AT_REST = ("idle", "engaged", "holding")
 _STOOD = 0.08
 # The longest wait for rest, s: the longest chunk takes 4.3 s.
 _REST = 8.0
-# A posture is reached within this, rad; the mean speed on the way there, rad/s, and the time between its stamps, s.
-_THERE, _SPEED, _STAMP = 0.01, 1.0, 0.04
+# A posture is reached within this, rad; the mean speed on the way there, rad/s, with which a whole turn takes less time
+# than a chunk may; and the time between its stamps, s.
+_THERE, _SPEED, _STAMP = 0.01, 1.3, 0.04
 # Clear of everything at the beginning of a stream, m.
 _CLEAR = 0.015
 

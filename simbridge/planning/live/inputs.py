@@ -132,7 +132,11 @@ def chunk_values(times: Any, targets: Any, n: int, max_jump: tuple[float, float]
             f"1 to {LONGEST_CHUNK} increasing times in s from now, at most {LONGEST_AHEAD:g} s, one for each pose "
             "or row of joint positions"
         )
-        raise InvalidParameter("times of a chunk", times, needed)
+        # They may be hundreds.
+        given = (
+            f"{len(stamps)} times, {stamps.min():g} to {stamps.max():g} s, and {count} rows" if stamps.size else times
+        )
+        raise InvalidParameter("chunk", given, needed)
     in_joints = chunk_kind(targets, n) == "follow_joints"
     rows = [as_joints(target, n) if in_joints else as_pose(target) for target in targets]
     values = np.array(rows)
