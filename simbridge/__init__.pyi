@@ -1,5 +1,7 @@
 # The public names of simbridge and the modules that define them. `__init__.py` reads this list, and so do type
 # checkers: it is the only one.
+from simbridge.browser.studio import Studio as Studio
+from simbridge.browser.studio import studio as studio
 from simbridge.cli.command_line import run_as_script as run_as_script
 from simbridge.errors import SimbridgeError as SimbridgeError
 from simbridge.ik.callable_solver import CallableSolver as CallableSolver
@@ -33,8 +35,8 @@ from simbridge.robot.load import load_robot as load_robot
 from simbridge.robot.robot import Robot as Robot
 from simbridge.running.live import LiveArm as LiveArm
 from simbridge.running.live import connect as connect
+from simbridge.running.live_begin import live as live
 from simbridge.running.live_session import LiveSession as LiveSession
-from simbridge.running.live_session import live as live
 from simbridge.running.runner import Run as Run
 from simbridge.running.runner import run as run
 from simbridge.trajectory.files import read_trajectory as read_trajectory

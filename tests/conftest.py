@@ -20,6 +20,7 @@ from simbridge.resources import SCENARIOS
 from simbridge.running import runner
 from simbridge.trajectory import Trajectory, write_tum
 from simbridge.trajectory.shapes import TOOL_DOWN
+from tests.chromium import browser  # noqa: F401 (a fixture)
 from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  # noqa: F401 (fixtures)
 from tests.sessions import every_input, make_killed, make_never_engaged, stepped
 
@@ -37,6 +38,7 @@ KEEPS_REAL_TIME = ("cli/test_progress.py::test_for_repeats", "cli/test_progress.
 SHARE_A_SETUP = (
     # It waits for its arms for twenty seconds.
     "emulator/test_ur_rtde.py",
+    "browser/test_studio_page.py",
     "evaluation/test_external_repeats.py",
     "evaluation/test_repeatability.py",
     "report/test_browser.py",

@@ -11,7 +11,8 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter
-from simbridge.running.live_session import LiveSession, live
+from simbridge.running.live_begin import live
+from simbridge.running.live_session import LiveSession
 
 
 def moved(pose: pin.SE3, *by: float) -> pin.SE3:

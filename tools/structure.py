@@ -21,11 +21,11 @@ PRIVATE_LIBRARIES = ("numba.core", "numba.np", "numba.cpython", "numba.typed", "
 
 # The bounds that `--check` holds; docs/architecture.md names them.
 BOUNDS = {
-    "files": 325,
-    "lines": 56_000,
+    "files": 330,
+    "lines": 57_500,
     "longest file": 400,
     "top-level modules": 5,
-    "import depth": 13,
+    "import depth": 18,
     "import circles": 0,
     "function-level imports": 25,
     "function-level imports without a reason": 0,

@@ -69,7 +69,7 @@ class LiveDriver(ABC):
         """
 
     @abstractmethod
-    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         """Pass on an order."""
 
     @abstractmethod
@@ -151,9 +151,9 @@ class ControllerDriver(LiveDriver):
             self._backend.stop()
             raise
 
-    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         assert self._process is not None
-        self._process.send({"do": "order", "order": int(order), "engagement": engagement, "upto": upto})
+        self._process.send(Request(order, engagement, upto, value).sent())
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         try:
@@ -217,9 +217,9 @@ class SimulationDriver(LiveDriver):
                     warnings.warn(note, stacklevel=2)
         self._heard, self._silent = time.monotonic(), False
 
-    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         assert self._process is not None
-        self._process.send({"do": "order", "order": int(order), "engagement": engagement, "upto": upto})
+        self._process.send(Request(order, engagement, upto, value).sent())
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         for state in states:
@@ -291,9 +291,9 @@ class SteppedDriver(LiveDriver):
         except SimbridgeError as error:
             self._stopped = error
 
-    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
         assert self._arm is not None
-        self._arm.loop.requests.append(Request(order, engagement, upto))
+        self._arm.loop.requests.append(Request(order, engagement, upto, value))
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         stopped, self._stopped = self._stopped, None

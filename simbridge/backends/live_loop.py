@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.scheduling import WaitingTime
+from simbridge.servo.feedforward import SCALING_RAMP
 from simbridge.servo.law import ServojLaw
 
 # After so many periods in a row whose step took longer than a period, the arm brakes and holds.
@@ -48,6 +49,7 @@ class LiveSetup:
         collision_scene: Obstacles.
         max_tool_speed: m/s; the robot's by default.
         preview: See `LiveMotion`.
+        start: Where the simulated arm begins (n,), rad; None for home, and on a controller.
         run_options: Of the simulated arm; None on a controller.
         directory, paths: Where modules are imported from.
     """
@@ -61,6 +63,7 @@ class LiveSetup:
     collision_scene: CollisionScene
     max_tool_speed: float | None
     preview: bool
+    start: Array | None = None
     run_options: Options | None = None
     directory: str = field(default_factory=os.getcwd)
     paths: tuple[str, ...] = field(default_factory=lambda: tuple(sys.path))
@@ -132,11 +135,21 @@ def unpickled(data: bytes) -> LiveSetup:
 
 
 class Request(NamedTuple):
-    """An order with its numbers: see `LiveMotion.order`."""
+    """An order with its numbers: see `LiveMotion.order`; with `SPEED` the largest share of full speed."""
 
     order: Order
     engagement: int = 0
     upto: int = 0
+    value: float = 0.0
+
+    def sent(self) -> dict[str, Any]:
+        """As the loop's process is sent it."""
+        return {"do": "order", **self._asdict(), "order": int(self.order)}
+
+    @classmethod
+    def received(cls, request: dict[str, Any]) -> Request:
+        """As it has arrived there."""
+        return cls(Order(request["order"]), request["engagement"], request["upto"], request["value"])
 
 
 class LiveLoop:
@@ -170,6 +183,7 @@ class LiveLoop:
         self._subjects = {name: index for index, name in reversed([*enumerate(motion.subjects)])}
         self.requests: deque[Request] = deque()
         self._index, self._slow, self._slowest = 0, 0, 0.0
+        self._share = self._wanted_share = 1.0
 
     def rest_at(self, q: Array) -> None:
         """Begin at rest at joint positions q (n,), rad."""
@@ -181,8 +195,13 @@ class LiveLoop:
 
     def _stepped(self, rate: float, request: Request) -> tuple[Array, float]:
         waited, begun, now = self._waiting.seconds(), time.perf_counter(), self._clock()
-        if request.order is not Order.NONE:
+        if request.order is Order.SPEED:
+            self._wanted_share = request.value
+        elif request.order is not Order.NONE:
             self._motion.order(request.order, engagement=request.engagement, upto=request.upto, took=self._slowest)
+        change = SCALING_RAMP * self._period
+        self._share = min(max(self._wanted_share, self._share - change), self._share + change)
+        rate *= self._share
         step = self._motion.step(now, rate, self._channel.newest())
         took = time.perf_counter() - begun if self._timed else -1.0
         if took > self._period:

@@ -16,7 +16,6 @@ from simbridge.backends.servo_channel import StateRing
 from simbridge.backends.servo_loop import ServoLoop
 from simbridge.backends.servo_process import Session, leave, main
 from simbridge.backends.session_state import Event
-from simbridge.planning.live.phase import Order
 
 
 class LiveServoSession(Session):
@@ -30,7 +29,7 @@ class LiveServoSession(Session):
     def _take(self, loop: ServoLoop, request: dict[str, Any]) -> None:
         """Begin the session, or pass on an order."""
         if self._live is not None:
-            self._live.requests.append(Request(Order(request["order"]), request["engagement"], request["upto"]))
+            self._live.requests.append(Request.received(request))
             return
         config, joints = self._config, len(self._config.limits.joint_names)
         self._motion.rest_at(loop.measured)

@@ -136,6 +136,7 @@ class PyBulletBackend(Backend):
         self._feedforward = feedforward
         self._guard = Guard(robot, self.period, lookahead=LOOKAHEAD if plant is None else plant.lookahead)
         self._bullet: Any = None
+        self._path: Array = np.empty((0, robot.n))
 
     def __enter__(self) -> PyBulletBackend:
         self._bullet = import_pybullet()
@@ -145,14 +146,18 @@ class PyBulletBackend(Backend):
         self._sequence = 0
         self._count = 0
         self._effort = np.zeros(self.robot.n)
-        self._command = self._sent = self.robot.home.copy()
-        self._path = np.stack([self._command] * 2)
+        self.place(self.robot.home)
+        self._epoch = time.monotonic()
+        return self
+
+    def place(self, q: Array) -> None:
+        """Put the arm, at rest, where its joints are at q (n,), rad, without a motion."""
+        self._command = self._sent = np.array(q, dtype=float)
         for joint, position in enumerate(self._command):
             self._bullet.resetJointState(self._body, joint, position, physicsClientId=self._client)
         self._q, self._qd = self._measured()
+        self._rest(self._command)
         self._guard.reset(self._q)
-        self._epoch = time.monotonic()
-        return self
 
     def __exit__(self, *_exception: object) -> None:
         with contextlib.suppress(self._bullet.error):

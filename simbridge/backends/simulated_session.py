@@ -24,7 +24,6 @@ from simbridge.backends.pybullet import PyBulletBackend
 from simbridge.backends.servo_channel import StateRing
 from simbridge.errors import GuardViolation
 from simbridge.planning.live.motion import LiveMotion
-from simbridge.planning.live.phase import Order
 from simbridge.planning.options import Options
 from simbridge.robot.pose import Array
 from simbridge.ur.errors import ParentLost
@@ -56,7 +55,7 @@ class SimulatedArm:
         clock: Callable[[], float] | None = None,
     ) -> None:
         self._backend = PyBulletBackend.from_options(setup.robot, setup.run_options or Options())
-        self._ring, self._count = ring, 0
+        self._ring, self._count, self._start = ring, 0, setup.start
         timed, period = clock is not None, setup.period
         self._clock = clock or (lambda: self._count * period)
         self.loop = LiveLoop(motion, channel, period, self._clock, timed=timed)
@@ -64,6 +63,8 @@ class SimulatedArm:
 
     def __enter__(self) -> SimulatedArm:
         self._backend.__enter__()
+        if self._start is not None:
+            self._backend.place(self._start)
         self.loop.rest_at(self._backend.read().q)
         return self
 
@@ -127,7 +128,7 @@ def _serve(parent: Parent) -> None:
                 if request["do"] == "stop":
                     parent.report(event="stopped", program="none", missed_deadlines=missed, missed_states=0)
                     return
-                arm.loop.requests.append(Request(Order(request["order"]), request["engagement"], request["upto"]))
+                arm.loop.requests.append(Request.received(request))
             if parent.silence > HEARTBEAT_TIMEOUT:
                 raise ParentLost(parent.silence)
             try:

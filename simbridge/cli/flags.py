@@ -18,7 +18,7 @@ from simbridge.errors import InvalidParameter
 from simbridge.experiments import Parameters as ExperimentParameters
 from simbridge.experiments import given, optional
 from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
-from simbridge.planning.live.options import LIVE
+from simbridge.planning.live.options import LIVE, SIMULATED
 from simbridge.teleop import DEVICES
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
@@ -172,6 +172,24 @@ class Teleop:
 
 
 @dataclass
+class Studio:
+    """A page in the browser: drag the goal, watch the error (docs/studio.md)."""
+
+    scenario: Annotated[Positional[str], arg(metavar="SCENARIO|FILE")] = "circle"
+    """What *Play* runs: a name in scenarios/, a script, or a file of samples."""
+    robot: Robot = None
+    """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
+    """The inverse-kinematics solver at the beginning."""
+    listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
+    """Address of the page; beyond this computer a page acts only with the token that is printed."""
+    port: Annotated[int, arg(metavar="PORT")] = 8080
+    """Port of the page."""
+    no_browser: bool = False
+    """Do not open the page."""
+
+
+@dataclass
 class Doctor:
     """Check whether a run would work here; nothing moves (docs/hardware.md)."""
 
@@ -237,7 +255,7 @@ class Bench:
     """Measure speed, each figure compared with a requirement or a baseline."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all leaves out servo, emulator, live and recording, which take minutes."""
+    """The part to measure; all leaves out servo, emulator, live, recording and studio."""
     minutes: Annotated[float | None, given("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
     tuning: Annotated[str | None, given("FILE", "none")] = None
@@ -258,6 +276,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "evaluate": (Evaluate, "simbridge.cli.evaluate_command:evaluate"),
     "identify": (Identify, "simbridge.cli.identify_command:identify"),
     "teleop": (Teleop, "simbridge.cli.teleop_command:teleop"),
+    "studio": (Studio, "simbridge.cli.studio_command:studio"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
     "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
@@ -266,11 +285,13 @@ COMMANDS: dict[str, tuple[type, str]] = {
 
 
 _OPTIONS = "simbridge.planning.options:Options"
+_LIVE = {"teleop": LIVE, "studio": SIMULATED}
 # The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
 OPTIONS: dict[str, tuple[str, ...]] = {
     "run": (_OPTIONS,),
     "check": (_OPTIONS,),
     "inspect": (_OPTIONS,),
+    "studio": (_OPTIONS,),
     "teleop": ("simbridge.teleop.options:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
 }
 
@@ -294,7 +315,7 @@ def _with_options(name: str, base: type, words: list[str]) -> type:
     for place in OPTIONS[name]:
         module, _, options = place.partition(":")
         for own, kind in typed_fields(getattr(importlib.import_module(module), options)):
-            if name not in own.metadata["commands"] and not (name == "teleop" and own.name in LIVE):
+            if name not in own.metadata["commands"] and own.name not in _LIVE.get(name, ()):
                 continue
             parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
             flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]

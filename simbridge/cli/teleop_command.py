@@ -47,7 +47,7 @@ def teleop(
             with line.hidden(), opened.suspended():
                 return prompts.ask(shown, question)
 
-        from simbridge.running.live_session import live  # solvers and backends: not for a device that is missing
+        from simbridge.running.live_begin import live  # solvers and backends: not for a device that is missing
 
         line.print(*opened.guide)
         operator = ask if sys.stdin.isatty() else None

@@ -68,21 +68,33 @@ def gains(name: str, value: Numbers) -> tuple[float, ...]:
     return numbers(name, value)
 
 
-def only_if(check: Check, holds: Callable[[Any], bool], needed: str) -> Check:
+class only_if:
     """A check that also refuses what `holds` is not true of; `needed` says what the setting must be."""
 
-    def checked(name: str, value: Any) -> Any:
-        result = check(name, value)
-        if not holds(result):
-            raise InvalidParameter(f"solver's {name}", result, needed)
-        return result
+    def __init__(self, check: Check, holds: Callable[[Any], bool], needed: str) -> None:
+        self._check, self._holds, self.needed = check, holds, needed
 
-    return checked
+    def __call__(self, name: str, value: Any) -> Any:
+        result = self._check(name, value)
+        if not self._holds(result):
+            raise InvalidParameter(f"solver's {name}", result, self.needed)
+        return result
 
 
 def one_of(*choices: str) -> Check:
     """Refuses every other text."""
     return only_if(lambda _, value: value, choices.__contains__, " or ".join(choices))
+
+
+def requirement(check: Check | None) -> str:
+    """What a check lets pass, in words; "" where there is none."""
+    known: dict[Any, str] = {
+        number: "a number",
+        numbers: "one number, or several",
+        whole: f"from 1 to {MAX_ITERATIONS}, a whole number",
+        gains: "one number, or six, none of them negative",
+    }
+    return check.needed if isinstance(check, only_if) else "" if check is None else known.get(check, "")
 
 
 positive = only_if(number, lambda value: math.isfinite(value) and value > 0.0, "a positive number")

@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # load pinocchio and numba; the command line needs only the s
 
 _Settings = TypeVar("_Settings", bound="SolverParameters")
 
+TASKS = ("", "pose", "axis", "position")
 PRESETS: dict[str, dict[str, Any]] = {
     "none": {},
     "accurate": {"kp": (50.0,)},
@@ -91,14 +92,22 @@ def _one_or_six(values: tuple[float, ...]) -> bool:
     return len(values) in (1, 6) and _positive(values)
 
 
-def setting(default: Any, check: Check | None = None, unset: str = "") -> Any:
-    """A setting, its check, and what an empty default stands for: the help shows it."""
-    return field(default=default, metadata={"check": check, "unset": unset})
+def setting(default: Any, check: Check | None = None, unset: str = "", **more: Any) -> Any:
+    """A setting.
+
+    Args:
+        default: Of the field.
+        check: See `setting_checks`.
+        unset: What an empty default stands for: the help shows it.
+        more: `slider`, the least and the largest value of a slider, where that is narrower than what the check lets
+            pass; `choices`, the texts among which one is chosen.
+    """
+    return field(default=default, metadata={"check": check, "unset": unset, **more})
 
 
-def unless_preset(default: Any, check: Check | None = None) -> Any:
+def unless_preset(default: Any, check: Check | None = None, **more: Any) -> Any:
     """A setting with a default that a preset may replace; None stands for "not given"."""
-    return field(default=None, metadata={"default": default, "check": check})
+    return field(default=None, metadata={"default": default, "check": check, **more})
 
 
 @dataclass(frozen=True)
@@ -107,31 +116,31 @@ class ForwardDynamicsParameters(SolverParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.forward_dynamics", "ForwardDynamics")
 
-    dt: float = unless_preset(0.1, number)
+    dt: float = unless_preset(0.1, number, slider=(0.01, 1.0))
     """Virtual time step, s."""
-    iterations: int = unless_preset(50, whole)
+    iterations: int = unless_preset(50, whole, slider=(1, 200))
     """Iterations per control period (N in the paper)."""
-    kp: tuple[float, ...] = unless_preset((50.0,), gains)
+    kp: tuple[float, ...] = unless_preset((50.0,), gains, slider=(0.5, 200.0))
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
-    kd: tuple[float, ...] = unless_preset((0.0,), gains)
+    kd: tuple[float, ...] = unless_preset((0.0,), gains, slider=(0.0, 10.0))
     """Damping, likewise, N s/m and N m s/rad."""
     tool_mass: float = unless_preset(1.0)
     """Virtual mass at the tool, kg."""
     tool_inertia: float = unless_preset(1.0)
     """Virtual inertia at the tool, kg m^2."""
-    link_mass: float = unless_preset(1e-3)
+    link_mass: float = unless_preset(1e-3, slider=(1e-3, 0.5))
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""
     link_inertia: float = unless_preset(1e-6)
     """Virtual inertia of each link, kg m^2."""
     error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), error_clamp)
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
-    step_clamp: float = unless_preset(0.1, step_clamp)
+    step_clamp: float = unless_preset(0.1, step_clamp, slider=(0.005, 1.0))
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper", one_of("paper", "velocity-accumulation"))
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
-    task: str = setting("", unset="the robot's")
+    task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
-    preset: str = setting("", unset="none")
+    preset: str = setting("", unset="none", choices=("", *PRESETS))
     """Values for the settings that are not given: accurate, smooth, near-singular, one-shot or released."""
 
     def __post_init__(self) -> None:
@@ -148,13 +157,13 @@ class ForwardDynamicsParameters(SolverParameters):
 class IterativeParameters(SolverParameters):
     """Settings that the iterative solvers share."""
 
-    iterations: int = setting(10, whole)
+    iterations: int = setting(10, whole, slider=(1, 200))
     """Iterations per control period."""
     error_clamp: tuple[float, ...] = setting((0.2, 0.5), error_clamp)
     """The error is clamped to this, m and rad; inf inf for no clamp."""
-    step_clamp: float = setting(0.1, step_clamp)
+    step_clamp: float = setting(0.1, step_clamp, slider=(0.005, 1.0))
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
-    task: str = setting("", unset="the robot's")
+    task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
 
 
@@ -164,7 +173,7 @@ class JacobianTransposeParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.jacobian_transpose", "JacobianTranspose")
 
-    iterations: int = setting(50, whole)
+    iterations: int = setting(50, whole, slider=(1, 200))
     """Iterations per control period."""
     step_length: Literal["paper", "buss-kim"] = setting("paper", one_of("paper", "buss-kim"))
     """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
@@ -172,7 +181,7 @@ class JacobianTransposeParameters(IterativeParameters):
     """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
     dt: float = setting(0.1, positive)
     """For step length paper: virtual time step, s."""
-    kp: tuple[float, ...] = setting((50.0,), gains)
+    kp: tuple[float, ...] = setting((50.0,), gains, slider=(0.5, 200.0))
     """For step length paper: stiffness, one number (N/m; rotation gets a tenth, N m/rad) or six."""
 
 
@@ -182,7 +191,9 @@ class PseudoinverseParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.pseudoinverse", "Pseudoinverse")
 
-    alpha: float = setting(0.5, only_if(number, lambda a: 0.0 < a < 2.0, "above 0 and below 2, where steps diverge"))
+    alpha: float = setting(
+        0.5, only_if(number, lambda a: 0.0 < a < 2.0, "above 0 and below 2, where steps diverge"), slider=(0.01, 1.99)
+    )
     """Step gain, above 0 and below 2: the fraction of the error that an iteration should remove."""
     cutoff: float = setting(1e-6, positive)
     """Singular values of the Jacobian up to this fraction of the largest count as zero."""
@@ -194,7 +205,7 @@ class DampedLeastSquaresParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
 
-    damping: float = setting(0.05, positive)
+    damping: float = setting(0.05, positive, slider=(0.001, 1.0))
     """lambda, in m per rad (translation) and rad per rad (rotation)."""
     stiffness: tuple[float, ...] = setting(
         (0.0,), only_if(numbers, _below_one, "from 0 to below 1, where joints swing")
@@ -204,7 +215,7 @@ class DampedLeastSquaresParameters(IterativeParameters):
     """Bias angles, rad."""
     bias_term: Literal["gradient", "printed"] = setting("gradient", one_of("gradient", "printed"))
     """Stiffness term: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
-    step_clamp: float = setting(0.15, step_clamp)
+    step_clamp: float = setting(0.15, step_clamp, slider=(0.005, 1.0))
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
 
 
@@ -214,7 +225,7 @@ class SelectivelyDampedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.selectively_damped", "SelectivelyDamped")
 
-    largest_angle: float = setting(0.785, positive)
+    largest_angle: float = setting(0.785, positive, slider=(0.01, 1.57))
     """gamma_max, the largest joint motion along one singular vector, rad."""
 
 
@@ -238,7 +249,7 @@ class ConstrainedParameters(IterativeParameters):
     """The natural posture, rad."""
     weights: tuple[float, ...] = setting((1.0,), only_if(numbers, _positive, "positive numbers"))
     """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""
-    pull: float = setting(0.05, only_if(number, lambda pull: 0.0 <= pull <= 1.0, "from 0 to 1"))
+    pull: float = setting(0.05, only_if(number, lambda pull: 0.0 <= pull <= 1.0, "from 0 to 1"), slider=(0.0, 1.0))
     """Fraction of that distance that an iteration covers where no strict row prevents it, 0 to 1."""
     cutoff: float = setting(1e-6, positive)
     """Rows whose singular value is up to this fraction of the largest count as dependent."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -106,6 +107,12 @@ class Diagnosis:
         """
         counted = self._singular_values[: self.robot.n]
         return float(np.prod(counted)) if len(counted) else 0.0
+
+    @cached_property
+    def condition(self) -> float:
+        """The largest singular value of the task's Jacobian over the smallest; infinite where the arm is singular."""
+        counted = self._singular_values
+        return float(counted[0] / counted[-1]) if len(counted) and counted[-1] > 0.0 else math.inf
 
     @cached_property
     def nearest_limit(self) -> tuple[str, float]:

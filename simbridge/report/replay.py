@@ -13,12 +13,12 @@ from typing import Any
 
 import matplotlib
 import numpy as np
-import pinocchio as pin
 import viser
 from markupsafe import escape
 from numpy.typing import NDArray
 
 from simbridge.evaluation.evaluation import Evaluation
+from simbridge.report.arm_scene import ArmScene
 from simbridge.report.charts import decimated_path
 from simbridge.report.drawing import as_written
 from simbridge.report.error_map import colour_steps, colours
@@ -34,8 +34,6 @@ MAX_FRAMES = 3000
 PIECES = 800
 # Where viser begins to look for a free port.
 _PORT = 18_080
-# Links of unknown shape are drawn as sticks of this radius, m.
-STICK = 0.02
 
 # viser's viewer is one script with WebAssembly and workers created from blobs: the policy allows these, and nothing
 # from the network.
@@ -53,11 +51,13 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
         title: Of the page.
     """
     with _viser() as server:
-        joints = _draw_arm(server, evaluation)
+        placements, prismatic = evaluation.chain
+        shapes = list((evaluation.settings.get("shapes") or {}).values())
+        arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes)
         edges = _draw_paths(server, evaluation)
         _set_view(server, evaluation)
         recorder = server.get_scene_serializer()
-        _record_motion(server, recorder, evaluation, joints)
+        _record_motion(server, recorder, evaluation, arm)
         page = recorder.as_html()
     return _finished(page, title, _legend(evaluation, edges))
 
@@ -72,48 +72,6 @@ def _viser() -> Iterator[viser.ViserServer]:
     finally:
         with contextlib.redirect_stdout(io.StringIO()):
             server.stop()
-
-
-def _draw_arm(server: viser.ViserServer, evaluation: Evaluation) -> list[Any]:
-    """Draw the links; returns the frame of each joint, which the motion moves."""
-    placements, _ = evaluation.chain
-    shapes = evaluation.settings.get("shapes") or {}
-    links = [*shapes.values()] or _sticks(placements)
-    for number, shape in enumerate(links[0]):
-        _draw_shape(server, f"/arm/shape{number}", shape)
-    frames, path = [], "/arm"
-    for i in range(len(placements) - 1):
-        path += f"/joint{i + 1}"
-        frames.append(server.scene.add_frame(path, show_axes=False))
-        for number, shape in enumerate(links[i + 1] if i + 1 < len(links) else []):
-            _draw_shape(server, f"{path}/shape{number}", shape)
-    tool = pin.SE3(placements[-1])
-    server.scene.add_frame(
-        f"{path}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=_wxyz(tool), position=tool.translation
-    )
-    return frames
-
-
-def _sticks(placements: Array) -> list[list[dict[str, Any]]]:
-    """From each joint's origin to the next one's."""
-    ends = [placement[:3, 3].tolist() for placement in placements]
-    stick = {"kind": "capsule", "start": [0.0] * 3, "radius": STICK, "color": [0.6, 0.64, 0.68]}
-    return [[stick | {"end": end}] for end in ends]
-
-
-def _draw_shape(server: viser.ViserServer, name: str, shape: dict[str, Any]) -> None:
-    start, end = np.array(shape["start"]), np.array(shape["end"])
-    length = float(np.linalg.norm(end - start))
-    colour = tuple(round(255 * part) for part in shape["color"])
-    if length > 0.0:
-        # The axis of viser's cylinder is z.
-        turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
-        server.scene.add_cylinder(
-            name, shape["radius"], length, colour, wxyz=np.roll(turn.coeffs(), 1), position=0.5 * (start + end)
-        )
-    if shape["kind"] == "capsule":
-        for number, place in enumerate((start, end)):
-            server.scene.add_icosphere(f"{name}_end{number}", shape["radius"], colour, subdivisions=2, position=place)
 
 
 def _draw_paths(server: viser.ViserServer, evaluation: Evaluation) -> Array:
@@ -163,35 +121,22 @@ def _set_view(server: viser.ViserServer, evaluation: Evaluation) -> None:
     server.scene.configure_default_lights(True, cast_shadow=False)
 
 
-def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, joints: list[Any]) -> None:
+def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluation, arm: ArmScene) -> None:
     """Record the arm's motion at its original speed."""
     log, tracking = evaluation.log, evaluation.budget.tracking
     count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
     samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
     samples = np.minimum(samples, len(log.stamp) - 1)
-    placements, prismatic = evaluation.chain
     target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
     for k, following in pairwise([*samples.tolist(), None]):
-        for frame, placement, slides, q in zip(joints, placements[:-1], prismatic, log.position[k], strict=True):
-            moved = pin.SE3(placement) * _along_z(float(q), bool(slides))
-            frame.wxyz, frame.position = _wxyz(moved), moved.translation
+        arm.move(log.position[k])
         target.position = evaluation.reference[k, :3]
         label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])
         distance, angle = float(tracking.distance[k]), float(tracking.angle[k])
         label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
         if following is not None:
             recorder.insert_sleep(float(log.stamp[following] - log.stamp[k]))
-
-
-def _along_z(q: float, slides: bool) -> pin.SE3:
-    if slides:
-        return pin.SE3(np.eye(3), np.array([0.0, 0.0, q]))
-    return pin.SE3(pin.utils.rotate("z", q), np.zeros(3))
-
-
-def _wxyz(placement: pin.SE3) -> Array:
-    return np.roll(pin.Quaternion(placement.rotation).coeffs(), 1)
 
 
 def _rgb(colour: Any) -> tuple[int, int, int]:

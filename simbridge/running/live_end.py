@@ -22,7 +22,7 @@ from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, resolved_settings
-from simbridge.running.runner import EndNotVerified, finalize, rest_words
+from simbridge.running.runner import EndNotVerified, finalize, record_end, rest_words
 from simbridge.trajectory.trajectory import Trajectory
 from simbridge.ur.facts import ControllerFacts
 
@@ -62,13 +62,16 @@ def session_settings(
     return settings
 
 
-def finish_session(directory: RunDirectory, driver: LiveDriver, error: BaseException | None) -> None:
+def finish_session(
+    directory: RunDirectory, driver: LiveDriver, error: BaseException | None, report: bool = True
+) -> None:
     """Write summary.json and report.html of a session that has ended.
 
     Args:
         directory: Of the session.
         driver: Its loop, which has ended.
         error: What ended it early, or stopped the arm last.
+        report: Otherwise summary.json says only how it ended.
 
     Raises:
         OutputError: A file cannot be written.
@@ -78,7 +81,11 @@ def finish_session(directory: RunDirectory, driver: LiveDriver, error: BaseExcep
     if error is not None:
         cause = cause_of(error, driver.ending)
         outcome = f"{type(error).__name__}: {error}" if isinstance(error, SimbridgeError) else cause
-    finalize(directory, outcome, None, cast(Backend, driver), error)
+    arm = cast(Backend, driver)
+    if report:
+        finalize(directory, outcome, None, arm, error)
+    else:
+        record_end(directory, outcome, arm, error)
     ending = driver.ending
     if error is None and ending is not None and not (ending.arm_at_rest and ending.script_ended):
         raise EndNotVerified(ending)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,16 +13,12 @@ from typing import Any
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from simbridge.backends.backend import ArmState, Ask
+from simbridge.backends.backend import ArmState
 from simbridge.backends.ending import signals_wait
-from simbridge.backends.live_driver import LiveDriver, SteppedDriver, driver_for
-from simbridge.backends.live_loop import LiveSetup
-from simbridge.backends.registry import SIMULATION
+from simbridge.backends.live_channel import Period
+from simbridge.backends.live_driver import LiveDriver, SteppedDriver
 from simbridge.errors import InvalidParameter, SimbridgeError
-from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.inputs import Target, as_joints
-from simbridge.ik.settings import SOLVERS, check_solver, is_function
-from simbridge.ik.solver import Solver
 from simbridge.planning.live.inputs import (
     Input,
     Kind,
@@ -35,21 +29,17 @@ from simbridge.planning.live.inputs import (
     pose_values,
     twist_values,
 )
-from simbridge.planning.live.options import LIVE, MORE, LiveOptions
 from simbridge.planning.live.phase import Order, Phase
-from simbridge.planning.options import Options
 from simbridge.recording.live_record import InputRecord
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.live_end import finish_session, session_settings
+from simbridge.running.live_end import finish_session
 from simbridge.running.live_recorder import LiveRecorder, input_record
 from simbridge.running.live_status import LiveStatus, NotEngaged, plain_numbers
-from simbridge.running.run_setup import resolve_arm
 from simbridge.running.samples import log_facts
 from simbridge.running.signals import ended_by_signals
-from simbridge.servo.plant import controller_cycle
 
 # How often the record is brought up to date, s.
 _RECORD = 0.01
@@ -71,10 +61,16 @@ class LiveSession:
     """
 
     def __init__(
-        self, driver: LiveDriver, robot: Robot, settings: Callable[[], dict[str, Any]], out: Path | None
+        self,
+        driver: LiveDriver,
+        robot: Robot,
+        settings: Callable[[], dict[str, Any]],
+        out: Path | None,
+        *,
+        report: bool = True,
     ) -> None:
         self.robot, self.period = robot, driver.period
-        self._driver, self._settings, self._out = driver, settings, out
+        self._driver, self._settings, self._out, self._report = driver, settings, out, report
         # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
         self._control, self._recording = threading.RLock(), threading.RLock()
         # Between the caller's threads only.
@@ -87,7 +83,7 @@ class LiveSession:
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self._ended = False
-        self._now = 0.0
+        self._now, self._share = 0.0, 1.0
 
     @property
     def directory(self) -> Path:
@@ -129,9 +125,17 @@ class LiveSession:
                 self._recorder.event(self._clock(), "ended", lost_in_log=self._recorder.lost)
                 self._recorder.close()
             with signals_wait():
-                finish_session(self._directory, self._driver, error or self._failure or self._error)
+                finish_session(self._directory, self._driver, error or self._failure or self._error, self._report)
             if error is None and self._failure is not None:
                 raise self._failure
+
+    def report(self) -> None:
+        """Write summary.json and report.html, after the end of a session that was opened with report=False.
+
+        Raises:
+            OutputError: A file cannot be written.
+        """
+        finish_session(self._directory, self._driver, self._failure or self._error)
 
     def _clock(self) -> float:
         return self._now if isinstance(self._driver, SteppedDriver) else time.monotonic()
@@ -156,11 +160,13 @@ class LiveSession:
                 self._driver.begin()
                 with self._recording:
                     self._recorder.began(self._clock(), self._driver.subjects)
-            last = self._driver.channel.last(self._driver.subjects) if self._driver.channel is not None else None
+            last = self.newest
             if last is not None and last.phase is Phase.PAUSED:
                 raise NotEngaged("the program is paused at the pendant: resume it there first")
             self._engagement += 1
             self._error, self._recorder.paused = None, False
+            if self._share < 1.0:
+                self._driver.order(Order.SPEED, value=self._share)
             self._driver.order(Order.ENGAGE, self._engagement, self._number)
         try:
             self._await(lambda: self._phase() is not Phase.IDLE, _ENGAGE_TIMEOUT, "the loop did not answer")
@@ -180,13 +186,24 @@ class LiveSession:
         self._order(Order.HALT)
         self.note("halt", cause=cause)
 
-    def _order(self, order: Order) -> None:
+    def slow_down(self, share: float) -> None:
+        """Move at most at this share of full speed, 0 to 1, whatever the controller's slider says; at 0 the arm holds.
+
+        Raises:
+            InvalidParameter: It is no such share.
+        """
+        if not 0.0 <= share <= 1.0:
+            raise InvalidParameter("share of full speed", share, "from 0 to 1")
+        self._share = share
+        self._order(Order.SPEED, share)
+
+    def _order(self, order: Order, value: float = 0.0) -> None:
         # Without a lock: nothing may keep an arm from being halted.
         if self._driver.channel is not None and self._driver.subjects:
-            self._driver.order(order, self._engagement, self._number)
+            self._driver.order(order, self._engagement, self._number, value)
 
     def _phase(self) -> Phase:
-        last = None if self._driver.channel is None else self._driver.channel.last(self._driver.subjects)
+        last = self.newest
         if last is None or last.engagement != self._engagement:
             return Phase.IDLE
         return last.phase
@@ -275,9 +292,15 @@ class LiveSession:
         return self._state
 
     @property
+    def newest(self) -> Period | None:
+        """The newest period of the loop: target, solution, setpoint, causes; None before the first engagement."""
+        channel, subjects = self._driver.channel, self._driver.subjects
+        return channel.last(subjects) if channel is not None and subjects else None
+
+    @property
     def tool(self) -> pin.SE3:
         """The TCP in base_link at the last setpoint; before the first engagement at home."""
-        last = None if self._driver.channel is None else self._driver.channel.last(self._driver.subjects)
+        last = self.newest
         return tool_frame(self.robot, self.robot.home if last is None else last.setpoint)
 
     @property
@@ -286,8 +309,7 @@ class LiveSession:
         age = None if self._sent is None else self._clock() - self._sent
         failed = self._failure if isinstance(self._failure, SimbridgeError) else None
         latency, error = self._recorder.latency, self._error or failed
-        channel, subjects = self._driver.channel, self._driver.subjects
-        last = channel.last(subjects) if channel is not None and subjects else None
+        last = self.newest
         if self._ended or last is None:
             return LiveStatus("ended" if self._ended else "idle", (), 1.0, latency, age, error)
         causes = tuple(cause.text for cause in last.causes)
@@ -329,68 +351,3 @@ class LiveSession:
                 self._recorder.phase = Phase.IDLE
             if stopped is not None:
                 self._recorder.event(self._clock(), "stopped", cause=stopped.cause, message=str(stopped))
-
-
-def live(
-    backend: str = SIMULATION,
-    *,
-    robot: Robot | str | os.PathLike[str] | None = None,
-    solver: Solver | str | None = None,
-    out: str | os.PathLike[str] | None = None,
-    realtime: bool = True,
-    ask: Ask | None = None,
-    **choices: Any,
-) -> LiveSession:
-    """A live session, to be entered with `with`.
-
-    Args:
-        backend: A name in `BACKENDS`.
-        robot: A `Robot`, a name or a file; the cell's, or else ur10, by default.
-        solver: A name, `module:function`, or a solver made for the robot that pickle can send to another process; the
-            paper's by default.
-        out: The run directory to create; one under runs/ by default.
-        realtime: Whether a simulation is paced by the wall clock; otherwise `advance` moves its clock.
-        ask: Displays facts and asks for confirmation before a real arm moves; without it, only a cell file can confirm.
-        choices: Fields of `LiveOptions` (hold, timeout, max_jump, filter, lead) and of `Options` that do not concern a
-            scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1. feedforward="on" applies to chunks alone.
-
-    Raises:
-        UnknownName: There is no such backend, robot or solver.
-        InvalidParameter: An argument is invalid or contradicts the cell.
-        ControllerError: One of its subclasses: the controller cannot be used.
-    """
-    own = {field.name for field in fields(LiveOptions)}
-    live_options = LiveOptions(**{name: choices.pop(name) for name in list(choices) if name in own})
-    for name in choices.keys() - {*LIVE, *MORE}:
-        if name in {field.name for field in fields(Options)}:
-            raise InvalidParameter(name, choices[name], "left out: it concerns a scenario, which a live session is not")
-    made = solver if isinstance(solver, Solver) else None
-    controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
-    if isinstance(solver, str):
-        check_solver(solver)
-        made = None if is_function(solver) else SOLVERS[solver]().build(arm)
-    chosen: Solver | str = solver if isinstance(solver, str) and made is None else made or ForwardDynamics(arm)
-    period = options.period or arm.period
-    plant, cycle = options.plant_model, controller_cycle(arm.period, period)
-    if live_options.lead and options.servo != "servoj":
-        raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to take away")
-    setup = LiveSetup(
-        robot=arm,
-        solver=chosen,
-        period=period,
-        options=live_options,
-        law=plant.law(cycle) if options.servo == "servoj" else None,
-        phase=plant.phase,
-        collision_scene=options.collision_scene,
-        max_tool_speed=options.max_tool_speed,
-        preview=options.feedforward == "on",
-        run_options=replace(options, feedforward="on" if live_options.lead else "off", realtime=False),
-    )
-    setup.pickled()
-    driver = driver_for(backend, arm, options, setup, controller, ask, realtime)
-    return LiveSession(
-        driver,
-        arm,
-        lambda: session_settings(arm, setup, options, backend, controller, driver.capabilities),
-        None if out is None else Path(out),
-    )

@@ -290,6 +290,31 @@ def rest_words(ending: Ending | None) -> str:
     return _AT_REST
 
 
+def record_end(directory: RunDirectory, outcome: str, arm: Backend, error: BaseException | None = None) -> EndedBy:
+    """Write a summary.json that says how a run ended, which is kept whatever becomes of its evaluation.
+
+    Args:
+        directory: The run.
+        outcome: "completed", or what ended it.
+        arm: Where it ran, which has been left.
+        error: What ended it early.
+
+    Raises:
+        OutputError: The file cannot be written, or the directory was deleted while the run went on.
+    """
+    ending = arm.ending
+    said = [] if error is None else [f"{type(error).__name__}: {error}".rstrip(": ")]
+    ended_by: EndedBy = {
+        "cause": cause_of(error, ending),
+        "evidence": said + ([] if ending is None else ending.evidence),
+        "at_s": None if ending is None else ending.at_s,
+        "arm_at_rest": None if ending is None else ending.arm_at_rest,
+    }
+    with directory.needed(), uninterrupted():
+        directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
+    return ended_by
+
+
 def finalize(
     directory: RunDirectory,
     outcome: str,
@@ -309,19 +334,9 @@ def finalize(
     Raises:
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
     """
-    ending = arm.ending
-    said = [] if error is None else [f"{type(error).__name__}: {error}".rstrip(": ")]
-    ended_by: EndedBy = {
-        "cause": cause_of(error, ending),
-        "evidence": said + ([] if ending is None else ending.evidence),
-        "at_s": None if ending is None else ending.at_s,
-        "arm_at_rest": None if ending is None else ending.arm_at_rest,
-    }
+    ended_by = record_end(directory, outcome, arm, error)
     limits = None if tolerance is None else {"position_m": tolerance[0], "rotation_rad": tolerance[1]}
     with directory.needed():
-        # Kept, whatever becomes of the evaluation.
-        with uninterrupted():
-            directory.write_summary({"outcome": outcome, "ended_by": ended_by, "loop": arm.loop})
         evaluation = Evaluation.of(directory)
         if evaluation.has_samples and arm.capabilities.simulated_time:
             ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -252,17 +251,3 @@ def report(measured: Measured) -> Report:
 def busy(report: Report) -> tuple[Page, dict[str, Any]]:
     """The page and the summary of a run with every part of the error budget, and a delay."""
     return report(**BUSY)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    """Chromium; tests that need it are skipped where it or playwright is not installed."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if chromium is None:
-        pytest.skip("chromium is not installed")
-    flags = ["--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with playwright.sync_playwright() as player:
-        started = player.chromium.launch(executable_path=chromium, args=flags)
-        yield started
-        started.close()

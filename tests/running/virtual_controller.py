@@ -65,8 +65,8 @@ class VirtualController(SteppedDriver):
         except SimbridgeError as error:
             self._failed = error
 
-    def order(self, order: Order, engagement: int = 0, upto: int = 0) -> None:
-        self._live.requests.append(Request(order, engagement, upto))
+    def order(self, order: Order, engagement: int = 0, upto: int = 0, value: float = 0.0) -> None:
+        self._live.requests.append(Request(order, engagement, upto, value))
 
     def poll(self, states: list[Any]) -> SimbridgeError | None:
         if self._failed is not None:

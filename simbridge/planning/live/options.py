@@ -21,6 +21,8 @@ LIVE = (
     "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "yes",
 )  # fmt: skip
 """The fields of `Options` that every live session has, too; the others concern a scenario, or an input's kind."""
+SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))
+"""Those of them that a simulation on the caller's clock has."""
 MORE = ("feedforward", "on_scaling", "on_pause")
 """Those that `simbridge.live` takes in addition: feedforward is for chunks alone."""
 

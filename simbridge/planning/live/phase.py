@@ -41,6 +41,7 @@ class Order(IntEnum):
     PAUSE = 4
     RESUME = 5
     TOO_SLOW = 6
+    SPEED = 7
 
 
 class Fate(IntEnum):

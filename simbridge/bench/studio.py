@@ -1,0 +1,174 @@
+"""The studio in a browser: from a drag to new joint positions, the loop's deadlines, and what it costs at rest.
+
+`python -m simbridge.bench.studio serve PORT` serves the page in a process of its own, and prints as JSON when its loop
+began each pass and when it sent other joint positions; "timer" sleeps to absolute deadlines meanwhile.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from simbridge.bench import Row
+from simbridge.bench.live import missed_share
+from simbridge.browser.setup import StudioSetup
+from simbridge.browser.studio import TICK, Studio
+from simbridge.robot.pose import Array
+
+SIZE = {"width": 1280, "height": 800}
+# How long the goal is dragged, and how often, s; how long the page then rests before and while that is measured.
+_DRAGGED, _EVERY, _SETTLES, _RESTS = 20.0, 0.25, 8.0, 10.0
+# Of a drag, pixels.
+_FAR = 25.0
+_FLAGS = ("--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+_PATIENCE = 60_000.0
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def measure() -> list[Row]:
+    """The figures of docs/studio.md; one row with the reason where no browser can be driven."""
+    chromium = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    try:
+        sync_playwright = importlib.import_module("playwright.sync_api").sync_playwright
+    except ImportError:
+        return [("studio", "skipped", "what is missing", "the package playwright")]
+    if chromium is None:
+        return [("studio", "skipped", "what is missing", "chromium")]
+    port = _free_port()
+    with sync_playwright() as player, _client("serve", port) as served, _client("timer", _DRAGGED) as timer:
+        assert served.stdin is not None and served.stdout is not None
+        browser = player.chromium.launch(executable_path=chromium, args=list(_FLAGS))
+        served.stdout.readline()
+        page = browser.new_page(viewport=SIZE)
+        begin = time.monotonic()
+        page.goto(f"http://127.0.0.1:{port}")
+        page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
+        usable = time.monotonic() - begin
+        time.sleep(2.0)
+        moves, frames = _drag(page)
+        time.sleep(_SETTLES)
+        at_rest = _share_of_a_core(served.pid, _RESTS)
+        woken = np.array(json.loads(timer.communicate()[0]))
+        browser.close()
+        found = json.loads(served.communicate("\n")[0])
+    return _rows(np.array(found["begun"]), np.array(found["sent"]), moves, frames, woken, usable, at_rest)
+
+
+def _rows(
+    begun: Array, sent: Array, moves: list[float], frames: float, woken: Array, usable: float, at_rest: float
+) -> list[Row]:
+    places = np.searchsorted(sent, moves)
+    answers = [float(sent[k] - moved) for k, moved in zip(places, moves, strict=True) if k < len(sent)]
+    delays = 1e3 * np.array(answers)
+    moving = begun[(begun > moves[0]) & (begun < moves[-1])]
+    ours, theirs = missed_share(moving, TICK), missed_share(woken, TICK)
+    return [
+        ("studio: drag to joint positions, median", f"{np.median(delays):.0f} ms", "required, at most", "100 ms"),
+        ("studio: drag to joint positions, p95", f"{np.quantile(delays, 0.95):.0f} ms", "the median's bound", "100 ms"),
+        ("studio: frames drawn per second", f"{frames:.0f}", "states sent per second", f"{len(sent) / _DRAGGED:.0f}"),
+        ("studio: periods missed", f"{ours:.2%}", "a bare timer's, and 1 %", f"{theirs + 0.01:.2%}"),
+        ("studio: at rest, of a core", f"{at_rest:.1%}", "required, below", "15 %"),
+        ("studio: usable after", f"{usable:.1f} s", "required, at most", "3 s"),
+    ]
+
+
+def _client(kind: str, *arguments: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "simbridge.bench.studio", kind, *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _drag(page: Any) -> tuple[list[float], float]:
+    """Drag the goal's frame to and fro by its middle; when, s, and how many frames a second the page drew."""
+    page.evaluate("""() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }""")
+    # Where the first camera sees the tip of the frame's first arrow.
+    x, y = 440.0, 480.0
+    moves, begin, first = [], time.monotonic(), page.evaluate("window.drawn")
+    page.mouse.move(x, y)
+    page.mouse.down()
+    count = 0
+    while time.monotonic() - begin < _DRAGGED:
+        count += 1
+        time.sleep(_EVERY)
+        moves.append(time.monotonic())
+        page.mouse.move(x + _FAR * (-1) ** count, y)
+    page.mouse.up()
+    taken = time.monotonic() - begin
+    return moves, (page.evaluate("window.drawn") - first) / taken
+
+
+def _share_of_a_core(pid: int, seconds: float) -> float:
+    def used() -> float:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    before = used()
+    time.sleep(seconds)
+    return (used() - before) / seconds
+
+
+def _serve(port: int) -> None:
+    """A studio whose loop's passes and answers are recorded, until standard input has a line."""
+    begun: list[float] = []
+    sent: list[float] = []
+    with Studio(StudioSetup(), port=port) as served:
+        workspace = served.workspace
+        advance, draw, shown = workspace.advance, workspace.draw, np.empty(0)
+
+        def advanced(seconds: float) -> None:
+            begun.append(time.monotonic())
+            advance(seconds)
+
+        def drawn() -> None:
+            nonlocal shown
+            draw()
+            if not np.array_equal(q := workspace.arm.q, shown):
+                sent.append(time.monotonic())
+                shown = q
+
+        workspace.advance, workspace.draw = advanced, drawn  # type: ignore[method-assign]
+
+        def close_when_told() -> None:
+            sys.stdin.readline()
+            served.close()
+
+        threading.Thread(target=close_when_told).start()
+        print("ready", flush=True)
+        served.run()
+    print(json.dumps({"begun": begun, "sent": sent}))
+
+
+def _wake(seconds: float) -> None:
+    woken, due = [], time.monotonic()
+    end = due + seconds
+    while due < end:
+        due += TICK
+        time.sleep(max(due - time.monotonic(), 0.0))
+        woken.append(time.monotonic())
+        due = max(due, time.monotonic() - TICK)
+    print(json.dumps(woken))
+
+
+if __name__ == "__main__":
+    kind, argument = sys.argv[1:]
+    if kind == "serve":
+        _serve(int(argument))
+    else:
+        _wake(float(argument))

@@ -1,0 +1,148 @@
+"""The scene that all pages show: arms, the solvers' ghosts, the path with its error, obstacles, joints at limits."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import matplotlib
+import numpy as np
+import pinocchio as pin
+import viser
+
+from simbridge.browser.sample import Sample
+from simbridge.browser.view import shares_of_limits
+from simbridge.report.arm_scene import ArmScene, Rgb, wxyz
+from simbridge.robot.kinematics import joint_origins, tool_frame
+from simbridge.robot.obstacles import CollisionScene
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+from simbridge.running.run_setup import shapes_of
+
+COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
+"""Of the first solver and of the second, which colour-blind people can tell apart (Okabe and Ito)."""
+# Points of a path that are kept, and the error at which its colour is the last one, m.
+_PATH, _WORST = 400, 0.02
+_GHOST, _RIVAL = 0.25, 0.55
+# A joint's mark is shown from this share of a limit on, and its radius, m.
+_NEAR, _MARK = 0.8, 0.06
+_GREY: Rgb = (120, 120, 120)
+
+
+class Follower:
+    """One simulated arm in the scene: the arm, its solver's ghost, and the path of its tool.
+
+    Args:
+        server: Of the page.
+        robot: The arm.
+        number: 0 for the first solver, 1 for the second.
+    """
+
+    def __init__(self, server: viser.ViserServer, robot: Robot, number: int) -> None:
+        self._server, self._robot, self._number = server, robot, number
+        self.name = f"/follower{number}"
+        shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
+        shapes = shapes if any(shapes) else []
+        alone = number == 0
+        colour = COLOURS[number]
+        self._arm = ArmScene(
+            server.scene, f"{self.name}/arm", *chain, shapes, colour=None if alone else colour,
+            opacity=1.0 if alone else _RIVAL,
+        )  # fmt: skip
+        self._ghost = ArmScene(server.scene, f"{self.name}/ghost", *chain, shapes, colour=colour, opacity=_GHOST)
+        self._marks = [
+            server.scene.add_icosphere(f"{self.name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
+            for i in range(robot.n)
+        ]
+        self._path: deque[tuple[Array, float]] = deque(maxlen=_PATH)
+        self._drawn = 0
+
+    def show(self, sample: Sample) -> None:
+        """Show an instant."""
+        self._arm.move(sample.q)
+        self._ghost.move(sample.solution)
+        origins = joint_origins(self._robot.placements, self._robot.prismatic, sample.q[None])[0]
+        used = np.maximum(*shares_of_limits(self._robot, sample))
+        for mark, place, share in zip(self._marks, origins, used, strict=True):
+            mark.visible = bool(share > _NEAR)
+            if mark.visible:
+                mark.position = place
+        point = tool_frame(self._robot, sample.q).translation
+        if not self._path or np.linalg.norm(point - self._path[-1][0]) > 1e-3:
+            self._path.append((point, sample.distance))
+
+    def show_path(self) -> None:
+        """Draw the path again, its colour the distance from the goal."""
+        if len(self._path) < 2:
+            return
+        points = np.array([point for point, _ in self._path], dtype=np.float32)
+        shares = np.clip(np.array([distance for _, distance in self._path]) / _WORST, 0.0, 1.0)
+        colours = (255 * matplotlib.colormaps["viridis"](shares)[:, :3]).astype(np.uint8)
+        ends, paint = np.stack([points[:-1], points[1:]], axis=1), np.stack([colours[:-1], colours[1:]], axis=1)
+        self._server.scene.add_line_segments(f"{self.name}/path", ends, paint, thickness=4.0, thickness_units="screen")
+
+    def forget_path(self) -> None:
+        """Begin another path."""
+        self._path.clear()
+        self._server.scene.remove_by_name(f"{self.name}/path")
+
+    def remove(self) -> None:
+        """Take it out of the scene."""
+        for part in ("arm", "ghost", "path", *(f"limit{i}" for i in range(self._robot.n))):
+            self._server.scene.remove_by_name(f"{self.name}/{part}")
+
+
+def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: CollisionScene) -> None:
+    """The floor and the obstacles; and from where they are seen at first."""
+    scene = server.scene
+    if obstacles.floor is not None:
+        scene.add_grid("/floor", 4.0, 4.0, cell_size=0.1, section_size=0.5, position=(0.0, 0.0, obstacles.floor))
+    for number, box in enumerate(obstacles.boxes):
+        place = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
+        scene.add_box(f"/obstacle{number}", _GREY, box.size, opacity=0.4, wxyz=wxyz(place), position=place.translation)
+    reach = min(robot.reach, 3.0)
+    if robot.planar:
+        # From above, x to the right.
+        height = float(robot.placements[0][2, 3])
+        server.initial_camera.position = (0.35 * reach, -1e-3, height + 2.3 * reach)
+        server.initial_camera.look_at = (0.35 * reach, 0.0, height)
+        server.initial_camera.up = (0.0, 1.0, 0.0)
+    else:
+        # The panel covers the right third.
+        server.initial_camera.position = (1.25 * reach, 0.75 * reach, 0.75 * reach)
+        server.initial_camera.look_at = (0.1 * reach, 0.3 * reach, 0.3 * reach)
+    scene.configure_default_lights(True, cast_shadow=False)
+
+
+class Trail:
+    """The postures of an iteration as faint lines, the newest one strong."""
+
+    def __init__(self, server: viser.ViserServer) -> None:
+        self._server, self._shown = server, False
+
+    def show(self, postures: list[Array]) -> None:
+        """Draw postures (n + 1, 3) each, m."""
+        if not postures:
+            self.remove()
+            return
+        lines = np.concatenate([np.stack([p[:-1], p[1:]], axis=1) for p in postures]).astype(np.float32)
+        links = len(postures[0]) - 1
+        shade = np.repeat(np.linspace(215, 150, len(postures)), links).astype(np.uint8)
+        colours = np.repeat(np.stack([shade] * 3, axis=1)[:, None], 2, axis=1)
+        colours[-links:] = COLOURS[0]
+        self._server.scene.add_line_segments("/iterations", lines, colours, thickness=2.5, thickness_units="screen")
+        self._shown = True
+
+    def remove(self) -> None:
+        """Take it out of the scene."""
+        if self._shown:
+            self._server.scene.remove_by_name("/iterations")
+        self._shown = False
+
+
+def flat_goal(robot: Robot, origin: tuple[float, float, float], direction: tuple[float, float, float]) -> Array | None:
+    """Where a ray of a click meets the plane of a planar arm (3,), m; None where it does not."""
+    height = float(robot.placements[0][2, 3])
+    if abs(direction[2]) < 1e-9:
+        return None
+    share = (height - origin[2]) / direction[2]
+    return None if share < 0.0 else np.asarray(origin) + share * np.asarray(direction)

@@ -1,0 +1,76 @@
+"""The controls follow from the registries: nothing is listed twice, and each says what it means."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+import simbridge
+from simbridge.browser.controls import arm_controls, solver_controls
+from simbridge.browser.setup import StudioSetup
+from simbridge.errors import InvalidParameter
+from simbridge.ik.settings import SOLVERS
+
+EVERY = [control for solver in SOLVERS for control in solver_controls(solver)]
+ARM = arm_controls(simbridge.load_robot("ur10"), None)
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_each_setting_of_a_solver_is_a_control(solver):
+    assert [one.name for one in solver_controls(solver)] == [f"solver.{own.name}" for own in fields(SOLVERS[solver])]
+
+
+@pytest.mark.parametrize("control", [*EVERY, *ARM], ids=lambda control: control.name)
+def test_each_control_says_what_it_means_and_its_default(control):
+    meaning, _, default = control.help.partition("Default: ")
+    assert len(meaning) > 15
+    assert default or control.kind == "numbers"
+
+
+@pytest.mark.parametrize("control", [one for one in [*EVERY, *ARM] if one.kind != "choice"], ids=lambda one: one.name)
+def test_a_default_that_is_shown_and_given_back_is_the_default(control):
+    shown = control.shown(control.default)
+    given = control.given(tuple(map(float, shown.split())) if control.kind == "numbers" else shown)
+    default = (
+        control.default[0] if isinstance(control.default, tuple) and control.kind != "numbers" else control.default
+    )
+    assert given == pytest.approx(default)
+
+
+def test_a_slider_contains_its_default():
+    for control in (one for one in [*EVERY, *ARM] if one.slider is not None):
+        assert control.slider[0] <= control.given(control.shown(control.default)) <= control.slider[1], control.name
+
+
+def test_link_lengths_are_offered_for_planar_arms_alone():
+    planar = simbridge.load_robot("planar3r")
+    assert "link_lengths" in {one.name for one in arm_controls(planar, (0.75, 0.5, 0.25))}
+    assert "link_lengths" not in {one.name for one in ARM}
+
+
+def test_a_value_that_the_registry_refuses_is_refused_and_the_setup_stays():
+    setup = StudioSetup(solver="damped-least-squares")
+    with pytest.raises(InvalidParameter, match="damping"):
+        setup.changed("solver.damping", -1.0)
+    assert not setup.values
+
+
+def test_the_command_line_is_that_of_the_present_state_and_is_accepted(cli):
+    setup = StudioSetup(solver="damped-least-squares")
+    for name, value in (
+        ("solver.damping", 0.1), ("servo_gain", 500.0), ("sample_rate", 20.0), ("sample_noise", (0.001, 0.0)),
+        ("hold", "zero-order"),
+    ):  # fmt: skip
+        setup = setup.changed(name, value)
+    words = setup.command("circle").split()
+    assert words[:3] == ["simbridge", "run", "circle"]
+    assert words[words.index("--sample-noise") + 1 :][:2] == ["1", "0"]
+    checked = cli("check", *words[2:], "--json")
+    assert checked.status == 0 or "beyond" in checked.message or "limit" in checked.message, checked.message
+
+
+def test_a_reset_value_is_the_default_again():
+    setup = StudioSetup().changed("servo_gain", 500.0)
+    assert setup.options.servo_gain == 500.0
+    assert setup.changed("servo_gain", None).options.servo_gain is None

@@ -1,0 +1,287 @@
+"""The studio's page in a browser: what a user does there has its effect.
+
+A browser that draws without a graphics card takes seconds for each; most run in `make soak`.
+"""
+
+from __future__ import annotations
+
+import csv
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.browser.studio import PortInUse, studio
+from simbridge.recording.log_reader import read_log
+from simbridge.robot.kinematics import tool_frame
+
+PATIENCE = 60.0
+SIZE = (1280, 800)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for(reached, what):
+    end = time.monotonic() + PATIENCE
+    while not (found := reached()):
+        assert time.monotonic() < end, what
+        time.sleep(0.05)
+    return found
+
+
+class Opened:
+    """A page of a studio, with what its console said."""
+
+    def __init__(self, browser: Any, made: Any) -> None:
+        self.made = made
+        self.context = browser.new_context(viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(made.url)
+        self.page.get_by_role("tab", name="Goal").wait_for(timeout=1e3 * PATIENCE)
+        self.number = max(wait_for(lambda: set(made._pages), "the page has arrived"))
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name).click()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name).first.click()
+
+    def says(self, words: str) -> None:
+        wait_for(lambda: words in self.page.inner_text("body"), f"{words!r} in {self.page.inner_text('body')}")
+
+    def field(self, label: str) -> Any:
+        """The field of a control; viser does not connect all of them with their labels."""
+        row = "ancestor::div[contains(@class, 'mantine-Flex-root')][1]"
+        return self.page.locator(
+            f"xpath=//label[normalize-space(text())='{label}']/{row}//input[not(@type='hidden')]"
+        ).last
+
+    def fill(self, label: str, text: str) -> None:
+        field = self.field(label)
+        field.fill(text)
+        field.press("Enter")
+        field.blur()
+
+    def choose(self, label: str, option: str) -> None:
+        self.field(label).click()
+        self.page.get_by_role("option", name=option, exact=True).first.click()
+
+    def on_screen(self, point):
+        """Where a point in base_link is seen, in pixels, by the page's camera."""
+        camera = next(c for c in self.made._server.get_clients().values() if c.client_id == self.number).camera
+        w, x, y, z = camera.wxyz
+        rotation = np.array([
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ])  # fmt: skip
+        seen = rotation.T @ (np.asarray(point) - camera.position)
+        focal = 0.5 * SIZE[1] / np.tan(0.5 * camera.fov)
+        return SIZE[0] / 2 + focal * seen[0] / seen[2], SIZE[1] / 2 + focal * seen[1] / seen[2]
+
+
+@pytest.fixture(scope="module")
+def ur10():
+    """One studio of a UR10 for the tests of this module."""
+    made = studio(port=free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def planar():
+    made = studio("square_corners", robot="planar3r", solver="damped-least-squares", port=free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    pages = []
+
+    def one(made: Any) -> Opened:
+        pages.append(Opened(browser, made))
+        return pages[-1]
+
+    yield one
+    for page in pages:
+        page.context.close()
+    for page in pages:
+        wait_for(lambda page=page: page.number not in page.made._pages, "the page has left")
+
+
+def tool(made):
+    arm = made.workspace.arm
+    return tool_frame(arm.robot, arm.q).translation
+
+
+def test_it_loads_without_an_error_and_says_that_the_arm_is_at_its_goal(open_page, ur10):
+    page = open_page(ur10)
+    page.says("The arm is at the goal.")
+    assert page.errors == []
+
+
+def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
+    page = open_page(ur10)
+    page.says("The arm is at the goal.")
+    goal = ur10.workspace.goal
+    # An arrow of the frame, which is drawn at this scale.
+    centre, tip = (np.array(page.on_screen(goal.act(np.array([x, 0.0, 0.0])))) for x in (0.0, 0.27))
+    page.page.mouse.move(*tip)
+    page.page.mouse.down()
+    for share in np.linspace(0.0, 1.0, 10):
+        page.page.mouse.move(*(tip + share * (tip - centre)))
+    page.page.mouse.up()
+    moved = wait_for(
+        lambda: np.linalg.norm(ur10.workspace.goal.translation - goal.translation) > 0.05, "the goal moved"
+    )
+    assert moved
+    wait_for(lambda: np.linalg.norm(tool(ur10) - ur10.workspace.goal.translation) < 1e-3, "the arm is there")
+    assert page.errors == []
+
+
+def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur10):
+    page = open_page(ur10)
+    page.tab("Solver")
+    page.fill("error clamp", "0.1 0.25")
+    wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.1, 0.25), "the setting")
+    assert "--solver.error-clamp 0.1 0.25" in ur10.workspace.setup.command("circle")
+    page.press("Reset error clamp")
+    wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5), "the default")
+
+
+@pytest.mark.soak
+def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_goes_on(open_page, ur10):
+    page = open_page(ur10)
+    page.tab("Solver")
+    for wrong in ("-1 1", "fast"):
+        page.fill("error clamp", wrong)
+        wait_for(lambda: "solver.error_clamp" in ur10.workspace.shown.problem, wrong)
+        wait_for(lambda: page.field("error clamp").input_value() == "0.2 0.5", "the control shows the value before")
+    assert ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5)
+    page.fill("error clamp", "0.2 0.4")
+    wait_for(lambda: not ur10.workspace.shown.problem, "the sentence is gone")
+    page.press("Reset error clamp")
+
+
+@pytest.mark.soak
+def test_two_solvers_follow_the_same_goal_and_a_table_shows_both(open_page, ur10):
+    page = open_page(ur10)
+    page.tab("Solver")
+    page.choose("second solver", "jacobian-transpose")
+    page.says("jacobian-transpose")
+    wait_for(lambda: len(ur10.workspace.shown.rivals) == 2, "the table")
+    names = [row[0] for row in ur10.workspace.shown.rivals]
+    assert names == ["forward-dynamics", "jacobian-transpose"]
+    page.choose("second solver", "none")
+    wait_for(lambda: not ur10.workspace.shown.rivals, "one solver")
+
+
+@pytest.mark.soak
+def test_a_kept_session_is_a_run_that_repeats_to_the_bit(open_page, ur10, cli, short_pages, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = open_page(ur10)
+    page.tab("Scenario")
+    page.press("Keep this")
+    kept = Path(wait_for(lambda: ur10.workspace.shown.playing.partition("Kept: ")[2].partition(". `")[0], "kept"))
+    assert (kept / "report.html").is_file()
+    assert cli("run", kept, "--plan", kept, "--out", "again").status == 0
+    before, after = read_log(kept / "log.mcap"), read_log(Path("again") / "log.mcap")
+    assert np.array_equal(before.setpoint, after.setpoint[: len(before.setpoint)])
+
+
+@pytest.mark.soak
+def test_a_second_page_only_watches_until_it_takes_control(open_page, ur10):
+    first, second = open_page(ur10), open_page(ur10)
+    second.says(f"Page {first.number} drives")
+    assert ur10.access.driver == first.number
+    assert second.page.get_by_role("button", name="Begin at home").is_disabled()
+    second.press("Take control")
+    wait_for(lambda: ur10.access.driver == second.number, "control")
+    first.says(f"Page {second.number} drives")
+
+
+@pytest.mark.soak
+def test_a_click_in_the_plane_places_the_goal_of_a_planar_arm(open_page, planar):
+    page = open_page(planar)
+    page.says("The arm is at the goal.")
+    wanted = np.array([0.4, 0.7, 0.0])
+    page.page.mouse.click(*page.on_screen(wanted))
+    wait_for(lambda: np.linalg.norm(planar.workspace.goal.translation - wanted) < 0.01, "the goal")
+    wait_for(lambda: np.linalg.norm(tool(planar) - wanted) < 0.01, "the arm")
+
+
+@pytest.mark.soak
+def test_iterations_end_within_the_threshold_and_are_saved(open_page, planar, tmp_path):
+    page = open_page(planar)
+    page.tab("Goal")
+    page.press("Begin at home")
+    page.says("The arm is at the goal.")
+    page.page.mouse.click(*page.on_screen([0.2, 0.9, 0.0]))
+    wait_for(lambda: planar.workspace.goal.translation[1] > 0.85, "the goal")
+    page.tab("Iterate")
+    page.press("Iterate, a frame each")
+    page.says("ms of computing")
+    with page.page.expect_download() as download:
+        page.press("Save iterations as CSV")
+    download.value.save_as(tmp_path / "iterations.csv")
+    rows = list(csv.DictReader((tmp_path / "iterations.csv").open()))
+    assert float(rows[-1]["distance_m"]) <= 1e-3 < float(rows[-2]["distance_m"])
+    end = [float(rows[-1][f"joint_3_end_{axis}_m"]) for axis in "xy"]
+    assert end == pytest.approx([0.2, 0.9], abs=0.02)
+
+
+@pytest.mark.soak
+def test_a_scenario_is_played_with_a_changed_setting_over_the_run_before(open_page, planar):
+    page = open_page(planar)
+    page.tab("Scenario")
+    page.press("Play")
+    page.says("Tracking error of the whole run")
+    first = planar.workspace.playing.run
+    page.tab("Arm")
+    page.fill("servo gain", "300")
+    wait_for(lambda: planar.workspace.arm.setup.values.get("servo_gain") == 300.0, "the setting")
+    page.tab("Scenario")
+    page.press("Play")
+    page.says("Before it was")
+    player = planar.workspace.playing
+    assert player.older is first and player.run.tracking.mean() > first.tracking.mean()
+    assert player.curves[0] is not None and player.curves[1] is not None
+    page.press("Stop")
+
+
+@pytest.mark.soak
+def test_off_loopback_a_page_acts_only_with_the_token_of_the_terminal(browser):
+    made = simbridge.studio(listen="0.0.0.0", port=free_port())
+    made.url = made.url.replace("0.0.0.0", "127.0.0.1")
+    page = Opened(browser, made)
+    try:
+        page.says("Enter the token")
+        assert made.access.driver is None
+        page.fill("token", "guess")
+        page.says("That is not the token")
+        page.fill("token", made.access.token)
+        wait_for(lambda: made.access.driver == page.number, "the page acts")
+    finally:
+        page.context.close()
+        made.close()
+
+
+def test_a_port_in_use_is_refused_and_no_other_is_taken(ur10, cli):
+    port = int(ur10.url.rpartition(":")[2])
+    with pytest.raises(PortInUse, match=str(port)):
+        studio(port=port)
+    answer = cli("studio", "--port", port, "--no-browser")
+    assert answer.status == 1 and f"Port {port} of 127.0.0.1 is in use" in answer.message
