@@ -201,7 +201,8 @@ class Page:
             if event.client_id is not None:
                 self._event(moves.value.lower())
 
-        self._all.append(moves)
+        # A group of buttons cannot be disabled: it is hidden where a page does not drive.
+        self._moves = moves
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
         self._playing = self._gui.add_markdown("")
         self._button("Keep this", "keep", hint="Writes a run directory with its report under runs/.")
@@ -272,7 +273,8 @@ class Page:
         self._set(self._take, admitted and not drives, "visible")
         for handle in self._all:
             self._set(handle, not drives, "disabled")
-        self._set(self._handle, drives, "visible")
+        for handle in (self._handle, self._moves):
+            self._set(handle, drives, "visible")
 
     def refuse_token(self) -> None:
         """Say that the token was not the right one."""

@@ -147,6 +147,9 @@ class Studio:
                     ready.set()
                     self.run()
             except BaseException as error:
+                if ready.is_set():
+                    # Nobody waits for it: the thread says why it ended.
+                    raise
                 failure.append(error)
                 ready.set()
 
@@ -223,6 +226,7 @@ class Studio:
             self.workspace.offers = self.workspace.offers or "values"
 
     def _take_access(self, event: Event, page: Page | None) -> None:
+        wrong = False
         if event.name == "opened":
             arm = self.workspace.arm.robot
             page = Page(event.value, self._events.put, planar=arm.planar, scale=0.3 * min(arm.reach, 1.0))
@@ -233,13 +237,14 @@ class Studio:
             self._pages.pop(event.page, None)
             self.access.closed(event.page)
         elif event.name == "token" and page is not None:
-            if not self.access.shows(event.page, event.value):
-                page.refuse_token()
+            wrong = not self.access.shows(event.page, event.value)
         elif page is not None:
             self.access.takes_control(event.page)
         driver = self.access.driver
         for number, one in self._pages.items():
             one.show_role(drives=driver == number, admitted=self.access.admitted(number), driver=driver)
+        if wrong and page is not None:
+            page.refuse_token()
 
     def _offer(self, page: Page, *, controls: bool) -> None:
         workspace = self.workspace

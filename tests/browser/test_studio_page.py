@@ -284,4 +284,4 @@ def test_a_port_in_use_is_refused_and_no_other_is_taken(ur10, cli):
     with pytest.raises(PortInUse, match=str(port)):
         studio(port=port)
     answer = cli("studio", "--port", port, "--no-browser")
-    assert answer.status == 1 and f"Port {port} of 127.0.0.1 is in use" in answer.message
+    assert answer.status == 2 and f"Port {port} of 127.0.0.1 is in use" in answer.message
