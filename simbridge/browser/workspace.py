@@ -75,7 +75,7 @@ class Workspace:
 
     def close(self) -> None:
         """End the sessions."""
-        for simulation in {self._first, *(simulation for simulation, _ in self._arms)}:
+        for simulation in [simulation for simulation, _ in self._arms] or [self._first]:
             with contextlib.suppress(SimbridgeError):
                 simulation.__exit__()
 

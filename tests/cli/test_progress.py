@@ -63,7 +63,9 @@ def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path
 
 
 def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, tmp_path: Path) -> None:
-    states = drawn(seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--out", tmp_path / "run"))
+    states = drawn(
+        seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run")
+    )
     # Colours and cursor movements.
     states = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", state) for state in states]
     first, second = ([state for state in states if f"Tracking {number}/2" in state] for number in (1, 2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from simbridge.backends.motion import Replay
@@ -52,7 +52,9 @@ def test_corners_are_smoothed_until_acceleration_and_lead_are_within_their_limit
 @few_examples(12)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=3), st.integers(30, 500))
 def test_the_acceleration_is_within_its_limit_also_while_the_speed_slider_changes(speeds, begin):
-    wanted, _ = smoothed(LAW, corners(speeds))
+    wanted, excess = smoothed(LAW, corners(speeds))
+    # A plan in which some is left, as at corners of 6 rad/s, is refused.
+    assume(excess is None)
     replay, rate, path = Replay(wanted), 1.0, []
     # The slider falls to a tenth, stays there, and is raised again, over and over.
     while not replay.finished:
