@@ -90,6 +90,7 @@ def test_a_stop_while_the_script_starts_is_named_and_no_script_is_left(e_series,
         nothing_moves(e_series)
 
 
+@SOAK
 def test_a_stop_while_the_dashboard_is_mute_leaves_no_script(e_series, tmp_path):
     with trial(e_series, tmp_path) as run:
         run.streaming()
@@ -236,7 +237,7 @@ def start_another_program(controller):
         controller.wait_for("runtime_state", "PLAYING")
 
 
-@pytest.mark.parametrize("delay", [0.01, pytest.param(0.03, marks=SOAK), pytest.param(0.1, marks=SOAK)])
+@pytest.mark.parametrize("delay", [pytest.param(delay, marks=SOAK) for delay in (0.01, 0.03, 0.1)])
 def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(e_series, tmp_path, delay):
     with trial(e_series, tmp_path) as run:
         run.streaming()

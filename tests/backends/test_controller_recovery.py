@@ -24,7 +24,7 @@ PERIOD = 0.008
         # Released by a person; the protective stop below is unlocked.
         pytest.param({"command": "safeguard_stop"}, SafeguardStop, "release_safety", marks=pytest.mark.soak),
         pytest.param({"command": "emergency_stop"}, EmergencyStop, "release_safety", marks=pytest.mark.soak),
-        ({"command": "drop", "port": 30004}, ConnectionLost, None),
+        pytest.param({"command": "drop", "port": 30004}, ConnectionLost, None, marks=pytest.mark.soak),
         # URSim is unlocked from here, but not before its controller allows it (`UNLOCK_DELAY`).
         ({"command": "protective_stop"}, ProtectiveStop, None),
         pytest.param(
@@ -64,6 +64,7 @@ def test_after_a_stop_nothing_moves_until_recover_and_then_by_a_new_approach(fau
     assert np.abs(np.diff(after, axis=0)).max() <= 1.05 * 1.0 * PERIOD
 
 
+@pytest.mark.soak
 def test_a_live_arm_on_a_controller_restarted_with_other_software_does_not_move_after_recover(controllers):
     controllers.close()  # so that one runs at a time
     host = loopback(71)

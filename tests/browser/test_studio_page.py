@@ -133,6 +133,7 @@ def test_it_loads_without_an_error_and_says_that_the_arm_is_at_its_goal(open_pag
     assert page.errors == []
 
 
+@pytest.mark.soak
 def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
     page = open_page(ur10)
     page.says("The arm is at the goal.")
@@ -152,6 +153,7 @@ def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
     assert page.errors == []
 
 
+@pytest.mark.soak
 def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur10):
     page = open_page(ur10)
     page.tab("Solver")

@@ -178,6 +178,7 @@ def test_two_runs_log_the_same_samples(run, line, line_run):
     assert_same_samples(run(line), line_run)
 
 
+@pytest.mark.soak
 def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, tmp_path):
     script = tmp_path / "mine.py"
     script.write_text(SCRIPT)

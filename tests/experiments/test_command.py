@@ -129,7 +129,11 @@ OWN = {
 }
 
 
-@pytest.mark.parametrize("name", OWN)
+# The comparison of solvers and the convergence take the same way through the program as the others.
+MORE = dict.fromkeys(("homogenization", "tracking", "interpolation"), pytest.mark.soak)
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=MORE.get(name, ())) for name in OWN])
 def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name, request):
     if name == "tracking":
         # The next test draws these.

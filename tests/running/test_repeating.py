@@ -245,6 +245,8 @@ def test_a_motion_without_a_path_says_why_it_has_no_figures(cli, tmp_path, tum, 
     assert any("its length is zero" in sentence for sentence in iso["missing"])
 
 
+# On a real arm they do, too: test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return.
+@pytest.mark.soak
 def test_repeats_on_a_controller_return_to_the_start_each_time(cli, e_series, tmp_path, without_pages):
     out = tmp_path / "out"
     flags = ("--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS)
