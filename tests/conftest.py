@@ -33,11 +33,13 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
 # They talk to a controller that keeps real time: one at a time, in parallel with tests that do not.
-KEEPS_REAL_TIME = ("cli/test_progress.py::test_for_repeats", "cli/test_progress.py::test_on_a_real_arm")
+KEEPS_REAL_TIME = (
+    "emulator/test_ur_rtde.py",
+    "cli/test_progress.py::test_for_repeats",
+    "cli/test_progress.py::test_on_a_real_arm",
+)
 # They share what takes seconds to make: all tests of such a file run on one worker, which makes it once.
 SHARE_A_SETUP = (
-    # It waits for its arms for twenty seconds.
-    "emulator/test_ur_rtde.py",
     "browser/test_studio_page.py",
     "evaluation/test_external_repeats.py",
     "evaluation/test_repeatability.py",
