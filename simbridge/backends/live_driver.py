@@ -41,7 +41,6 @@ class LiveDriver(ABC):
         channel: Inputs are posted to it, and periods appear in it; None while no loop runs.
         ring: The states appear in it; None likewise.
         subjects: The names that subjects of causes may have.
-        yielded: States to be taken by the caller before the next `poll`.
     """
 
     capabilities: Capabilities

@@ -19,9 +19,6 @@ from simbridge.trajectory.sampling import Sampling
 
 Kind = Literal["number", "whole", "numbers", "choice"]
 
-SIMULATION_ONLY = "simulation only"
-AT_REST = "only at rest"
-
 
 @dataclass(frozen=True)
 class Control:
@@ -36,7 +33,6 @@ class Control:
         choices: For a choice.
         slider: The least and the largest value of a slider, in SI units; None for a field.
         scale: The shown unit in SI; for several numbers one each.
-        controllers: Whether it can be changed with a controller, at rest.
     """
 
     name: str
@@ -47,7 +43,6 @@ class Control:
     choices: tuple[str, ...] = ()
     slider: tuple[float, float] | None = None
     scale: tuple[float, ...] = (1.0,)
-    controllers: bool = False
 
     def shown(self, value: Any) -> Any:
         """A value in the units of the page; several numbers as text."""
@@ -90,12 +85,8 @@ def solver_controls(solver: str) -> list[Control]:
         if needed := requirement(about.get("check")):
             words.append(f"Range: {needed}.")
         words.append(f"Default: {about.get('unset') or _plain(default)}.")
-        found.append(
-            Control(
-                SOLVER + own.name, own.name.replace("_", " "), form, default, " ".join(words), choices, slider,
-                controllers=True,
-            )
-        )  # fmt: skip
+        label = own.name.replace("_", " ")
+        found.append(Control(SOLVER + own.name, label, form, default, " ".join(words), choices, slider))
     return found
 
 
@@ -135,8 +126,8 @@ def arm_controls(arm: Robot, lengths: tuple[float, ...] | None) -> list[Control]
         _of_sampling("rate", "target rate, Hz", TARGET_RATE, slider=(2.0, 125.0)),
         _of_option("hold", "hold", "linear", choices=("linear", "zero-order")),
         _of_sampling("noise", "noise, mm and degrees", (0.0, 0.0), scale=(1e-3, math.radians(1.0))),
-        _of_option("servo_gain", "servo gain", 2000.0, slider=(100.0, 2000.0), controllers=True),
-        _of_option("servo_lookahead", "servo lookahead, ms", 0.03, slider=(0.03, 0.2), scale=(1e-3,), controllers=True),
+        _of_option("servo_gain", "servo gain", 2000.0, slider=(100.0, 2000.0)),
+        _of_option("servo_lookahead", "servo lookahead, ms", 0.03, slider=(0.03, 0.2), scale=(1e-3,)),
         _of_option("feedforward", "feedforward", "off", choices=("off", "on")),
         _of_option("payload", "payload, kg", 0.0, slider=(0.0, 10.0)),
         _of_option("unmodelled_payload", "unmodelled payload, kg", 0.0, slider=(0.0, 10.0)),

@@ -137,7 +137,7 @@ def iterations_csv(robot: Robot, found: Sequence[Iterate]) -> str:
 
 
 def slow_in_slow_out(count: int) -> Array:
-    """Of each of so many frames, how long it is shown, relative to the mean: longer at the begin and at the end."""
+    """Of each of so many frames, how long it is shown, relative to the mean: longer at the beginning and at the end."""
     if count < 2:
         return np.ones(count)
     place = np.linspace(0.0, 1.0, count)

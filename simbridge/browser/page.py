@@ -51,7 +51,6 @@ class Page:
         self._planar, self._drives, self._dragging = planar, True, False
         self._controls: dict[str, tuple[Control, Any, Any]] = {}
         self._all: list[Any] = []
-        self._values: dict[int, Any] = {}
         self._access()
         self._sentence = self._gui.add_markdown("")
         self._problem = self._gui.add_markdown("", visible=False)

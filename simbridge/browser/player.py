@@ -40,7 +40,7 @@ class Player:
     postures: Sequence[Array] = ()
     now: float = 0.0
     paused: bool = False
-    _told: int = -1
+    _shown_frame: int = -1
 
     @staticmethod
     def of_run(run: Played, scenario: str, older: Played | None) -> Player:
@@ -97,8 +97,8 @@ class Player:
         k = self.frame
         if self.run is not None:
             follower.show(self._sample(self.run, k))
-        elif k != self._told:
-            self._told = k
+        elif k != self._shown_frame:
+            self._shown_frame = k
             trail.show(list(self.postures[: k + 1]))
 
     def _sample(self, run: Played, k: int) -> Sample:
@@ -108,7 +108,7 @@ class Player:
             distance=float(run.tracking[k]), angle=0.0, causes=(),
         )  # fmt: skip
 
-    def tell(self, shown: Shown) -> None:
+    def describe(self, shown: Shown) -> None:
         """Describe its present frame."""
         k = self.frame
         if self.run is None:

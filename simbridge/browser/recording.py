@@ -32,7 +32,8 @@ class Played:
         prepared: Plan and solver; None for one that was loaded.
         path: Its run directory.
         times: Of the samples (T,), s.
-        q, solution: Joint positions (T, n), rad.
+        q, qd: Of the arm (T, n), rad and rad/s.
+        solution: Joint positions (T, n), rad.
         reference, attained: Positions of the tool (T, 3), m.
         errors: Distances by source (T, 5), m: see `SOURCES`.
         tracking: Between reference and attained (T,), m.
@@ -49,15 +50,6 @@ class Played:
     attained: Array
     errors: Array
     tracking: Array
-
-    @property
-    def duration(self) -> float:
-        """s."""
-        return float(self.times[-1])
-
-    def at(self, time: float) -> int:
-        """The number of the sample that is shown at a time, s."""
-        return int(np.clip(np.searchsorted(self.times, time), 0, len(self.times) - 1))
 
 
 def record(setup: StudioSetup, scenario: str, out: Path) -> Played:

@@ -38,23 +38,21 @@ class Follower:
     """
 
     def __init__(self, server: viser.ViserServer, robot: Robot, number: int) -> None:
-        self._server, self._robot, self._number = server, robot, number
-        self.name = f"/follower{number}"
+        self._server, self._robot, self._name = server, robot, f"/follower{number}"
         shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
         shapes = shapes if any(shapes) else []
         alone = number == 0
         colour = COLOURS[number]
         self._arm = ArmScene(
-            server.scene, f"{self.name}/arm", *chain, shapes, colour=None if alone else colour,
+            server.scene, f"{self._name}/arm", *chain, shapes, colour=None if alone else colour,
             opacity=1.0 if alone else _RIVAL,
         )  # fmt: skip
-        self._ghost = ArmScene(server.scene, f"{self.name}/ghost", *chain, shapes, colour=colour, opacity=_GHOST)
+        self._ghost = ArmScene(server.scene, f"{self._name}/ghost", *chain, shapes, colour=colour, opacity=_GHOST)
         self._marks = [
-            server.scene.add_icosphere(f"{self.name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
+            server.scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
             for i in range(robot.n)
         ]
         self._path: deque[tuple[Array, float]] = deque(maxlen=_PATH)
-        self._drawn = 0
 
     def show(self, sample: Sample) -> None:
         """Show an instant."""
@@ -78,17 +76,17 @@ class Follower:
         shares = np.clip(np.array([distance for _, distance in self._path]) / _WORST, 0.0, 1.0)
         colours = (255 * matplotlib.colormaps["viridis"](shares)[:, :3]).astype(np.uint8)
         ends, paint = np.stack([points[:-1], points[1:]], axis=1), np.stack([colours[:-1], colours[1:]], axis=1)
-        self._server.scene.add_line_segments(f"{self.name}/path", ends, paint, thickness=4.0, thickness_units="screen")
+        self._server.scene.add_line_segments(f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen")
 
     def forget_path(self) -> None:
         """Begin another path."""
         self._path.clear()
-        self._server.scene.remove_by_name(f"{self.name}/path")
+        self._server.scene.remove_by_name(f"{self._name}/path")
 
     def remove(self) -> None:
         """Take it out of the scene."""
         for part in ("arm", "ghost", "path", *(f"limit{i}" for i in range(self._robot.n))):
-            self._server.scene.remove_by_name(f"{self.name}/{part}")
+            self._server.scene.remove_by_name(f"{self._name}/{part}")
 
 
 def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: CollisionScene) -> None:

@@ -169,10 +169,10 @@ class Studio:
     def _beside(self, name: str, facts: Any, task: Callable[[], Any]) -> None:
         def work() -> None:
             try:
-                result: Any = task()
+                event = Event(_NO_PAGE, name, (facts, task()))
             except Exception as error:  # foreign scenarios may fail in any way
-                result = error
-            self._events.put(Event(_NO_PAGE, name, (facts, result)))
+                event = Event(_NO_PAGE, "failed", (name, facts, error))
+            self._events.put(event)
 
         self._work.submit(work)
 
@@ -190,7 +190,7 @@ class Studio:
                 self.workspace.draw()
                 frame = max(frame + 1.0 / _FRAMES, now)
             if now >= text:
-                self._tell()
+                self._describe()
                 text = max(text + 1.0 / _TEXTS, now)
 
     def _take_events(self, wait: float) -> None:
@@ -206,10 +206,9 @@ class Studio:
             self._take_access(event, page)
         elif event.page == _NO_PAGE or (page is not None and self.access.drives(event.page)):
             self._do(event)
-        if self.workspace.offers:
             for one in self._pages.values():
-                self._offer(one, controls=self.workspace.offers == "controls")
-            self.workspace.offers = ""
+                self._offer(one, controls=self.workspace.offers)
+            self.workspace.offers = False
         for name, content in self.workspace.downloads:
             if page is not None:
                 page.download(name, content)
@@ -223,7 +222,6 @@ class Studio:
             problems.pop(where, None)
         except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
             problems[where] = str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
-            self.workspace.offers = self.workspace.offers or "values"
 
     def _take_access(self, event: Event, page: Page | None) -> None:
         wrong = False
@@ -255,9 +253,9 @@ class Studio:
             page.show_goal(workspace.goal, workspace.start)
             page.show(workspace.shown)
 
-    def _tell(self) -> None:
+    def _describe(self) -> None:
         workspace = self.workspace
-        workspace.tell()
+        workspace.describe()
         first, second = workspace.curves
         for page in self._pages.values():
             with page.at_once():

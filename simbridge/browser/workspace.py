@@ -35,7 +35,7 @@ Beside = Callable[[str, Any, Callable[[], Any]], None]
 
 
 class Workspace:
-    """The state of a studio. A context manager, to be used by the studio's loop alone.
+    """The state of a studio, to be used by the studio's loop alone.
 
     Args:
         setup: What it begins with.
@@ -49,7 +49,7 @@ class Workspace:
         start: Where an iteration begins (3,), m.
         shown: Texts.
         playing: What is played in place of the live arm.
-        offers: Whether the controls have changed, or their values: the pages show them and take it back.
+        offers: Whether there are other controls than the pages show; who shows them takes it back.
         downloads: Files for the driving page.
     """
 
@@ -60,7 +60,7 @@ class Workspace:
         self._iterates: list[Iterate] = []
         self.shown, self._curves = Shown(), (Curve(), Curve())
         self.playing: Player | None = None
-        self.offers = ""
+        self.offers = False
         self.downloads: list[tuple[str, str]] = []
         self._first = self._simulation(setup, None)
         self.goal = tool_frame(self._first.robot, self._first.robot.home)
@@ -110,9 +110,6 @@ class Workspace:
             made.follow(self.goal)
         return made
 
-    def on_wake(self, _: None) -> None:
-        """Only to end the loop's sleep."""
-
     def on_drag(self, value: tuple[str, Array]) -> None:
         pose = np.asarray(value[1], dtype=float)
         self._go(pin.SE3(pin.Quaternion(*pose[3:]).normalized().matrix(), pose[:3]))
@@ -135,7 +132,6 @@ class Workspace:
         self.goal = goal
         for simulation, _ in self._arms:
             simulation.follow(goal)
-        self.offers = self.offers or "values"
 
     def on_start(self, position: tuple[float, float, float]) -> None:
         point = np.array(position, dtype=float)
@@ -156,7 +152,6 @@ class Workspace:
         self.start = self.goal.translation.copy()
         self._trail.remove()
         self._replace(self.setup, q)
-        self.offers = self.offers or "values"
 
     def on_change(self, change: tuple[str, Any]) -> None:
         name, value = change
@@ -178,24 +173,24 @@ class Workspace:
         self._beside("built", (self._wanted, setup), setup.compiled)
         self.shown.playing = ""
 
+    def on_failed(self, value: tuple[str, Any, Exception]) -> None:
+        """What was to be done beside the loop has failed; the arm has the setup before."""
+        name, facts, error = value
+        if name == "built":
+            if facts[0] != self._wanted:
+                return
+            self.setup = self.arm.setup
+        self.shown.playing = self.shown.iterations = ""
+        raise error
+
     def on_built(self, value: tuple[tuple[int, StudioSetup], Any]) -> None:
-        (number, setup), result = value
+        (number, setup), _ = value
         if number != self._wanted:
             return
-        if isinstance(result, Exception):
-            self.setup = self.arm.setup
-            self.offers = self.offers or "values"
-            raise result
         simulation = self.arm
-        q = (
-            simulation.robot.home
-            if setup.values.get("link_lengths") != simulation.setup.values.get("link_lengths")
-            else simulation.q
-        )
-        if setup.solver != simulation.setup.solver:
-            self.offers = "controls"
-        self._replace(setup, q)
-        self.offers = self.offers or "values"
+        same_lengths = setup.values.get("link_lengths") == simulation.setup.values.get("link_lengths")
+        self.offers = setup.solver != simulation.setup.solver or self.offers
+        self._replace(setup, simulation.q if same_lengths else simulation.robot.home)
 
     def _replace(self, setup: StudioSetup, q: Array) -> None:
         """Begin anew with a setup, at joint positions (n,), rad; of the second solver, too."""
@@ -225,9 +220,7 @@ class Workspace:
         self._beside("rival built", setup, setup.compiled)
 
     def on_rival_built(self, value: tuple[StudioSetup, Any]) -> None:
-        setup, result = value
-        if isinstance(result, Exception):
-            raise result
+        setup, _ = value
         simulation = self._simulation(setup, self.arm.q)
         self._arms.append((simulation, Follower(self._server, simulation.robot, 1)))
 
@@ -248,9 +241,6 @@ class Workspace:
 
     def on_iterated(self, value: tuple[dict[str, Any], Any]) -> None:
         asked, result = value
-        if isinstance(result, Exception):
-            self.shown.iterations = ""
-            raise result
         self._iterates, words = result
         self.shown.iterations = words
         postures = [one.points for one in self._iterates]
@@ -278,9 +268,6 @@ class Workspace:
 
     def on_recorded(self, value: tuple[str, Any]) -> None:
         scenario, result = value
-        if isinstance(result, Exception):
-            self.shown.playing = ""
-            raise result
         older = None if self.playing is None else self.playing.run
         self.playing = Player.of_run(result, scenario, older)
         self._arms[0][1].forget_path()
@@ -292,12 +279,10 @@ class Workspace:
             self._beside("loaded", None, lambda: load(Path(path), self.setup.base))
 
     def on_loaded(self, value: tuple[None, Any]) -> None:
-        if isinstance(value[1], Exception):
-            raise value[1]
         played, scenario = value[1]
         self._prepare(played.setup)
         self.playing = Player.of_run(played, scenario, None)
-        self.offers = "controls"
+        self.offers = True
 
     def on_pause(self, _: None) -> None:
         if self.playing is not None:
@@ -324,8 +309,6 @@ class Workspace:
         self._beside("kept", None, lambda: _kept(simulation))
 
     def on_kept(self, value: tuple[None, Any]) -> None:
-        if isinstance(value[1], Exception):
-            raise value[1]
         run = value[1]
         again = (
             f"simbridge run {run} --plan {run}" if (run / "inputs.jsonl").exists() else f"simbridge run --plan {run}"
@@ -352,13 +335,13 @@ class Workspace:
                     if not simulation.resting:
                         curve.add(sample.time, sample.errors, sample.distance)
 
-    def tell(self) -> None:
+    def describe(self) -> None:
         """Describe the present instant."""
         samples = [simulation.sample() for simulation, _ in self._arms]
         if self.playing is not None:
-            self.playing.tell(self.shown)
+            self.playing.describe(self.shown)
         elif samples[0] is not None:
-            self._tell_of(samples[0])
+            self._describe_sample(samples[0])
         if self.playing is None:
             for _, follower in self._arms:
                 follower.show_path()
@@ -373,7 +356,7 @@ class Workspace:
             else []
         )
 
-    def _tell_of(self, sample: Sample) -> None:
+    def _describe_sample(self, sample: Sample) -> None:
         simulation = self.arm
         reach = out_of_reach(simulation.robot, self.goal.translation)
         self.shown.sentence = sentence_of(sample, simulation.error, reach, simulation.solver.task)

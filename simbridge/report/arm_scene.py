@@ -42,7 +42,7 @@ class ArmScene:
     ) -> None:
         self._placements, self._prismatic = [pin.SE3(placement) for placement in placements], list(prismatic)
         self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
-        self.root = scene.add_frame(name, show_axes=False)
+        scene.add_frame(name, show_axes=False)
         links = list(shapes) or _sticks(placements)
         for number, shape in enumerate(links[0]):
             self._draw(f"{name}/shape{number}", shape)
@@ -52,9 +52,8 @@ class ArmScene:
             self._joints.append(scene.add_frame(path, show_axes=False))
             for number, shape in enumerate(links[i + 1] if i + 1 < len(links) else []):
                 self._draw(f"{path}/shape{number}", shape)
-        self.tool = path + "/tcp"
         end = self._placements[-1]
-        scene.add_frame(self.tool, axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation)
+        scene.add_frame(f"{path}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation)
 
     def _draw(self, name: str, shape: dict[str, Any]) -> None:
         start, end = np.array(shape["start"]), np.array(shape["end"])

@@ -22,7 +22,7 @@ VENDOR = 0x256F
 # Logitech sold them before, next to ordinary mice: these are their products.
 _LOGITECH = 0x046D
 _LOGITECH_PRODUCTS = (0xC603, 0xC605, 0xC606, 0xC621, 0xC623, 0xC625, 0xC626, 0xC627, 0xC628, 0xC629, 0xC62B)
-# A joystick-like device of several axes: what tells a SpaceMouse from a CadMouse. 0 where it is unknown.
+# HID usage of a multi-axis controller, which distinguishes a SpaceMouse from a CadMouse; 0 where it is unknown.
 _MULTI_AXIS = 8
 
 FULL_SCALE = 350.0

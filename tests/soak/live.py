@@ -58,7 +58,7 @@ class Streamed:
         begin: Joint positions at its beginning (n,), rad.
         violations: What must not be.
         late: Share of the cycles in which more acceleration was allowed, because a command had been late.
-        excused: An error that this computer is to blame for; "" for none.
+        excused: An error that this computer's load explains; "" for none.
     """
 
     stream: int

@@ -67,8 +67,10 @@ def test_a_button_toggles_the_engagement():
 
 def test_a_session_that_ended_by_itself_is_engaged_anew_only_at_the_device():
     session = FakeSession()
-    told = []
-    driver = Driver(session, Script(ENGAGE, RELEASED, FORWARD, FORWARD, FORWARD), TeleopOptions(), report=told.append)
+    reported = []
+    driver = Driver(
+        session, Script(ENGAGE, RELEASED, FORWARD, FORWARD, FORWARD), TeleopOptions(), report=reported.append
+    )
     for _ in range(3):
         driver.tick()
     session.status.state, session.status.error = "idle", SimbridgeError("A protective stop.")
@@ -76,13 +78,13 @@ def test_a_session_that_ended_by_itself_is_engaged_anew_only_at_the_device():
     driver.tick()
     assert len(session.of("engage")) == len(session.of("twist")) == 1
     # Once, not with each reading.
-    assert told == ["A protective stop."]
+    assert reported == ["A protective stop."]
 
 
 def test_an_engagement_that_fails_is_one_sentence_and_can_be_tried_again():
-    told, session = [], FakeSession(refuses=SimbridgeError("The arm is not powered on."))
-    driven(ENGAGE, FORWARD, ENGAGE, session=session, report=told.append)
-    assert told == ["The arm is not powered on."] * 2
+    reported, session = [], FakeSession(refuses=SimbridgeError("The arm is not powered on."))
+    driven(ENGAGE, FORWARD, ENGAGE, session=session, report=reported.append)
+    assert reported == ["The arm is not powered on."] * 2
     assert session.motions == []
 
 
@@ -127,15 +129,15 @@ def test_a_stop_forgets_the_step_that_was_asked_for():
 
 
 def test_buttons_are_noted_and_given_to_the_function():
-    told = []
+    reported = []
     session = driven(
         Reading(buttons=frozenset("3")),
         Reading(buttons=frozenset("34")),
         RELEASED,
-        on_button=lambda *event: told.append(event),
+        on_button=lambda *event: reported.append(event),
     )
-    assert told == [("3", True), ("4", True), ("3", False), ("4", False)]
-    assert [(call[2]["button"], call[2]["pressed"]) for call in session.of("note")] == told
+    assert reported == [("3", True), ("4", True), ("3", False), ("4", False)]
+    assert [(call[2]["button"], call[2]["pressed"]) for call in session.of("note")] == reported
 
 
 def test_a_function_for_buttons_that_fails_halts_and_is_named():
