@@ -10,6 +10,8 @@ RESOLUTION ?= highest
 
 # A sourced ROS workspace puts its packages and pytest plugins on PYTHONPATH, ahead of the environment's own.
 unexport PYTHONPATH PYTHONHOME
+# Tests start hundreds of Python processes. Without stored bytecode, as in many containers, each would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

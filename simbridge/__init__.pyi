@@ -39,6 +39,8 @@ from simbridge.running.live_begin import live as live
 from simbridge.running.live_session import LiveSession as LiveSession
 from simbridge.running.runner import Run as Run
 from simbridge.running.runner import run as run
+from simbridge.sweeps.sweep import Sweep as Sweep
+from simbridge.sweeps.sweep import sweep as sweep
 from simbridge.trajectory.files import read_trajectory as read_trajectory
 from simbridge.trajectory.trajectory import Trajectory as Trajectory
 

@@ -63,14 +63,25 @@ REALTIME_FLAGS = ("--realtime-priority", str(SERVO_PRIORITY)) if REALTIME else (
 @contextlib.contextmanager
 def realtime() -> Iterator[None]:
     """This thread has a real-time priority within the block, where that is granted."""
-    if not REALTIME:
-        yield
-        return
-    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(SERVO_PRIORITY - 1))
+    _schedule([0], SERVO_PRIORITY - 1)
     try:
         yield
     finally:
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        _schedule([0], 0)
+
+
+def schedule_all_threads(*, realtime: bool) -> None:
+    """Give all present threads of this process a real-time priority, where that is granted, or take it from them.
+
+    One alone would wait for another that holds the interpreter's lock and is not given a core.
+    """
+    _schedule([int(thread) for thread in os.listdir("/proc/self/task")], SERVO_PRIORITY - 1 if realtime else 0)
+
+
+def _schedule(threads: list[int], priority: int) -> None:
+    for thread in threads if REALTIME else ():
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setscheduler(thread, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
 
 
 def loopback(number: int) -> str:

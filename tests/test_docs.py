@@ -25,7 +25,7 @@ from simbridge.backends import operator_confirmation
 from simbridge.backends.backend import Ending as SeenAtTheEnd
 from simbridge.backends.backend import cause_of
 from simbridge.cli.error_reporting import print_error
-from simbridge.cli.flags import command_type
+from simbridge.cli.option_flags import command_type
 from simbridge.errors import (
     Cause,
     GuardViolation,

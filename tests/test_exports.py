@@ -19,8 +19,8 @@ PUBLIC = """
 CallableSolver Cell ClosedForm Constrained ConstrainedParameters DampedLeastSquares DampedLeastSquaresParameters
 FeedbackIK FeedbackParameters ForwardDynamics ForwardDynamicsParameters JacobianTranspose JacobianTransposeParameters
 LiveArm LiveOptions LiveSession Options Pseudoinverse PseudoinverseParameters Robot Rows Run Scenario SelectivelyDamped
-SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Studio Trajectory Twin __version__ connect live
-load_cell load_robot load_scenario read_trajectory run run_as_script studio
+SelectivelyDampedParameters SimbridgeError SoftRows Solution Solver Studio Sweep Trajectory Twin __version__ connect
+live load_cell load_robot load_scenario read_trajectory run run_as_script studio sweep
 """
 
 

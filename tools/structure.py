@@ -21,8 +21,8 @@ PRIVATE_LIBRARIES = ("numba.core", "numba.np", "numba.cpython", "numba.typed", "
 
 # The bounds that `--check` holds; docs/architecture.md names them.
 BOUNDS = {
-    "files": 330,
-    "lines": 57_500,
+    "files": 346,
+    "lines": 60_800,
     "longest file": 400,
     "top-level modules": 5,
     "import depth": 18,

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 Row: TypeAlias = tuple[str, str, str, str]
 """A row of the table: figure, its value, what it is compared with, the value of that."""
 
-Part: TypeAlias = Literal["solvers", "run", "startup", "servo", "emulator", "live", "recording", "studio"]
+Part: TypeAlias = Literal["solvers", "run", "startup", "servo", "emulator", "live", "recording", "studio", "sweep"]
 
 PARTS: Mapping[Part, str] = {
     "solvers": "simbridge.bench.solvers:measure",
@@ -23,10 +23,11 @@ PARTS: Mapping[Part, str] = {
     "live": "simbridge.bench.live:measure",
     "recording": "simbridge.bench.recording:measure",
     "studio": "simbridge.bench.studio:measure",
+    "sweep": "simbridge.bench.sweep:measure",
 }
 """The parts, and the function that measures each."""
 
-MINUTES: tuple[Part, ...] = ("servo", "emulator", "live", "recording", "studio")
+MINUTES: tuple[Part, ...] = ("servo", "emulator", "live", "recording", "studio", "sweep")
 """Parts that take minutes, measured only when asked for by name."""
 
 TIMED: tuple[Part, ...] = ("live",)

@@ -6,11 +6,8 @@ began each pass and when it sent other joint positions; "timer" sleeps to absolu
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
-import shutil
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from simbridge.bench import Row
+from simbridge.bench.chromium import chromium, free_port
 from simbridge.bench.live import missed_share
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import TICK, Studio
@@ -28,26 +26,24 @@ from simbridge.robot.pose import Array
 SIZE = {"width": 1280, "height": 800}
 # How long the goal is dragged, and how often, s; how long the page then rests before and while that is measured.
 _DRAGGED, _EVERY, _SETTLES, _RESTS = 20.0, 0.25, 8.0, 10.0
+# Single moves from rest, for the delay: how many, and how far apart, s.
+_MOVES, _APART = 15, 2.0
 # Of a drag, pixels.
 _FAR = 25.0
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 _PATIENCE = 60_000.0
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def measure() -> list[Row]:
     """The figures of docs/studio.md; one row with the reason where no browser can be driven."""
-    chromium = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    try:
-        sync_playwright = importlib.import_module("playwright.sync_api").sync_playwright
-    except ImportError:
-        return [("studio", "skipped", "what is missing", "the package playwright")]
-    if chromium is None:
-        return [("studio", "skipped", "what is missing", "chromium")]
-    port = _free_port()
-    with sync_playwright() as player, _client("serve", port) as served, _client("timer", _DRAGGED) as timer:
+    with chromium() as browser:
+        if browser is None:
+            return [("studio", "skipped", "what is missing", "chromium or the package playwright")]
+        return _measure(browser, free_port())
+
+
+def _measure(browser: Any, port: int) -> list[Row]:
+    with _client("serve", port) as served:
         assert served.stdin is not None and served.stdout is not None
-        browser = player.chromium.launch(executable_path=chromium, args=list(_FLAGS))
         served.stdout.readline()
         page = browser.new_page(viewport=SIZE)
         begin = time.monotonic()
@@ -55,27 +51,46 @@ def measure() -> list[Row]:
         page.get_by_role("tab", name="Goal").wait_for(timeout=_PATIENCE)
         usable = time.monotonic() - begin
         time.sleep(2.0)
-        moves, frames = _drag(page)
+        timer = _client("timer", _DRAGGED)
+        dragged, frames = _drag(page)
+        woken = np.array(json.loads(timer.communicate()[0]))
+        moves = _moves_from_rest(page)
+        page.mouse.up()
         time.sleep(_SETTLES)
         at_rest = _share_of_a_core(served.pid, _RESTS)
-        woken = np.array(json.loads(timer.communicate()[0]))
-        browser.close()
+        page.close()
         found = json.loads(served.communicate("\n")[0])
-    return _rows(np.array(found["begun"]), np.array(found["sent"]), moves, frames, woken, usable, at_rest)
+    begun, sent = np.array(found["begun"]), np.array(found["sent"])
+    return _rows(_within(begun, dragged), _within(sent, dragged), sent, moves, frames, woken, usable, at_rest)
+
+
+def _within(times: Array, span: tuple[float, float]) -> Array:
+    return times[(times > span[0]) & (times < span[1])]
 
 
 def _rows(
-    begun: Array, sent: Array, moves: list[float], frames: float, woken: Array, usable: float, at_rest: float
+    begun: Array,
+    dragged: Array,
+    sent: Array,
+    moves: list[float],
+    frames: float,
+    woken: Array,
+    usable: float,
+    at_rest: float,
 ) -> list[Row]:
     places = np.searchsorted(sent, moves)
     answers = [float(sent[k] - moved) for k, moved in zip(places, moves, strict=True) if k < len(sent)]
     delays = 1e3 * np.array(answers)
-    moving = begun[(begun > moves[0]) & (begun < moves[-1])]
-    ours, theirs = missed_share(moving, TICK), missed_share(woken, TICK)
+    ours, theirs = missed_share(begun, TICK), missed_share(woken, TICK)
     return [
         ("studio: drag to joint positions, median", f"{np.median(delays):.0f} ms", "required, at most", "100 ms"),
         ("studio: drag to joint positions, p95", f"{np.quantile(delays, 0.95):.0f} ms", "the median's bound", "100 ms"),
-        ("studio: frames drawn per second", f"{frames:.0f}", "states sent per second", f"{len(sent) / _DRAGGED:.0f}"),
+        (
+            "studio: frames drawn per second",
+            f"{frames:.0f}",
+            "states sent per second",
+            f"{len(dragged) / _DRAGGED:.0f}",
+        ),
         ("studio: periods missed", f"{ours:.2%}", "a bare timer's, and 1 %", f"{theirs + 0.01:.2%}"),
         ("studio: at rest, of a core", f"{at_rest:.1%}", "required, below", "15 %"),
         ("studio: usable after", f"{usable:.1f} s", "required, at most", "3 s"),
@@ -87,30 +102,43 @@ def _client(kind: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+# Where the first camera sees the tip of the frame's first arrow.
+_ARROW = 440.0, 480.0
 
 
-def _drag(page: Any) -> tuple[list[float], float]:
-    """Drag the goal's frame to and fro by its middle; when, s, and how many frames a second the page drew."""
+def _drag(page: Any) -> tuple[tuple[float, float], float]:
+    """Drag the goal's frame to and fro by an arrow, and keep it; from when to when, s, and frames drawn a second."""
     page.evaluate("""() => { window.drawn = 0; const f = () => { window.drawn++; requestAnimationFrame(f) }; f() }""")
-    # Where the first camera sees the tip of the frame's first arrow.
-    x, y = 440.0, 480.0
-    moves, begin, first = [], time.monotonic(), page.evaluate("window.drawn")
+    x, y = _ARROW
     page.mouse.move(x, y)
     page.mouse.down()
-    count = 0
+    begin, first, count = time.monotonic(), page.evaluate("window.drawn"), 0
     while time.monotonic() - begin < _DRAGGED:
         count += 1
         time.sleep(_EVERY)
-        moves.append(time.monotonic())
         page.mouse.move(x + _FAR * (-1) ** count, y)
-    page.mouse.up()
-    taken = time.monotonic() - begin
-    return moves, (page.evaluate("window.drawn") - first) / taken
+    end = time.monotonic()
+    return (begin, end), (page.evaluate("window.drawn") - first) / (end - begin)
+
+
+def _moves_from_rest(page: Any) -> list[float]:
+    """Move the grasped arrow again and again while the arm rests; when the page had the drag's events, s.
+
+    What changes after such a move, changes for it.
+    """
+    page.evaluate(
+        """() => { window.moved = []; const t = () => performance.timeOrigin + performance.now();
+                   addEventListener("pointermove", () => window.moved.push(1e-3 * t()), true) }"""
+    )
+    moves = []
+    page.mouse.move(*_ARROW)
+    for count in range(_MOVES):
+        time.sleep(_APART)
+        known = page.evaluate("window.moved.length")
+        page.mouse.move(_ARROW[0] - _FAR * (-1) ** count, _ARROW[1])
+        page.wait_for_function(f"window.moved.length > {known}")
+        moves.append(page.evaluate(f"window.moved[{known}]") - (time.time() - time.monotonic()))
+    return moves
 
 
 def _share_of_a_core(pid: int, seconds: float) -> float:

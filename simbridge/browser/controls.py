@@ -33,6 +33,8 @@ class Control:
         choices: For a choice.
         slider: The least and the largest value of a slider, in SI units; None for a field.
         scale: The shown unit in SI; for several numbers one each.
+        step: Of the slider, in the shown unit; None for a fine one.
+        locked: Why it cannot be changed here; "" if it can.
     """
 
     name: str
@@ -43,6 +45,8 @@ class Control:
     choices: tuple[str, ...] = ()
     slider: tuple[float, float] | None = None
     scale: tuple[float, ...] = (1.0,)
+    step: float | None = None
+    locked: str = ""
 
     def shown(self, value: Any) -> Any:
         """A value in the units of the page; several numbers as text."""
@@ -110,9 +114,9 @@ def _plain(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
 
 
-def arm_controls(arm: Robot, lengths: tuple[float, ...] | None) -> list[Control]:
-    """Those of the arm, its servo and its targets."""
-    found = []
+def arm_controls(arm: Robot, lengths: tuple[float, ...] | None, base: Options) -> list[Control]:
+    """Those of the arm, its servo and its targets; their defaults are what the options give."""
+    plant, found = base.plant_model, []
     if arm.planar and lengths:
         found.append(
             Control(
@@ -122,14 +126,14 @@ def arm_controls(arm: Robot, lengths: tuple[float, ...] | None) -> list[Control]
             )
         )  # fmt: skip
     found += [
-        _of_option("period", "control period, ms", arm.period, slider=(0.002, 0.02), scale=(1e-3,)),
+        _of_option("period", "control period, ms", arm.period, slider=(0.002, 0.02), scale=(1e-3,), step=1.0),
         _of_sampling("rate", "target rate, Hz", TARGET_RATE, slider=(2.0, 125.0)),
         _of_option("hold", "hold", "linear", choices=("linear", "zero-order")),
         _of_sampling("noise", "noise, mm and degrees", (0.0, 0.0), scale=(1e-3, math.radians(1.0))),
-        _of_option("servo_gain", "servo gain", 2000.0, slider=(100.0, 2000.0)),
-        _of_option("servo_lookahead", "servo lookahead, ms", 0.03, slider=(0.03, 0.2), scale=(1e-3,)),
-        _of_option("feedforward", "feedforward", "off", choices=("off", "on")),
-        _of_option("payload", "payload, kg", 0.0, slider=(0.0, 10.0)),
+        _of_option("servo_gain", "servo gain", plant.gain, slider=(100.0, 2000.0)),
+        _of_option("servo_lookahead", "servo lookahead, ms", plant.lookahead, slider=(0.03, 0.2), scale=(1e-3,)),
+        _of_option("feedforward", "feedforward", base.feedforward, choices=("off", "on")),
+        _of_option("payload", "payload, kg", base.payload or 0.0, slider=(0.0, 10.0)),
         _of_option("unmodelled_payload", "unmodelled payload, kg", 0.0, slider=(0.0, 10.0)),
         _of_option("speed_scale", "speed scale of scenarios", 1.0, slider=(0.1, 2.0)),
     ]
@@ -149,6 +153,9 @@ def _of_sampling(name: str, label: str, default: Any, **facts: Any) -> Control:
 def _described(name: str, label: str, default: Any, help: str, facts: dict[str, Any]) -> Control:
     scale = facts.get("scale", (1.0,))
     words = [help]
+    if "slider" in facts:
+        low, high = facts["slider"]
+        facts["slider"] = min(low, default), max(high, default)
     if slider := facts.get("slider"):
         words.append(f"Range: {slider[0] / scale[0]:g} to {slider[1] / scale[0]:g}.")
     if not isinstance(default, tuple):

@@ -5,29 +5,35 @@ Callbacks are coroutines, which viser runs one after the other in the order of a
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import viser
 from markupsafe import escape
-from viser import uplot
 
 from simbridge.browser.controls import Control
+from simbridge.browser.goal_frame import GoalFrame
 from simbridge.browser.iterate import LIMIT, THRESHOLD
-from simbridge.browser.sample import SOURCES
-from simbridge.browser.view import Curve, Event, Shown, table
+from simbridge.browser.plots import ErrorPlots, JointPlots
+from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
 from simbridge.ik.settings import SOLVERS
-from simbridge.report.arm_scene import wxyz
 from simbridge.resources import scenario_files
 from simbridge.robot.pose import Array
 
 NONE = "none"
-# Of the whole error, and of its sources.
-_COLOURS = ("#000000", "#e69f00", "#0072b2", "#009e73", "#cc79a7", "#56b4e9")
-_RIVAL = "#d55e00"
+_SIMULATED = (
+    "In simulation only. `simbridge run` sends a scenario to a controller; its command is in the tab *Scenario*."
+)
+# Fields into which one types, and how long after the last key, s, the text counts.
+_TYPED = (viser.GuiTextHandle, viser.GuiNumberHandle, viser.GuiVector3Handle)
+_TYPING = 0.6
+# How often a held button says so, Hz.
+_HOLDS = 20.0
 _COPY = (
     '<button style="margin:0 0.5em" data-command="{}" onclick="navigator.clipboard.writeText(this.dataset.command)">'
     "Copy the command</button>"
@@ -40,40 +46,50 @@ class Page:
     Args:
         client: Of viser.
         events: Takes what happens in the page.
-        planar: Whether the goal is placed in a plane.
+        height: Of the plane in which the goal of a planar arm is placed, m; None for other arms.
         scale: Size of the goal's frame, m.
+        joints: Their names.
+        controlled: Whether a controller moves the arm.
+        scenario: What *Play* runs at first.
     """
 
     def __init__(
-        self, client: viser.ClientHandle, events: Callable[[Event], None], *, planar: bool, scale: float
+        self,
+        client: viser.ClientHandle,
+        events: Callable[[Event], None],
+        *,
+        height: float | None,
+        scale: float,
+        joints: Sequence[str],
+        controlled: bool,
+        scenario: str,
     ) -> None:
         self.id, self._client, self._gui, self._events = client.client_id, client, client.gui, events
-        self._planar, self._drives, self._dragging = planar, True, False
+        self._planar = height is not None
+        self._drives = True
+        self._controlled, self._moving = controlled, False
+        # Those that change settings, which a controller's arm allows at rest alone; and those that never act on it.
+        self._settings: list[Any] = []
+        self._locked: list[Any] = []
+        self._moves: Any = None
         self._controls: dict[str, tuple[Control, Any, Any]] = {}
         self._all: list[Any] = []
+        # Fields into which somebody types just now.
+        self._typing: set[int] = set()
         self._access()
         self._sentence = self._gui.add_markdown("")
         self._problem = self._gui.add_markdown("", visible=False)
-        self._plot = self._gui.add_uplot(
-            Curve().columns,
-            (
-                uplot.Series(label="s"),
-                uplot.Series(label="error", stroke=_COLOURS[0], width=2),
-                *(
-                    uplot.Series(label=name, stroke=colour, width=1)
-                    for name, colour in zip(SOURCES, _COLOURS[1:], strict=True)
-                ),
-            ),
-            title="distance from the goal, mm",
-            padding=(14, 14, 0, 0),
-            scales={"x": uplot.Scale(time=False)},
-            aspect=1.8,
-        )
-        self._rival_plot: Any = None
-        self._drawn: list[tuple[int, int]] = []
+        self._plots = ErrorPlots(self._gui)
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Goal"):
-            self._goal_tab(scale)
+            if controlled:
+                self._controller_part()
+            self._speed = self._on(
+                self._gui.add_slider("speed, %", 0, 100, 5, 100, hint="Of full speed, at most; at 0 the arm holds."),
+                "speed",
+            )
+            self._goal_tab()
+            self._frame = GoalFrame(client, self._event, scale, height)
         with tabs.add_tab("Solver"):
             self._solver_tab()
         with tabs.add_tab("Arm"):
@@ -81,20 +97,50 @@ class Page:
         with tabs.add_tab("Iterate"):
             self._iterate_tab()
         with tabs.add_tab("Scenario"):
-            self._scenario_tab()
+            self._scenario_tab(scenario)
         with tabs.add_tab("Figures"):
             self._figures = self._gui.add_markdown("")
+            self._joint_plots = JointPlots(self._gui, joints)
             self._joints = self._gui.add_markdown("")
+        self._look()
+
+    def _look(self) -> None:
+        dark = self._gui.add_checkbox("dark", False, hint="This page alone.")
+
+        @dark.on_update
+        async def _(_: viser.GuiEvent[Any]) -> None:
+            self._theme(dark.value)
+
+        self._theme(False)
+
+    def _theme(self, dark: bool) -> None:
+        self._gui.configure_theme(
+            control_width="large", show_logo=False, show_share_button=False, dark_mode=dark
+        )  # fmt: skip
 
     def _event(self, name: str, value: Any = None) -> None:
-        self._events(Event(self.id, name, value))
+        self._events(Event(self.id, name, value, time.monotonic()))
 
     def _on(self, handle: Any, name: str, value: Callable[[Any], Any] = lambda value: value) -> Any:
         """Pass on what is done at a handle; what the studio itself sets is none."""
 
         async def changed(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._event(name, value(handle.value))
+            if event.client_id is None:
+                return
+            if isinstance(handle, _TYPED):
+                # Each key that is pressed in such a field arrives: the text counts once no other key follows.
+                self._typing.add(id(handle))
+                asyncio.get_running_loop().call_later(_TYPING, send_unless_typed_on, handle.value)
+            else:
+                send(handle.value)
+
+        def send(given: Any) -> None:
+            self._event(name, value(given))
+
+        def send_unless_typed_on(given: Any) -> None:
+            if handle.value == given:
+                self._typing.discard(id(handle))
+                send(given)
 
         handle.on_update(changed)
         self._all.append(handle)
@@ -111,22 +157,41 @@ class Page:
         self._all.append(handle)
         return handle
 
+    def _locked_on_controllers(self, handle: Any) -> Any:
+        if self._controlled:
+            self._locked.append(handle)
+        return handle
+
     def _access(self) -> None:
-        """The token's field and the button that takes control: they work where nothing else does."""
+        """The token's field and the button that takes control."""
         self._role = self._gui.add_markdown("", visible=False)
         self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
+        self._on(self._token, "token")
+        # It works where nothing else does.
+        self._all.remove(self._token)
         self._take = self._gui.add_button("Take control", visible=False)
-
-        @self._token.on_update
-        async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._event("token", self._token.value)
 
         @self._take.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
             self._event("take control")
 
-    def _goal_tab(self, scale: float) -> None:
+    def _controller_part(self) -> None:
+        self._state = self._gui.add_markdown("")
+        self._question = self._gui.add_markdown("", visible=False)
+        self._answers = [
+            self._button("Confirm: the arm may move", "answer", lambda: True, visible=False, color="red"),
+            self._button("Cancel", "answer", lambda: False, visible=False),
+        ]
+        self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or *Go* is held.")
+        self._button("Disengage", "disengage")
+        go = self._button("Go (hold)", "release", hint="The arm goes towards the goal while this is held.")
+
+        async def held(_: viser.GuiEvent[Any]) -> None:
+            self._event("hold go")
+
+        go.on_hold(held, callback_hz=_HOLDS)
+
+    def _goal_tab(self) -> None:
         hint = "In base_link. A drag of the frame in the scene does the same."
         self._place = self._on(self._gui.add_vector3("position, m", (0.0, 0.0, 0.0), step=0.005, hint=hint), "goal")
         turn = "Rotation vector in base_link, degrees."
@@ -134,45 +199,27 @@ class Page:
         if self._planar:
             self._turn.visible = False
         self._on(self._turn, "goal turn")
-        self._start = self._on(
+        self._start = self._locked_on_controllers(self._on(
             self._gui.add_vector3(
                 "start, m", (0.0, 0.0, 0.0), step=0.005,
                 hint="The arm goes there at once, by inverse kinematics, and begins there.",
             ), "start",
-        )  # fmt: skip
-        self._button("Begin at home", "home")
-        self._handle = self._client.scene.add_transform_controls(
-            "/goal", scale=scale, disable_rotations=self._planar, disable_axes=False, depth_test=False,
-            active_axes=(True, True, not self._planar),
-        )  # fmt: skip
-
-        @self._handle.on_update
-        async def _(event: viser.TransformControlsEvent) -> None:
-            if event.client_id is not None:
-                self._dragging = event.phase != "end"
-                pose = np.concatenate([self._handle.position, self._handle.wxyz])
-                self._event("drag", (event.phase, pose))
-
-        if self._planar:
-
-            async def clicked(event: viser.SceneClickEvent) -> None:
-                self._event("click", (event.ray_origin, event.ray_direction))
-
-            # Its annotation leaves out coroutines, which it takes as all others do.
-            self._client.scene.on_click()(clicked)  # type: ignore[arg-type]
+        ))  # fmt: skip
+        self._locked_on_controllers(self._button("Begin at home", "home"))
 
     def _solver_tab(self) -> None:
         self._solver = self._on(self._gui.add_dropdown("solver", list(SOLVERS)), "solver")
         self._solver_folder = self._gui.add_folder("Settings")
-        self._rival = self._on(
-            self._gui.add_dropdown(
-                "second solver", [NONE, *SOLVERS], hint="Follows the same goal, in another colour, at its defaults."
-            ),
-            "rival",
-        )
+        self._settings.append(self._solver)
+        hint = "Follows the same goal, in another colour, at its defaults."
+        rival = self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint)
+        self._rival = self._locked_on_controllers(self._on(rival, "rival"))
         self._rivals = self._gui.add_markdown("")
 
     def _iterate_tab(self) -> None:
+        self._iterations = self._gui.add_markdown(_SIMULATED if self._controlled else "")
+        if self._controlled:
+            return
         self._threshold = self._gui.add_number("threshold, mm", 1e3 * THRESHOLD, min=1e-6, step=0.1)
         self._limit = self._gui.add_number("largest number of iterations", LIMIT, min=1, max=100_000, step=1)
         self._pause = self._gui.add_slider("time a frame, ms", 10, 1000, 10, 60)
@@ -187,12 +234,16 @@ class Page:
 
         self._button("Iterate, a frame each", "iterate", lambda: {**asked(), "animated": True})
         self._button("Iterate at once", "iterate", lambda: {**asked(), "animated": False})
-        self._iterations = self._gui.add_markdown("")
         self._button("Save iterations as CSV", "save iterations")
 
-    def _scenario_tab(self) -> None:
-        names = list(scenario_files())
-        self._scenario = self._on(self._gui.add_dropdown("scenario", names), "scenario")
+    def _scenario_tab(self, scenario: str) -> None:
+        names = list(dict.fromkeys([scenario, *scenario_files()]))
+        self._scenario = self._on(self._gui.add_dropdown("scenario", names, initial_value=scenario), "scenario")
+        self._playing = self._gui.add_markdown(_SIMULATED if self._controlled else "")
+        self._command = self._gui.add_text("command", "", multiline=True, hint="It equals the present state.")
+        self._copy = self._gui.add_html("")
+        if self._controlled:
+            return
         moves = self._gui.add_button_group("motion", ("Play", "Pause", "Stop"))
 
         @moves.on_click
@@ -203,34 +254,33 @@ class Page:
         # A group of buttons cannot be disabled: it is hidden where a page does not drive.
         self._moves = moves
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
-        self._playing = self._gui.add_markdown("")
         self._button("Keep this", "keep", hint="Writes a run directory with its report under runs/.")
         self._load = self._on(self._gui.add_text("load a kept run", "", hint="Its directory."), "load")
-        self._command = self._gui.add_text("command", "", multiline=True, hint="It equals the present state.")
-        self._copy = self._gui.add_html("")
 
     def offer(self, solver: str, solver_controls: list[Control], arm_controls: list[Control]) -> None:
         """Show the controls of a solver and of the arm."""
         for _, handle, reset in self._controls.values():
             handle.remove(), reset.remove()
-            self._all = [one for one in self._all if one not in (handle, reset)]
+            for known in (self._all, self._settings, self._locked):
+                known[:] = [one for one in known if one not in (handle, reset)]
         self._controls.clear()
         self._solver.value = solver
         for folder, controls in ((self._solver_folder, solver_controls), (self._arm_folder, arm_controls)):
             with folder:
                 for control in controls:
                     self._add(control)
+        self._disable()
 
     def _add(self, control: Control) -> None:
         shown = control.shown(control.default)
-        facts: dict[str, Any] = {"hint": control.help}
+        facts: dict[str, Any] = {"hint": f"{control.locked} {control.help}".strip()}
         if control.kind == "choice":
             handle: Any = self._gui.add_dropdown(control.label, list(control.choices), initial_value=shown, **facts)
         elif control.kind == "numbers":
             handle = self._gui.add_text(control.label, shown, **facts)
         elif control.slider is not None:
             low, high = (bound / control.scale[0] for bound in control.slider)
-            step = 1 if control.kind == "whole" else float(f"{(high - low) / 500.0:.1g}")
+            step = control.step or float(f"{(high - low) / 500.0:.1g}")
             handle = self._gui.add_slider(control.label, *(
                 (int(low), int(high), 1, int(shown)) if control.kind == "whole" else (low, high, step, float(shown))
             ), **facts)  # fmt: skip
@@ -239,6 +289,8 @@ class Page:
         self._on(handle, "change", lambda value: (control.name, value))
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
         self._controls[control.name] = (control, handle, reset)
+        self._settings += [handle, reset]
+        self._locked += [handle, reset] if control.locked else []
 
     def show_values(self, values: dict[str, Any]) -> None:
         """Show the values that differ from their defaults; the others show their defaults."""
@@ -249,16 +301,25 @@ class Page:
             self._set(reset, name in values, "visible")
 
     def _set(self, handle: Any, value: Any, what: str = "value") -> None:
-        if getattr(handle, what) != value:
+        # What is being typed stays.
+        if getattr(handle, what) != value and not (what == "value" and id(handle) in self._typing):
             setattr(handle, what, value)
+
+    def show_choices(self, solver: str, speed: float, rival: str, scenario: str) -> None:
+        """Show what was chosen: the solver, the speed, %, the second solver, and the scenario."""
+        self._set(self._solver, solver)
+        self._set(self._speed, round(speed))
+        self._set(self._rival, rival)
+        if scenario not in self._scenario.options:
+            self._scenario.options = (*self._scenario.options, scenario)
+        self._set(self._scenario, scenario)
 
     def show_goal(self, goal: pin.SE3, start: Array) -> None:
         """Show where the goal and the start are, except while this page drags."""
-        self._set(self._place, tuple(goal.translation.round(6).tolist()))
-        self._set(self._turn, tuple(np.degrees(pin.log3(goal.rotation)).round(4).tolist()))
-        self._set(self._start, tuple(start.round(6).tolist()))
-        if not self._dragging:
-            self._handle.position, self._handle.wxyz = goal.translation, wxyz(goal)
+        self._set(self._place, tuple((goal.translation.round(6) + 0.0).tolist()))
+        self._set(self._turn, tuple((np.degrees(pin.log3(goal.rotation)).round(2) + 0.0).tolist()))
+        self._set(self._start, tuple((start.round(6) + 0.0).tolist()))
+        self._frame.show(goal)
 
     def show_role(self, *, drives: bool, admitted: bool, driver: int | None) -> None:
         """Whether this page acts: where it does not, its controls are disabled."""
@@ -270,10 +331,15 @@ class Page:
         self._set(self._role, bool(words), "visible")
         self._set(self._token, not admitted, "visible")
         self._set(self._take, admitted and not drives, "visible")
+        self._disable()
+        self._frame.visible = drives
+        if self._moves is not None:
+            self._set(self._moves, drives, "visible")
+
+    def _disable(self) -> None:
         for handle in self._all:
-            self._set(handle, not drives, "disabled")
-        for handle in (self._handle, self._moves):
-            self._set(handle, drives, "visible")
+            busy = self._moving and handle in self._settings
+            self._set(handle, not self._drives or busy or handle in self._locked, "disabled")
 
     def refuse_token(self) -> None:
         """Say that the token was not the right one."""
@@ -285,40 +351,36 @@ class Page:
             (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
             (
                 self._problem,
-                "\n\n".join(f"⚠ {name}: {what}" if name else f"⚠ {what}" for name, what in shown.problem.items()),
+                "\n\n".join(
+                    f"⚠ {self._controls[name][0].label}: {what}" if name in self._controls else f"⚠ {what}"
+                    for name, what in shown.problem.items()
+                ),
             ),
-            (self._iterations, shown.iterations),
-            (self._playing, shown.playing),
+            *(
+                ((self._state, f"The arm is **{shown.state}**."), (self._question, shown.question))
+                if self._controlled
+                else ((self._iterations, shown.iterations), (self._playing, shown.playing))
+            ),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
         ):
             self._set(handle, text, "content")
         self._set(self._problem, bool(shown.problem), "visible")
+        if self._controlled:
+            for handle in (self._question, *self._answers):
+                self._set(handle, bool(shown.question), "visible")
+            if self._moving != shown.moving:
+                self._moving = shown.moving
+                self._disable()
         if self._command.value != shown.command:
             self._set(self._command, shown.command)
             self._copy.content = _COPY.format(escape(shown.command))
 
     def show_curves(self, first: Curve, second: Curve | None) -> None:
-        """Show error against time; below it, where there is one, the whole error of a second solver or run."""
-        drawn = [(id(curve), curve.version) for curve in (first, second) if curve is not None]
-        if drawn == self._drawn:
-            return
-        self._drawn = drawn
-        self._set(self._plot, {"x": uplot.Scale(time=False), "y": uplot.Scale(range=(0.0, first.largest))}, "scales")
-        self._plot.data = first.columns
-        if second is None:
-            if self._rival_plot is not None:
-                self._rival_plot.remove()
-            self._rival_plot = None
-        elif self._rival_plot is None:
-            series = (uplot.Series(label="s"), uplot.Series(label="error", stroke=_RIVAL, width=2))
-            self._rival_plot = self._gui.add_uplot(
-                second.columns[:2], series, title="the second solver, or the run before, mm", aspect=2.5,
-                scales={"x": uplot.Scale(time=False)},
-            )  # fmt: skip
-        else:
-            self._rival_plot.data = second.columns[:2]
+        """Show error against time, and the joints against their limits."""
+        self._plots.show(first, second)
+        self._joint_plots.show(first)
 
     def show_time(self, percent: float) -> None:
         """Move the slider of what is played."""

@@ -10,10 +10,9 @@ import numpy as np
 
 from simbridge.browser.iterate import Iterate
 from simbridge.browser.recording import Played
-from simbridge.browser.sample import Sample
 from simbridge.browser.scene import Follower, Trail
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.view import Curve, Shown, figures_of
+from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, shares_of_limits
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres
 
@@ -88,7 +87,8 @@ class Player:
     def curves(self) -> tuple[Curve | None, Curve | None]:
         """The errors of the run, and of the one before; None where there is none."""
         first, second = (
-            None if run is None else Curve.of(run.times, run.errors, run.tracking) for run in (self.run, self.older)
+            None if run is None else Curve.of(np.column_stack([run.times, run.tracking, run.errors, *_shares(run)]))
+            for run in (self.run, self.older)
         )
         return first, second
 
@@ -129,3 +129,8 @@ class Player:
         )
         shown.playing = f"Tracking error of the whole run, RMS: {millimetres(rms)} mm.{before}"
         shown.figures = figures_of(sample)
+        shown.joints = joints_of(run.setup.arm, sample)
+
+
+def _shares(run: Played) -> tuple[Array, Array]:
+    return shares_of_limits(run.setup.arm, run.q, run.qd)

@@ -14,9 +14,8 @@ from simbridge.browser.setup import SOLVER, StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.ik.settings import SOLVERS
-from simbridge.planning.options import Options
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.resources import robot_files
+from simbridge.report.settings_list import repeat_command
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.running.run_setup import Prepared, prepare
@@ -70,21 +69,31 @@ def record(setup: StudioSetup, scenario: str, out: Path) -> Played:
     return _read(setup, prepared, directory)
 
 
-def load(path: Path, base: Options) -> tuple[Played, str]:
-    """A kept run, read back, and the name of its scenario.
+def load(path: Path, shown: StudioSetup) -> tuple[Played, str]:
+    """A kept run, read back, and the name of its scenario. Its solver is compiled.
+
+    Args:
+        path: The run directory.
+        shown: What the studio shows: the run must be of the same arm; a planar one may have other link lengths.
 
     Raises:
         NotARun, LogReadError: A part of it is missing or broken.
-        InvalidParameter: It was made with a solver or an arm of a program, which cannot be made again.
+        InvalidParameter: It was made with a custom solver, or with another arm.
     """
     directory = RunDirectory.open(path)
     settings = directory.settings()
     robot, solver, scenario = settings["robot"], settings["solver"], settings["scenario"]
-    built_in = robot["name"] in robot_files() and Path(robot["source"]).name == f"{robot['name']}.toml"
-    if solver["name"] not in SOLVERS or not (built_in or robot["source"]):
-        raise InvalidParameter("run", path, "one of a solver and an arm that simbridge or a file has")
+    if solver["name"] not in SOLVERS:
+        raise InvalidParameter("run", path, f"made with a solver of simbridge, not with {solver['name']}")
     values = {SOLVER + name: _plain(value) for name, value in solver["parameters"].items()}
-    setup = StudioSetup(robot["name"] if built_in else robot["source"], solver["name"], values, base)
+    if robot["name"] == shown.arm.name and shown.arm.planar:
+        chain = np.array(settings["kinematics"]["placements"]).reshape(-1, 4, 4)
+        values["link_lengths"] = tuple(chain[1:, 0, 3].tolist())
+    setup = StudioSetup(shown.robot, solver["name"], values, shown.base)
+    if robot["name"] != shown.arm.name or setup.arm.checksum != settings["kinematics"]["checksum"]:
+        needed = f"made with the arm of this studio, {shown.arm.name}, and its TCP and kinematics"
+        raise InvalidParameter("run", f"{path}, made with {robot['name']}", needed)
+    setup.compiled()
     return _read(setup, None, directory), scenario.get("file") or scenario["name"]
 
 
@@ -112,6 +121,13 @@ def _read(setup: StudioSetup, prepared: Prepared | None, directory: RunDirectory
         errors=np.column_stack(errors),
         tracking=found.budget.tracking.distance,
     )
+
+
+def repeated(run: Path) -> str:
+    """Where a kept run is, and the command that repeats it, as a sentence."""
+    command = repeat_command(RunDirectory.open(run).settings(), run)
+    again = f" `{command}` repeats it to the bit." if command else ""
+    return f"Kept: {run}. Its page is {run / 'report.html'}.{again}"
 
 
 def keep(played: Played) -> Path:

@@ -9,8 +9,7 @@ import numpy as np
 import pinocchio as pin
 import viser
 
-from simbridge.browser.sample import Sample
-from simbridge.browser.view import shares_of_limits
+from simbridge.browser.view import Sample, shares_of_limits
 from simbridge.report.arm_scene import ArmScene, Rgb, wxyz
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.obstacles import CollisionScene
@@ -59,7 +58,7 @@ class Follower:
         self._arm.move(sample.q)
         self._ghost.move(sample.solution)
         origins = joint_origins(self._robot.placements, self._robot.prismatic, sample.q[None])[0]
-        used = np.maximum(*shares_of_limits(self._robot, sample))
+        used = np.maximum(*shares_of_limits(self._robot, sample.q, sample.qd))
         for mark, place, share in zip(self._marks, origins, used, strict=True):
             mark.visible = bool(share > _NEAR)
             if mark.visible:
@@ -135,12 +134,3 @@ class Trail:
         if self._shown:
             self._server.scene.remove_by_name("/iterations")
         self._shown = False
-
-
-def flat_goal(robot: Robot, origin: tuple[float, float, float], direction: tuple[float, float, float]) -> Array | None:
-    """Where a ray of a click meets the plane of a planar arm (3,), m; None where it does not."""
-    height = float(robot.placements[0][2, 3])
-    if abs(direction[2]) < 1e-9:
-        return None
-    share = (height - origin[2]) / direction[2]
-    return None if share < 0.0 else np.asarray(origin) + share * np.asarray(direction)

@@ -5,21 +5,30 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
-from simbridge.errors import InvalidParameter
+import numpy as np
+from numpy.typing import ArrayLike
+
+from simbridge.backends.registry import SIMULATION
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, resolved
 from simbridge.ik.solver import Solver
 from simbridge.planning.options import Options
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.load import load_robot
+from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.sampling import Sampling
 
 SOLVER = "solver."
 """Names of a solver's settings begin with this, as their flags do."""
+OPTIONS = (
+    "period", "hold", "servo_gain", "servo_lookahead", "feedforward", "payload", "unmodelled_payload", "speed_scale",
+)  # fmt: skip
+"""The options that the page changes, besides how targets are sampled."""
 TARGET_RATE = 50.0
 """Targets a second while the goal is dragged, where none is chosen, Hz."""
 
@@ -32,13 +41,40 @@ class StudioSetup:
         robot: A name or a file.
         solver: A name in `SOLVERS`.
         values: By the name of their control: "solver.kp", "servo_gain", "sample_rate", "link_lengths".
-        base: What the command line gave: cell, host, and options that the page does not change.
+        base: The options that the page does not change: cell, host, TCP.
+        backend: A name in `BACKENDS`.
     """
 
     robot: str = "ur10"
     solver: str = "forward-dynamics"
     values: Mapping[str, Any] = field(default_factory=dict)
     base: Options = field(default_factory=Options)
+    backend: str = SIMULATION
+
+    @staticmethod
+    def of(robot: str | None, solver: str, options: Options, backend: str = SIMULATION) -> StudioSetup:
+        """With the options of a run: those that the page changes become values of its controls.
+
+        Args:
+            robot: A name or a file; None for the cell's, or else ur10.
+            solver: A name in `SOLVERS`.
+            options: Of the run.
+            backend: A name in `BACKENDS`.
+
+        Raises:
+            UnknownName: There is no such solver.
+        """
+        if solver not in SOLVERS:
+            raise UnknownName("solver", solver, SOLVERS)
+        unset = Options(cell=options.cell)
+        given = {name: getattr(options, name) for name in OPTIONS if getattr(options, name) != getattr(unset, name)}
+        base = replace(options, **{name: getattr(unset, name) for name in given})
+        return StudioSetup(robot or options.robot, solver, given, base, backend)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether there is no controller."""
+        return self.backend == SIMULATION
 
     def changed(self, name: str, value: Any) -> StudioSetup:
         """With another value; None stands for the default.
@@ -132,16 +168,27 @@ class StudioSetup:
     def command(self, scenario: str) -> str:
         """The command line of a run of a scenario with these settings."""
         words = ["simbridge", "run", scenario, "--robot", self.robot, "--solver", self.solver]
+        words += [] if self.simulated else ["--backend", self.backend]
+        unset = replace(Options(cell=self.base.cell), cell=None)
+        for own in fields(Options):
+            value = getattr(self.base, own.name)
+            if value != getattr(unset, own.name) and own.name != "sampling":
+                words += _flag(own.name, value.source if own.name == "cell" else value)
         for name, value in self.values.items():
-            several = value if isinstance(value, (tuple, list)) else (value,)
             scales = _SCALES.get(name, ())
-            several = [v / scale for v, scale in zip(several, scales, strict=True)] if scales else several
-            words += [f"--{name.replace('_', '-')}", *(_text(part) for part in several)]
+            words += _flag(name, [v / scale for v, scale in zip(value, scales, strict=True)] if scales else value)
         return shlex.join(words)
 
 
+# m.
+_FAR = 1e3
 _SAMPLING = {"rate": "sample_rate", "noise": "sample_noise"}
 _SCALES = {"sample_noise": (1e-3, math.radians(1.0))}
+
+
+def _flag(name: str, value: Any) -> list[str]:
+    several = value if isinstance(value, (tuple, list)) else (value,)
+    return [f"--{name.replace('_', '-')}", *(_text(part) for part in several)]
 
 
 def _text(value: Any) -> str:
@@ -158,3 +205,15 @@ def numbers_of(text: str) -> tuple[float, ...]:
         return tuple(float(part) for part in text.replace(",", " ").split())
     except ValueError:
         raise InvalidParameter("value", text, "numbers, separated by blanks") from None
+
+
+def place_of(given: ArrayLike, count: int) -> Array:
+    """So many numbers of a place or a pose.
+
+    Raises:
+        InvalidParameter: They are others, or beyond any arm.
+    """
+    found = np.asarray(given, dtype=float)
+    if found.shape != (count,) or not (np.abs(found) < _FAR).all():
+        raise InvalidParameter("place", found.tolist(), f"{count} numbers below {_FAR:g}")
+    return found

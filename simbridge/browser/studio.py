@@ -12,6 +12,7 @@ import io
 import queue
 import shutil
 import socket
+import sys
 import tempfile
 import threading
 import time
@@ -23,6 +24,8 @@ from typing import Any
 
 import viser
 
+from simbridge.backends.backend import Facts
+from simbridge.backends.registry import SIMULATION
 from simbridge.browser.access import Access
 from simbridge.browser.page import Page
 from simbridge.browser.setup import StudioSetup
@@ -30,6 +33,8 @@ from simbridge.browser.view import Event
 from simbridge.browser.workspace import Workspace
 from simbridge.errors import InvalidParameter, SimbridgeError
 from simbridge.planning.options import Options
+from simbridge.planning.scenario import load_scenario
+from simbridge.scheduling import ask_for_short_slices
 
 TICK = 0.008
 """The loop's period, s."""
@@ -40,6 +45,12 @@ _MOST = 0.1
 # How long the loop sleeps while nothing moves, unless an event comes, s.
 _SLEEP = 0.5
 _NO_PAGE = -1
+# How long one thread keeps the interpreter while another waits for it, s.
+_SWITCH = 5e-4
+# A sign that a person holds the goal is too old after this, s.
+_FRESH = 0.1
+# For an answer before a real arm moves, s.
+_PATIENCE = 60.0
 
 
 class PortInUse(SimbridgeError, OSError):
@@ -71,8 +82,13 @@ def check_port(address: str, port: int) -> None:
             raise InvalidParameter("listen", f"{address}:{port}", "an address of this computer and a port") from None
 
 
+class _Server(viser.ViserServer):
+    def request_share_url(self, verbose: bool = True) -> None:
+        """Nothing: any page could otherwise open a tunnel by which the studio is public."""
+
+
 class Studio:
-    """A studio in simulation. A context manager; `run` serves its pages until `close` is called.
+    """A studio. A context manager; `run` serves its pages until `close` is called.
 
     Args:
         setup: What it begins with.
@@ -86,16 +102,18 @@ class Studio:
 
     Raises:
         PortInUse: The port is in use.
-        SimbridgeError: The setup makes no sense.
+        SimbridgeError: The setup makes no sense, or there is no such scenario.
     """
 
     def __init__(
         self, setup: StudioSetup, *, listen: str = "127.0.0.1", port: int = 8080, scenario: str = "circle"
     ) -> None:
         check_port(listen, port)
+        # Refused now, and not when it is played.
+        load_scenario(scenario, setup.arm, setup.options.reading)
         self._setup, self._scenario, self._listen, self._port = setup, scenario, listen, port
         self.url = f"http://{listen}:{port}"
-        self.access = Access(token=not _loopback(listen))
+        self.access = Access(token=not (setup.simulated and _loopback(listen)))
         self._events: queue.Queue[Event] = queue.Queue()
         self._pages: dict[int, Page] = {}
         self._closed = threading.Event()
@@ -107,12 +125,14 @@ class Studio:
             stack.callback(self._work.shutdown, wait=False, cancel_futures=True)
             folder = Path(tempfile.mkdtemp(prefix="simbridge-studio-"))
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-            self.workspace = Workspace(self._setup, self._scenario, folder, self._beside)
+            self.workspace = Workspace(self._setup, self._scenario, folder, self._beside, self._ask)
             stack.callback(self.workspace.close)
             with contextlib.redirect_stdout(io.StringIO()):
-                self._server = viser.ViserServer(self._listen, self._port, "simbridge studio", verbose=False)
+                self._server = _Server(self._listen, self._port, "simbridge studio", verbose=False)
             stack.callback(self._stop_server)
-            self._server.gui.configure_theme(control_width="large", show_logo=False, show_share_button=False)
+            if self._server.get_port() != self._port:
+                # Somebody took it meanwhile.
+                raise PortInUse(self._listen, self._port)
             self.workspace.show_in(self._server)
             self._server.on_client_connect(self._opened)
             self._server.on_client_disconnect(self._left)
@@ -123,7 +143,12 @@ class Studio:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closed.set()
-        self._stack.close()
+        self.workspace.answers.put(False)
+        # An arm that is being engaged is engaged first, and then brought to rest.
+        try:
+            self._work.shutdown(wait=not self._setup.simulated, cancel_futures=True)
+        finally:
+            self._stack.close()
 
     def _stop_server(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
@@ -176,22 +201,58 @@ class Studio:
 
         self._work.submit(work)
 
+    def _ask(self, facts: Facts, question: str) -> bool:
+        """Ask the driving page; beside the loop. Without an answer it is a no."""
+        answers = self.workspace.answers
+        with contextlib.suppress(queue.Empty):
+            while True:
+                answers.get_nowait()
+        if self._closed.is_set():
+            return False
+        self._events.put(Event(_NO_PAGE, "asked", (facts, question)))
+        try:
+            return answers.get(timeout=_PATIENCE)
+        except queue.Empty:
+            return False
+        finally:
+            self._events.put(Event(_NO_PAGE, "asked"))
+
     def run(self) -> None:
         """Serve the pages until `close`."""
+        ask_for_short_slices()
+        before = sys.getswitchinterval()
+        # viser's thread computes too, and would else keep the interpreter for 5 ms at a time.
+        sys.setswitchinterval(_SWITCH)
+        try:
+            self._run()
+        finally:
+            sys.setswitchinterval(before)
+
+    def _run(self) -> None:
         due = before = frame = text = time.monotonic()
         while not self._closed.is_set():
             asleep = self.workspace.resting
             self._take_events(_SLEEP if asleep else due - time.monotonic())
             now = time.monotonic()
-            # What moves after a rest begins now.
-            self.workspace.advance(TICK if asleep else min(now - before, _MOST))
-            before, due = now, max(due + TICK, now)
-            if now >= frame:
-                self.workspace.draw()
-                frame = max(frame + 1.0 / _FRAMES, now)
-            if now >= text:
-                self._describe()
-                text = max(text + 1.0 / _TEXTS, now)
+            try:
+                # What moves after a rest begins now.
+                self.workspace.advance(TICK if asleep else min(now - before, _MOST))
+                if drawn := now >= frame:
+                    self.workspace.draw()
+                    frame = max(frame + 1.0 / _FRAMES, now)
+                # Not in the pass of a frame, where it can wait: together they would make the next one late.
+                if now >= text and (asleep or not drawn or now >= text + 1.0 / _TEXTS):
+                    self._describe()
+                    text = max(text + 1.0 / _TEXTS, now)
+            except Exception as error:  # whatever fails, the server goes on
+                self._say("", error)
+            before = now
+            if now >= due:
+                due = max(due + TICK, now)
+
+    def _say(self, where: str, error: Exception) -> None:
+        words = str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
+        self.workspace.shown.problem[where] = words
 
     def _take_events(self, wait: float) -> None:
         """Take what the pages sent, in order; wait for at most so long, s, for the first."""
@@ -203,31 +264,48 @@ class Studio:
     def _take(self, event: Event) -> None:
         page = self._pages.get(event.page)
         if event.name in ("opened", "closed", "token", "take control"):
-            self._take_access(event, page)
+            try:
+                self._take_access(event, page)
+            except Exception as error:  # a page that cannot be shown must not end the server
+                self._say("page", error)
         elif event.page == _NO_PAGE or (page is not None and self.access.drives(event.page)):
-            self._do(event)
+            late = time.monotonic() - event.at > _FRESH and self.workspace.controlled is not None
+            if event.name in ("drag", "hold go") and late:
+                # The hand may have let go since; that it did comes next.
+                self.workspace.on_release(None)
+            else:
+                self._do(event)
             for one in self._pages.values():
                 self._offer(one, controls=self.workspace.offers)
             self.workspace.offers = False
-        for name, content in self.workspace.downloads:
+        downloads = self.workspace.playback.downloads
+        for name, content in downloads:
             if page is not None:
                 page.download(name, content)
-        self.workspace.downloads.clear()
+        downloads.clear()
 
     def _do(self, event: Event) -> None:
-        problems = self.workspace.shown.problem
-        where = event.value[0] if event.name == "change" else ""
+        where = _control_of(event)
         try:
-            getattr(self.workspace, f"on_{event.name.replace(' ', '_')}")(event.value)
-            problems.pop(where, None)
+            name = f"on_{event.name.replace(' ', '_')}"
+            (getattr(self.workspace, name, None) or getattr(self.workspace.playback, name))(event.value)
+            self.workspace.shown.problem.pop(where, None)
         except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
-            problems[where] = str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
+            self._say(where, error)
 
     def _take_access(self, event: Event, page: Page | None) -> None:
-        wrong = False
+        wrong, before = False, self.access.driver
         if event.name == "opened":
             arm = self.workspace.arm.robot
-            page = Page(event.value, self._events.put, planar=arm.planar, scale=0.3 * min(arm.reach, 1.0))
+            page = Page(
+                event.value,
+                self._events.put,
+                height=float(arm.placements[0][2, 3]) if arm.planar else None,
+                scale=0.3 * min(arm.reach, 1.0),
+                joints=arm.joint_names,
+                controlled=self.workspace.controlled is not None,
+                scenario=self.workspace.playback.scenario,
+            )
             self._pages[event.page] = page
             self.access.opened(event.page)
             self._offer(page, controls=True)
@@ -239,6 +317,8 @@ class Studio:
         elif page is not None:
             self.access.takes_control(event.page)
         driver = self.access.driver
+        if driver != before:
+            self.workspace.on_left(None)
         for number, one in self._pages.items():
             one.show_role(drives=driver == number, admitted=self.access.admitted(number), driver=driver)
         if wrong and page is not None:
@@ -251,6 +331,9 @@ class Studio:
                 page.offer(workspace.setup.solver, *workspace.controls())
             page.show_values(dict(workspace.setup.values))
             page.show_goal(workspace.goal, workspace.start)
+            page.show_choices(
+                workspace.setup.solver, 100.0 * workspace.share, workspace.rival, workspace.playback.scenario
+            )
             page.show(workspace.shown)
 
     def _describe(self) -> None:
@@ -260,9 +343,19 @@ class Studio:
         for page in self._pages.values():
             with page.at_once():
                 page.show(workspace.shown)
+                page.show_goal(workspace.goal, workspace.start)
                 page.show_curves(first, second)
-                if workspace.playing is not None:
-                    page.show_time(100.0 * workspace.playing.share)
+                if workspace.playback.player is not None:
+                    page.show_time(100.0 * workspace.playback.player.share)
+
+
+def _control_of(event: Event) -> str:
+    """The name of the control that an event concerns, or else the event's own."""
+    name, value = event.name, event.value
+    if name == "failed":
+        name, value = value[0], value[1:]
+    named = {"change": lambda: value[0], "built": lambda: value[0][0]}.get(name)
+    return named() if named is not None else name
 
 
 def _loopback(address: str) -> bool:
@@ -272,7 +365,8 @@ def _loopback(address: str) -> bool:
 def studio(
     scenario: str = "circle",
     *,
-    robot: str = "ur10",
+    backend: str = SIMULATION,
+    robot: str | None = None,
     solver: str = "forward-dynamics",
     options: Options | None = None,
     listen: str = "127.0.0.1",
@@ -282,18 +376,19 @@ def studio(
 
     Args:
         scenario: What *Play* runs: a name, a script, or a file of samples.
-        robot: A name or a file.
+        backend: A name in `BACKENDS`.
+        robot: A name or a file; the cell's, or else ur10, by default.
         solver: A name in `SOLVERS`.
         options: As of a run.
         listen: The page's address.
         port: The page's.
 
     Returns:
-        The studio; `url` is its page's address, and `close()` ends it.
+        The studio; `url` is its page's address, `access.token` what a page must enter, and `close()` ends it.
 
     Raises:
         PortInUse: The port is in use.
-        SimbridgeError: The arm or the solver cannot be made.
+        SimbridgeError: The arm or the solver cannot be made, or the controller cannot be used.
     """
-    setup = StudioSetup(robot, solver, base=options or Options())
+    setup = StudioSetup.of(robot, solver, options or Options(), backend)
     return Studio(setup, listen=listen, port=port, scenario=scenario).serve_in_background()

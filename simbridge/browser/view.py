@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from simbridge.browser.sample import SOURCES, Sample
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import degrees, millimetres
@@ -22,11 +21,41 @@ class Event(NamedTuple):
         page: Its number.
         name: What happened.
         value: With what.
+        at: When it arrived, on the monotonic clock, s; infinite for one that is never too old.
     """
 
     page: int
     name: str
     value: Any = None
+    at: float = math.inf
+
+
+SOURCES = ("sampling", "solver", "limiter", "servo law", "rest")
+"""The sources of the error between the goal and the arm, in the order of the data."""
+
+
+class Sample(NamedTuple):
+    """What the page shows of an instant.
+
+    Attributes:
+        time: On the session's clock, s.
+        q, qd: Of the arm (n,), rad and rad/s.
+        solution: The solver's joint positions (n,), rad.
+        target: What the solver was given (7,).
+        errors: Distance by source, m: see `SOURCES`.
+        distance, angle: Between the goal and the arm, m and rad, in what the task constrains.
+        causes: What limits the arm now, in words.
+    """
+
+    time: float
+    q: Array
+    qd: Array
+    solution: Array
+    target: Array
+    errors: tuple[float, ...]
+    distance: float
+    angle: float
+    causes: tuple[str, ...]
 
 
 # Of the curve of a whole run.
@@ -34,22 +63,24 @@ _POINTS = 600
 
 
 class Curve:
-    """The errors of the last seconds, by source, and their sum; of bounded size.
+    """The errors of the last seconds by source and their sum, and the joints against their limits; of bounded size.
 
     Attributes:
         version: Counts changes.
+        span: The first and the last time that a plot shows, s: before now, or of a run.
     """
 
     def __init__(self, seconds: float = 10.0, rate: float = 25.0) -> None:
-        self._rows: list[tuple[float, ...]] = []
+        self._rows: list[Array] = []
         self._seconds, self._apart = seconds, 1.0 / rate
-        self.version = 0
+        self.version, self.span = 0, (-seconds, 0.0)
 
-    def add(self, time: float, errors: tuple[float, ...], whole: float) -> None:
-        """Add an instant, errors in m."""
-        if self._rows and time - self._rows[-1][0] < self._apart:
+    def add(self, robot: Robot, sample: Sample) -> None:
+        """Add an instant."""
+        if self._rows and sample.time - self._rows[-1][0] < self._apart:
             return
-        self._rows.append((time, whole, *errors))
+        shares = np.concatenate(shares_of_limits(robot, sample.q, sample.qd))
+        self._rows.append(np.array([sample.time, sample.distance, *sample.errors, *shares]))
         self.version += 1
         while self._rows[-1][0] - self._rows[0][0] > self._seconds:
             del self._rows[0]
@@ -60,27 +91,37 @@ class Curve:
         self.version += 1
 
     @classmethod
-    def of(cls, times: Array, errors: Array, whole: Array) -> Curve:
-        """That of a whole run: times (T,), s; errors (T, 5) and whole (T,), m."""
-        made = cls(seconds=float("inf"), rate=_POINTS / max(float(times[-1]), 1e-9))
-        for time, row, error in zip(times.tolist(), errors.tolist(), whole.tolist(), strict=True):
-            made.add(time, tuple(row), error)
+    def of(cls, rows: Array) -> Curve:
+        """That of a whole run: rows of time, s, whole distance and its sources, m, and the joints' shares of limits."""
+        made = cls()
+        made._rows = list(rows[:: max(1, len(rows) // _POINTS)])
+        made.span = 0.0, float(rows[-1, 0])
         return made
 
     @property
     def largest(self) -> float:
         """A round number above every distance, mm, and 1 at least: a plot's scale that changes rarely."""
-        highest = max([1.0, *(1e3 * max(row[1:]) for row in self._rows)])
+        highest = max([1.0, *(1e3 * row[1 : 2 + len(SOURCES)].max() for row in self._rows)])
         decade = 10.0 ** math.floor(math.log10(highest))
         return next(step * decade for step in (1.0, 2.0, 5.0, 10.0) if step * decade >= highest)
 
     @property
-    def columns(self) -> tuple[Array, ...]:
-        """Time, s; the whole distance and that of each source, mm."""
+    def errors(self) -> tuple[Array, ...]:
+        """Time, s (see `span`); the whole distance and that of each source, mm."""
+        count = 1 + len(SOURCES)
+        return self._columns(slice(1, 1 + count), count, 1e3)
+
+    def joints(self, n: int) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Time, s, and the shares of n joints' ranges, %; and the same of their velocity limits."""
+        first = 2 + len(SOURCES)
+        return tuple(self._columns(slice(k, k + n), n, 100.0) for k in (first, first + n))  # type: ignore[return-value]
+
+    def _columns(self, which: slice, count: int, scale: float) -> tuple[Array, ...]:
         if not self._rows:
-            return tuple(np.zeros(1) for _ in range(2 + len(SOURCES)))
+            return tuple(np.zeros(1) for _ in range(1 + count))
         columns = np.array(self._rows).T
-        return (columns[0], *(1e3 * columns[1:]))
+        now = columns[0][-1] if self.span[0] < 0.0 else 0.0
+        return (columns[0] - now, *(scale * columns[which]))
 
 
 @dataclass
@@ -96,6 +137,9 @@ class Shown:
         playing: What is played, as a sentence.
         command: The command line that equals the present state.
         rivals: A row for each solver: name, error, sources; empty for one solver.
+        state: Of the session with a controller, such as "holding".
+        moving: Whether settings must wait until the arm is at rest.
+        question: What is asked before a real arm moves; "" while nothing is.
     """
 
     sentence: str = ""
@@ -106,6 +150,9 @@ class Shown:
     playing: str = ""
     command: str = ""
     rivals: list[tuple[str, ...]] = field(default_factory=list)
+    state: str = ""
+    moving: bool = False
+    question: str = ""
 
 
 def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
@@ -136,14 +183,21 @@ def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
 _THERE = (1e-4, 1e-3)
 _CAUSES = {
     "joint_velocity": "A joint is at its velocity limit",
-    "joint_range": "A joint is at the end of its range",
+    "joint_limit": "A joint is near the end of its range",
     "tool_speed": "The tool is at its largest speed",
     "singularity": "The arm is slowed near a singularity",
-    "obstacle": "The arm is slowed near an obstacle",
-    "self_collision": "The arm is slowed near itself",
+    "obstacle": "The arm is slowed near an obstacle, or near itself",
     "reach": "The goal is out of reach",
-    "speed_slider": "The speed is scaled down",
     "stale": "No goal has come for a while",
+    "max_jump": "The goal leapt too far",
+    "max_turn": "The goal turned too far",
+    "solver": "The solver takes longer than a period",
+    "speed_slider": "The speed is scaled down",
+    "late_commands": "Commands come late",
+    "halted": "Nobody holds the goal",
+    "disengaged": "The arm is not engaged",
+    "paused": "The program is paused at the pendant",
+    "not_engaged": "The arm is not engaged",
 }
 
 
@@ -166,20 +220,19 @@ def figures_of(
 
 def joints_of(robot: Robot, sample: Sample) -> list[tuple[str, ...]]:
     """Of each joint its name, position and share of its range, velocity and share of its limit, as text."""
-    place, velocity = shares_of_limits(robot, sample)
+    place, velocity = shares_of_limits(robot, sample.q, sample.qd)
     return [
         (name, f"{np.degrees(q):.1f}°", f"{100.0 * of_range:.0f} %", f"{qd:.3f} rad/s", f"{100.0 * of_limit:.0f} %")
         for name, q, of_range, qd, of_limit in zip(robot.joint_names, sample.q, place, sample.qd, velocity, strict=True)
     ]
 
 
-def shares_of_limits(robot: Robot, sample: Sample) -> tuple[Array, Array]:
-    """Of each joint the share of its range and of its velocity limit that is used, each (n,)."""
+def shares_of_limits(robot: Robot, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Of each joint the share of its range, from its middle, and of its velocity limit that is used, each (..., n)."""
     ends = np.isfinite(robot.position_max) & np.isfinite(robot.position_min)
-    low, high = np.where(ends, robot.position_min, -np.inf), np.where(ends, robot.position_max, np.inf)
-    half = 0.5 * (high - low)
-    place = np.where(ends, np.abs(sample.q - np.where(ends, low, 0.0) - np.where(ends, half, 0.0)) / half, 0.0)
-    return place, np.abs(sample.qd) / robot.max_velocity
+    low, high = np.where(ends, robot.position_min, -1.0), np.where(ends, robot.position_max, 1.0)
+    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    return np.where(ends, np.abs(q - middle) / half, 0.0), np.abs(qd) / robot.max_velocity
 
 
 def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What the driving page works on: the goal, the simulated arms that follow it, iterations, and runs of scenarios.
+"""What the driving page works on: the goal, the settings, and the arms that follow the goal.
 
 Each `on_...` is what an event of that name asks for. What takes long happens beside the loop, and its result is one
 more event; the arm goes on as it was meanwhile.
@@ -7,31 +7,36 @@ more event; the arm goes on as it was meanwhile.
 from __future__ import annotations
 
 import contextlib
+import queue
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import viser
+from numpy.typing import ArrayLike
 
+from simbridge.backends.backend import Facts
+from simbridge.browser.controlled_arm import ControlledArm
 from simbridge.browser.controls import Control, arm_controls, solver_controls
-from simbridge.browser.iterate import Iterate, iterated, iterations_csv, slow_in_slow_out
+from simbridge.browser.live_arm import LiveArm, Refused, out_of_reach
 from simbridge.browser.page import NONE
-from simbridge.browser.player import Player
-from simbridge.browser.recording import copied, keep, load, record
-from simbridge.browser.sample import Sample
-from simbridge.browser.scene import Follower, Trail, draw_surroundings, flat_goal
-from simbridge.browser.setup import StudioSetup, numbers_of
-from simbridge.browser.simulation import Simulation, out_of_reach
-from simbridge.browser.view import Curve, Shown, figures_of, joints_of, sentence_of
-from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.browser.playback import Playback
+from simbridge.browser.scene import Follower, draw_surroundings
+from simbridge.browser.setup import StudioSetup, numbers_of, place_of
+from simbridge.browser.simulation import Simulation
+from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, sentence_of, table
+from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
 from simbridge.text import millimetres
 
 Beside = Callable[[str, Any, Callable[[], Any]], None]
 """Does something beside the loop; name and facts of the event that its result becomes."""
+# What may be changed on a controller, besides the solver's settings.
+_ON_CONTROLLERS = ("servo_gain", "servo_lookahead")
 
 
 class Workspace:
@@ -42,331 +47,351 @@ class Workspace:
         scenario: What is chosen to be played.
         folder: For the run directories that are not kept.
         beside: See `Beside`.
+        ask: Shows facts to the driving page and waits for its answer; called beside the loop.
 
     Attributes:
         setup: As the pages show it; the arm may still have the one before.
         goal: Where the arms are sent, in base_link.
-        start: Where an iteration begins (3,), m.
+        start, start_q: Where an iteration begins: place (3,), m, and joint positions (n,), rad.
+        share: Of full speed, at most.
         shown: Texts.
-        playing: What is played in place of the live arm.
+        playback: What is played in place of the live arm.
+        answers: What the driving page answers to a question.
         offers: Whether there are other controls than the pages show; who shows them takes it back.
-        downloads: Files for the driving page.
     """
 
-    def __init__(self, setup: StudioSetup, scenario: str, folder: Path, beside: Beside) -> None:
-        self.setup, self._scenario, self._folder, self._beside = setup, scenario, folder, beside
-        self._arms: list[tuple[Simulation, Follower]] = []
-        self._count = self._wanted = 0
-        self._iterates: list[Iterate] = []
-        self.shown, self._curves = Shown(), (Curve(), Curve())
-        self.playing: Player | None = None
-        self.offers = False
-        self.downloads: list[tuple[str, str]] = []
-        self._first = self._simulation(setup, None)
-        self.goal = tool_frame(self._first.robot, self._first.robot.home)
+    def __init__(
+        self, setup: StudioSetup, scenario: str, folder: Path, beside: Beside, ask: Callable[[Facts, str], bool]
+    ) -> None:
+        self.setup, self._folder, self._beside, self._ask = setup, folder, beside, ask
+        self._arms: list[tuple[LiveArm, Follower]] = []
+        self._count = self._wanted = self._rival_wanted = 0
+        self.share, self.shown, self._curves = 1.0, Shown(), (Curve(), Curve())
+        self.offers, self._busy = False, ""
+        self._commanded: tuple[StudioSetup | None, str] = (None, "")
+        self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.playback = Playback(self, scenario, folder, beside)
+        self._first = self._made(setup, None)
+        self.goal = tool_frame(self._first.robot, self._first.q)
         self.start: Array = self.goal.translation.copy()
+        self.start_q = self._first.q
 
     def show_in(self, server: viser.ViserServer) -> None:
         """Draw everything in a server's scene."""
         self._server, robot = server, self._first.robot
         draw_surroundings(server, robot, self.setup.options.collision_scene)
-        self._trail = Trail(server)
         self._arms.append((self._first, Follower(server, robot, 0)))
+        self.playback.show_in(server, self._arms[0][1])
 
     def close(self) -> None:
         """End the sessions."""
-        for simulation in [simulation for simulation, _ in self._arms] or [self._first]:
+        for arm in [arm for arm, _ in self._arms] or [self._first]:
             with contextlib.suppress(SimbridgeError):
-                simulation.__exit__()
+                arm.end()
 
     @property
-    def arm(self) -> Simulation:
+    def arm(self) -> LiveArm:
         """The arm of the first solver."""
         return self._arms[0][0] if self._arms else self._first
 
     @property
+    def controlled(self) -> ControlledArm | None:
+        """The arm, where a controller moves it."""
+        return self.arm if isinstance(self.arm, ControlledArm) else None
+
+    @property
+    def rival(self) -> str:
+        """The second solver's name, or `NONE`."""
+        return self._arms[1][0].setup.solver if len(self._arms) > 1 else NONE
+
+    @property
     def resting(self) -> bool:
         """Whether nothing moves, and nothing is played."""
-        return self.playing is None and all(simulation.resting for simulation, _ in self._arms)
+        return self.playback.player is None and all(arm.resting for arm, _ in self._arms)
 
     @property
     def curves(self) -> tuple[Curve, Curve | None]:
         """The errors that are plotted, and those of the second solver, or of the run before."""
-        first, second = (None, None) if self.playing is None else self.playing.curves
+        first, second = self.playback.curves
         if first is not None:
             return first, second
         return self._curves[0], self._curves[1] if len(self._arms) > 1 else None
 
     def controls(self) -> tuple[list[Control], list[Control]]:
         """Those of the solver, and those of the arm."""
-        robot = self.arm.robot
+        robot, found = self.arm.robot, solver_controls(self.setup.solver)
         lengths = tuple(float(v) for v in robot.placements[1:, 0, 3]) if robot.planar else None
-        return solver_controls(self.setup.solver), arm_controls(robot, lengths)
+        of_arm = arm_controls(robot, lengths, self.setup.base)
+        if self.controlled is not None:
+            of_arm = [
+                one if one.name in _ON_CONTROLLERS else replace(one, locked="In simulation only.") for one in of_arm
+            ]
+        return found, of_arm
 
-    def _simulation(self, setup: StudioSetup, start: Array | None) -> Simulation:
+    def _made(self, setup: StudioSetup, start: Array | None) -> LiveArm:
+        if not setup.simulated:
+            return ControlledArm(setup, self._ask)
         self._count += 1
         made = Simulation(setup, self._folder / f"session{self._count}", start).__enter__()
         if self._count > 1:
             made.follow(self.goal)
+        made.slow_down(self.share)
         return made
 
     def on_drag(self, value: tuple[str, Array]) -> None:
-        pose = np.asarray(value[1], dtype=float)
-        self._go(pin.SE3(pin.Quaternion(*pose[3:]).normalized().matrix(), pose[:3]))
+        phase, pose = value[0], place_of(value[1], 7)
+        goal = pin.SE3(pin.Quaternion(*pose[3:]).normalized().matrix(), pose[:3])
+        if (arm := self.controlled) is None:
+            self._go(goal)
+        else:
+            arm.drag(phase, goal)
 
-    def on_click(self, ray: tuple[Any, Any]) -> None:
-        if (point := flat_goal(self.arm.robot, *ray)) is not None:
-            self._go(pin.SE3(self.goal.rotation, point))
+    def on_goal(self, position: ArrayLike) -> None:
+        self._go(pin.SE3(self.goal.rotation, place_of(position, 3)))
 
-    def on_goal(self, position: tuple[float, float, float]) -> None:
-        self._go(pin.SE3(self.goal.rotation, np.array(position, dtype=float)))
-
-    def on_goal_turn(self, rotation: tuple[float, float, float]) -> None:
-        self._go(pin.SE3(pin.exp3(np.radians(np.array(rotation, dtype=float))), self.goal.translation))
+    def on_goal_turn(self, rotation: ArrayLike) -> None:
+        self._go(pin.SE3(pin.exp3(np.radians(place_of(rotation, 3))), self.goal.translation))
 
     def _go(self, goal: pin.SE3) -> None:
-        if not np.isfinite(goal.homogeneous).all():
-            raise InvalidParameter("goal", goal.translation.tolist(), "finite numbers")
-        if self.playing is not None:
-            self.on_stop(None)
+        if self.playback.player is not None:
+            self.playback.on_stop(None)
         self.goal = goal
-        for simulation, _ in self._arms:
-            simulation.follow(goal)
+        for arm, _ in self._arms:
+            arm.follow(goal)
 
-    def on_start(self, position: tuple[float, float, float]) -> None:
-        point = np.array(position, dtype=float)
-        simulation = self.arm
-        if (left := out_of_reach(simulation.robot, point)) > 0.0:
-            raise InvalidParameter("start", f"{millimetres(left)} mm out of reach", "within the arm's reach")
-        found = simulation.solver.solve(pin.SE3(self.goal.rotation, point), simulation.robot.home)
-        if found.distance > 1e-3:
-            raise InvalidParameter("start", f"{millimetres(found.distance)} mm out of reach", "within the arm's reach")
-        self._begin_at(found.q)
+    def on_hold_go(self, _: None) -> None:
+        if self.controlled is not None:
+            self.controlled.drive()
+
+    def on_release(self, _: Any) -> None:
+        if self.controlled is not None:
+            self.controlled.release()
+
+    def on_engage(self, _: None) -> None:
+        if (arm := self.controlled) is not None:
+            arm.forbid()
+            self._busy = "engaging"
+            self._beside("engaged", None, arm.engage)
+
+    def on_disengage(self, _: None) -> None:
+        if (arm := self.controlled) is not None:
+            arm.forbid()
+            self._beside("release", None, arm.disengage)
+
+    def on_engaged(self, _: tuple[None, Any]) -> None:
+        self._busy = ""
+        if self.controlled is not None:
+            self.controlled.begin(self.share)
+
+    def on_asked(self, asked: tuple[Facts, str] | None) -> None:
+        """A person must answer before a real arm moves; None: it was answered, or nobody did."""
+        self.shown.question = ""
+        if asked is not None:
+            self.shown.question = f"{table(asked[0], ('found', 'value'))}\n\n**{asked[1]}**"
+
+    def on_answer(self, confirmed: bool) -> None:
+        if self.shown.question:
+            self.answers.put(confirmed)
+
+    def on_left(self, _: None) -> None:
+        """The page that drove has left, or another one drives: nobody holds the goal, nor confirms anything."""
+        self.on_release(None)
+        self.on_answer(False)
+
+    def on_speed(self, percent: float) -> None:
+        share = percent / 100.0
+        if self.controlled is not None and share > self.share:
+            self._only_at_rest("The speed is raised")
+        for arm, _ in self._arms:
+            arm.slow_down(share)
+        self.share = share
+
+    def _only_at_rest(self, name: str) -> None:
+        if self.controlled is not None and not self.controlled.resting:
+            raise Refused(f"{name} only while the arm is at rest: release the goal first.")
+
+    def on_start(self, position: ArrayLike) -> None:
+        self._begin_at(self.arm.posture_at(pin.SE3(self.goal.rotation, place_of(position, 3)), "start"))
 
     def on_home(self, _: None) -> None:
         self._begin_at(self.arm.robot.home)
 
     def _begin_at(self, q: Array) -> None:
-        robot = self.arm.robot
-        self.goal = tool_frame(robot, q)
-        self.start = self.goal.translation.copy()
-        self._trail.remove()
-        self._replace(self.setup, q)
+        if self.controlled is not None:
+            raise Refused("A controller's arm begins where it is.")
+        before, self.goal = self.goal, tool_frame(self.arm.robot, q)
+        try:
+            self._replace(self.setup, q)
+        except SimbridgeError:
+            self.goal = before
+            raise
+        self.start, self.start_q = self.goal.translation.copy(), q
 
     def on_change(self, change: tuple[str, Any]) -> None:
         name, value = change
         control = next(one for controls in self.controls() for one in controls if one.name == name)
+        if control.locked:
+            raise Refused(control.locked)
         if isinstance(value, str) and control.kind == "numbers":
             value = numbers_of(value)
         given = None if value is None else control.given(value)
         if isinstance(control.default, tuple) and isinstance(given, float):
             given = (given,)
-        self._prepare(self.setup.changed(name, None if given == control.default else given))
+        self._prepare(self.setup.changed(name, None if given == control.default else given), name)
 
     def on_solver(self, solver: str) -> None:
         self._prepare(self.setup.with_solver(solver))
 
-    def _prepare(self, setup: StudioSetup) -> None:
+    def _prepare(self, setup: StudioSetup, control: str = "") -> None:
         """Compile what a setup needs beside the loop; the old one goes on meanwhile."""
+        self._only_at_rest("Settings change")
         self._wanted += 1
-        self.setup = setup
-        self._beside("built", (self._wanted, setup), setup.compiled)
+        self.setup, arm = setup, self.controlled
+        if arm is not None:
+            arm.forbid()
+
+        def build() -> None:
+            setup.compiled()
+            if arm is not None:
+                arm.renew(setup)
+
+        self._busy = "compiling"
+        self._beside("built", (control, self._wanted, setup), build)
         self.shown.playing = ""
 
     def on_failed(self, value: tuple[str, Any, Exception]) -> None:
         """What was to be done beside the loop has failed; the arm has the setup before."""
         name, facts, error = value
+        self._busy = ""
         if name == "built":
-            if facts[0] != self._wanted:
+            if facts[1] != self._wanted:
                 return
             self.setup = self.arm.setup
+            if self.controlled is not None and self.controlled.state not in ("idle", "ended"):
+                self.controlled.begin(self.share)
         self.shown.playing = self.shown.iterations = ""
         raise error
 
-    def on_built(self, value: tuple[tuple[int, StudioSetup], Any]) -> None:
-        (number, setup), _ = value
-        if number != self._wanted:
+    def on_built(self, value: tuple[tuple[str, int, StudioSetup], Any]) -> None:
+        (_, number, setup), _ = value
+        if number == self._wanted:
+            self._busy = ""
+            self.adopt(setup)
+
+    def adopt(self, setup: StudioSetup) -> None:
+        """Go on with a setup whose solver is compiled.
+
+        Raises:
+            SimbridgeError: A session refuses it; the arm and the pages keep the one before.
+        """
+        arm = self.arm
+        before, self.setup, self.offers = arm.setup, setup, True
+        if self.controlled is not None:
             return
-        simulation = self.arm
-        same_lengths = setup.values.get("link_lengths") == simulation.setup.values.get("link_lengths")
-        self.offers = setup.solver != simulation.setup.solver or self.offers
-        self._replace(setup, simulation.q if same_lengths else simulation.robot.home)
+        same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
+        try:
+            self._replace(setup, arm.q if same_lengths else setup.arm.home)
+        except SimbridgeError:
+            self.setup = before
+            raise
 
     def _replace(self, setup: StudioSetup, q: Array) -> None:
-        """Begin anew with a setup, at joint positions (n,), rad; of the second solver, too."""
+        """Begin anew with a setup, at joint positions (n,), rad; of the second solver, too.
+
+        Raises:
+            SimbridgeError: A session refuses the setup; the arms go on as they were.
+        """
+        with contextlib.ExitStack() as stack:
+            new = []
+            for index, (arm, _) in enumerate(self._arms):
+                new.append(self._made(setup if index == 0 else setup.with_solver(arm.setup.solver), q))
+                stack.callback(new[-1].end)
+            stack.pop_all()
         for curve in self._curves:
             curve.clear()
-        for index, (simulation, follower) in enumerate(self._arms):
-            simulation.__exit__()
-            made = setup if index == 0 else setup.with_solver(simulation.setup.solver)
-            new = self._simulation(made, q)
-            if new.robot is not simulation.robot and not np.array_equal(
-                new.robot.placements, simulation.robot.placements
-            ):
+        for index, ((old, follower), made) in enumerate(zip(self._arms, new, strict=True)):
+            old.end()
+            if not np.array_equal(made.robot.placements, old.robot.placements):
                 follower.remove()
-                follower = Follower(self._server, new.robot, index)
+                follower = Follower(self._server, made.robot, index)
             follower.forget_path()
-            self._arms[index] = new, follower
+            self._arms[index] = made, follower
+        self.playback.begin_anew(self._arms[0][1])
 
     def on_rival(self, solver: str) -> None:
+        self._rival_wanted += 1
         if len(self._arms) > 1:
-            simulation, follower = self._arms.pop()
-            simulation.__exit__()
+            arm, follower = self._arms.pop()
+            arm.end()
             follower.remove()
-            self.shown.rivals = []
-        if solver == NONE:
-            return
-        setup = self.setup.with_solver(solver)
-        self._beside("rival built", setup, setup.compiled)
+        if solver != NONE and self.controlled is None:
+            self._beside("rival built", (self._rival_wanted, solver), self.setup.with_solver(solver).compiled)
 
-    def on_rival_built(self, value: tuple[StudioSetup, Any]) -> None:
-        setup, _ = value
-        simulation = self._simulation(setup, self.arm.q)
-        self._arms.append((simulation, Follower(self._server, simulation.robot, 1)))
+    def on_rival_built(self, value: tuple[tuple[int, str], Any]) -> None:
+        (number, solver), _ = value
+        if number == self._rival_wanted:
+            arm = self._made(self.setup.with_solver(solver), self.arm.q)
+            self._arms.append((arm, Follower(self._server, arm.robot, 1)))
 
-    def on_iterate(self, asked: dict[str, Any]) -> None:
-        simulation, goal = self.arm, self.goal
-        if (left := out_of_reach(simulation.robot, goal.translation)) > 0.0:
-            raise InvalidParameter("goal", f"{millimetres(left)} mm out of reach", "within the arm's reach")
-        setup, q = self.setup, self._start_posture()
-        self.shown.iterations = "Iterating ..."
-        self._beside("iterated", asked, lambda: iterated(setup, q, goal, asked["threshold"], asked["limit"]))
+    def begin_another_session(self) -> Simulation:
+        """Go on in a new session, from the same posture; returns the one that has ended.
 
-    def _start_posture(self) -> Array:
-        simulation = self.arm
-        home = simulation.robot.home
-        if np.allclose(tool_frame(simulation.robot, home).translation, self.start, atol=1e-9):
-            return home
-        return simulation.solver.solve(pin.SE3(self.goal.rotation, self.start), home).q
-
-    def on_iterated(self, value: tuple[dict[str, Any], Any]) -> None:
-        asked, result = value
-        self._iterates, words = result
-        self.shown.iterations = words
-        postures = [one.points for one in self._iterates]
-        pauses = asked["pause"] * (slow_in_slow_out(len(postures)) if asked["slow"] else np.ones(len(postures)))
-        self.playing = Player.of_postures(postures, self._iterates, pauses if asked["animated"] else 0.0 * pauses)
-
-    def on_save_iterations(self, _: None) -> None:
-        if not self._iterates:
-            raise InvalidParameter("iterations", "none", "made first: press Iterate")
-        text = iterations_csv(self.arm.robot, self._iterates)
-        self.downloads.append(("iterations.csv", text))
-
-    def on_scenario(self, name: str) -> None:
-        self._scenario = name
-        self.playing = None
-
-    def on_play(self, _: None) -> None:
-        if self.playing is not None and self.playing.resumed(self.setup, self._scenario):
-            return
-        setup, scenario = self.setup, self._scenario
-        self._count += 1
-        out = self._folder / f"run{self._count}"
-        self.shown.playing = f"Running {scenario} ..."
-        self._beside("recorded", scenario, lambda: record(setup, scenario, out))
-
-    def on_recorded(self, value: tuple[str, Any]) -> None:
-        scenario, result = value
-        older = None if self.playing is None else self.playing.run
-        self.playing = Player.of_run(result, scenario, older)
-        self._arms[0][1].forget_path()
-        self._trail.remove()
-
-    def on_load(self, path: str) -> None:
-        """A kept run: its settings, and the run itself to be played."""
-        if path:
-            self._beside("loaded", None, lambda: load(Path(path), self.setup.base))
-
-    def on_loaded(self, value: tuple[None, Any]) -> None:
-        played, scenario = value[1]
-        self._prepare(played.setup)
-        self.playing = Player.of_run(played, scenario, None)
-        self.offers = True
-
-    def on_pause(self, _: None) -> None:
-        if self.playing is not None:
-            self.playing.paused = not self.playing.paused
-
-    def on_stop(self, _: None) -> None:
-        self.playing = None
-        self.shown.playing = self.shown.iterations = ""
-        self._trail.remove()
-
-    def on_scrub(self, percent: float) -> None:
-        if self.playing is not None:
-            self.playing.scrub(percent / 100.0)
-
-    def on_keep(self, _: None) -> None:
-        if self.playing is not None and self.playing.run is not None:
-            played = self.playing.run
-            self._beside("kept", None, lambda: keep(played))
-            return
-        simulation, follower = self._arms[0]
-        simulation.__exit__()
-        q = simulation.q
-        self._arms[0] = self._simulation(self.setup, q), follower
-        self._beside("kept", None, lambda: _kept(simulation))
-
-    def on_kept(self, value: tuple[None, Any]) -> None:
-        run = value[1]
-        again = (
-            f"simbridge run {run} --plan {run}" if (run / "inputs.jsonl").exists() else f"simbridge run --plan {run}"
-        )
-        self.shown.playing = f"Kept: {run}. `{again}` repeats it to the bit; its page is {run / 'report.html'}."
+        Raises:
+            Refused: The arm is a controller's.
+        """
+        if not isinstance(arm := self.arm, Simulation):
+            raise Refused("Every session on a controller is recorded under runs/: there is nothing to keep.")
+        made = self._made(self.setup, arm.q)
+        arm.end()
+        self._arms[0] = made, self._arms[0][1]
+        return arm
 
     def advance(self, seconds: float) -> None:
         """Let time pass, s."""
-        if self.playing is not None:
-            self.playing.advance(seconds)
+        if self.playback.player is not None:
+            self.playback.player.advance(seconds)
             return
-        for simulation, _ in self._arms:
-            simulation.advance(seconds)
+        for arm, _ in self._arms:
+            arm.advance(seconds)
+        if self.controlled is not None:
+            self.goal = self.controlled.goal
 
     def draw(self) -> None:
         """Show the present instant in the scene."""
         with self._server.atomic():
-            if self.playing is not None:
-                self.playing.draw(self._arms[0][1], self._trail)
+            if self.playback.draw():
                 return
-            for (simulation, follower), curve in zip(self._arms, self._curves, strict=False):
-                if (sample := simulation.sample()) is not None:
+            for (arm, follower), curve in zip(self._arms, self._curves, strict=False):
+                if (sample := arm.sample()) is not None:
                     follower.show(sample)
-                    if not simulation.resting:
-                        curve.add(sample.time, sample.errors, sample.distance)
+                    if not arm.resting:
+                        curve.add(arm.robot, sample)
 
     def describe(self) -> None:
         """Describe the present instant."""
-        samples = [simulation.sample() for simulation, _ in self._arms]
-        if self.playing is not None:
-            self.playing.describe(self.shown)
-        elif samples[0] is not None:
-            self._describe_sample(samples[0])
-        if self.playing is None:
+        samples = [arm.sample() for arm, _ in self._arms]
+        if not self.playback.describe():
+            if samples[0] is not None:
+                self._describe_sample(samples[0])
             for _, follower in self._arms:
                 follower.show_path()
-        self.shown.command = self.setup.command(self._scenario)
-        self.shown.rivals = (
-            [
-                (simulation.setup.solver, millimetres(s.distance), *(millimetres(e) for e in s.errors))
-                for (simulation, _), s in zip(self._arms, samples, strict=True)
-                if s is not None
-            ]
-            if len(self._arms) > 1
-            else []
-        )
+        if self._commanded[0] is not self.setup or self._commanded[1] != self.playback.scenario:
+            self._commanded = self.setup, self.playback.scenario
+            self.shown.command = self.setup.command(self.playback.scenario)
+        self.shown.rivals = [
+            (arm.setup.solver, millimetres(s.distance), *(millimetres(e) for e in s.errors))
+            for (arm, _), s in zip(self._arms, samples, strict=True)
+            if s is not None and len(self._arms) > 1
+        ]
 
     def _describe_sample(self, sample: Sample) -> None:
-        simulation = self.arm
-        reach = out_of_reach(simulation.robot, self.goal.translation)
-        self.shown.sentence = sentence_of(sample, simulation.error, reach, simulation.solver.task)
-        iterations = getattr(simulation.setup.solver_settings, "iterations", None)
-        options = simulation.setup.options
+        arm, options = self.arm, self.arm.setup.options
+        reach = out_of_reach(arm.robot, self.goal.translation)
+        words = "The solver is compiled; the one before goes on. " * (self._busy == "compiling")
+        self.shown.sentence = words + sentence_of(sample, arm.error, reach, arm.solver.task)
+        if self.controlled is not None:
+            self.shown.state, self.shown.moving = self._busy or arm.state, not arm.resting
+        iterations = getattr(arm.setup.solver_settings, "iterations", None)
         delay = options.plant_model.lookahead if options.servo == "servoj" else None
-        self.shown.figures = figures_of(sample, simulation.dexterity, iterations, delay)
-        self.shown.joints = joints_of(simulation.robot, sample)
-
-
-def _kept(simulation: Simulation) -> Path:
-    simulation.keep()
-    return copied(simulation.directory, "studio")
+        self.shown.figures = figures_of(sample, arm.dexterity, iterations, delay)
+        self.shown.joints = joints_of(arm.robot, sample)

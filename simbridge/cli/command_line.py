@@ -18,7 +18,8 @@ import tyro
 from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
-from simbridge.cli.flags import COMMANDS, Plan, Run, Teleop, command_type, given_settings
+from simbridge.cli.flags import COMMANDS, Plan, Run, Teleop
+from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.running.signals import ended_by_signals, number_of
 

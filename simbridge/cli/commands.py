@@ -11,14 +11,14 @@ from typing import Any, get_args
 
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli import plan_tables, prompts
-from simbridge.cli.flags import typed_fields
+from simbridge.cli.option_flags import typed_fields
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.robot.load import load_robot
 from simbridge.running.recorded_session import RecordedSession
-from simbridge.running.run_setup import Prepared, chosen_solver, prepare
+from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
 from simbridge.running.signals import number_of
 from simbridge.trajectory.files import is_bag
 
@@ -121,7 +121,7 @@ def check(scenario: str, *, as_json: bool, **flags: Any) -> int:
     """Plan and check a scenario, and show how close to the limits it comes; returns the exit status, 0."""
     prepared = _prepare(scenario, **flags)
     if as_json:
-        print(json.dumps(plan_tables.check_facts(prepared), indent=2))
+        print(json.dumps(check_facts(prepared), indent=2))
     else:
         plan_tables.show_check(prepared)
     return 0

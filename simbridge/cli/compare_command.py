@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
+from simbridge.errors import InvalidParameter
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
@@ -19,31 +20,66 @@ from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.compare_page import compare_page
 from simbridge.robot.output_file import write_file, writing
-from simbridge.text import degrees, millimetres, milliseconds, table_of
+from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
+from simbridge.text import counted, degrees, listed, millimetres, milliseconds, table_of
 
 PAGE = "compare.html"
 _NARROW = 72  # columns of a terminal
+# Points of sweeps in the terminal.
+_SHOWN = 20
 
 
 def compare(runs: Sequence[str], *, out: str | None, as_json: bool) -> int:
-    """Compare runs: print tables or JSON, and write compare.html. The arguments are the command's flags.
+    """Compare runs, or two sweeps: print tables or JSON, and write compare.html. The arguments are the command's flags.
 
     Raises:
         SimbridgeError: See `compare_runs`; or the page cannot be written.
     """
-    found = compare_runs([Path(run) for run in runs])
-    if out is None:
-        directory = RunDirectory.create(None, f"compare_{found.runs[0].summary['scenario']}").path
-    else:
-        directory = Path(out)
-    path = directory / PAGE
-    with writing(path):
-        directory.mkdir(parents=True, exist_ok=True)
-    write_file(path, compare_page(found, iso_figures_of(found)).encode())
+    paths = [Path(run) for run in runs]
+    if any(map(is_sweep, paths)):
+        return _compare_sweeps(paths, out, as_json)
+    found = compare_runs(paths)
+    path = _write(out, found.runs[0].summary["scenario"], compare_page(found, iso_figures_of(found)))
     if as_json:
         print(json.dumps({"page": str(path), **found.as_dict()}, indent=2, allow_nan=False))
     else:
         show_comparison(found, path)
+    return 0
+
+
+def _write(out: str | None, name: str, page: str) -> Path:
+    directory = RunDirectory.create(None, f"compare_{name}").path if out is None else Path(out)
+    path = directory / PAGE
+    with writing(path):
+        directory.mkdir(parents=True, exist_ok=True)
+    write_file(path, page.encode())
+    return path
+
+
+def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> int:
+    if len(paths) != 2 or not all(map(is_sweep, paths)):
+        raise InvalidParameter("directories to compare", listed([*map(str, paths)]), "two sweeps, or runs alone")
+    found = compare_sweeps(*paths)
+    page = _write(out, "sweeps", comparison_page(found))
+    lines = comparison_rows(found)
+    if as_json:
+        titles = (*found.varied, "first_m", "second_m")
+        points = [
+            dict(zip(titles, (*line[:-3], pair.first, pair.second), strict=True))
+            for line, pair in zip(lines, found.pairs, strict=True)
+        ]
+        print(json.dumps({"page": str(page), "sweeps": list(found.names), "points": points}, indent=2))
+        return 0
+    console = Console(highlight=False)
+    console.print(f"[bold]{escape(found.headline)}[/bold]\n", soft_wrap=True)
+    columns = (*found.varied, f"{found.names[0]} mm", f"{found.names[1]} mm", "ratio")
+    console.print(table_of(columns, [tuple(map(escape, line)) for line in lines[:_SHOWN]]))
+    if len(lines) > _SHOWN:
+        console.print(f"{len(lines) - _SHOWN} more points, with a smaller change, are on the page.")
+    for name, count in zip(found.names, found.alone, strict=True):
+        if count:
+            console.print(f"{counted(count, 'point')} with figures only in {name}.", markup=False)
+    console.print(f"Page: {page}", soft_wrap=True, markup=False)
     return 0
 
 

@@ -1,25 +1,22 @@
 """The flags of each command, as dataclasses that tyro reads, and the registry of the commands.
 
-Quick to import: the options of a run, and with them numpy and pinocchio, are imported once a command that has them is
-chosen.
+Quick to import: neither NumPy nor pinocchio is loaded. `option_flags.py` adds the flags of options and settings.
 """
 
 from __future__ import annotations
 
-import importlib
-from dataclasses import Field, dataclass, field, fields, make_dataclass
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
-from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg, subcommand
+from tyro.conf import OmitArgPrefixes, OmitSubcommandPrefixes, Positional, UseAppendAction, arg
 
 from simbridge.backends.registry import BACKENDS, SIMULATION
 from simbridge.bench import Part
-from simbridge.errors import InvalidParameter
 from simbridge.experiments import Parameters as ExperimentParameters
-from simbridge.experiments import given, optional
-from simbridge.ik.settings import SOLVERS, FunctionParameters, check_solver, is_function, unknown_setting
-from simbridge.planning.live.options import LIVE, SIMULATED
+from simbridge.experiments import given
 from simbridge.teleop import DEVICES
+
+_REPEATABLE = "(repeatable)"
 
 AsJson: TypeAlias = Annotated[bool, arg(name="json", help="Print the result as JSON.")]
 
@@ -114,10 +111,10 @@ class Report:
 
 @dataclass
 class Compare:
-    """Compare two or more runs of one scenario: a table, and compare.html."""
+    """Compare runs of one scenario, or two sweeps: a table, and compare.html."""
 
     runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")]
-    """Run directories; one made by --repeat stands for its runs."""
+    """Run directories; one made by --repeat stands for its runs. Or two directories of sweeps."""
     out: OutDirectory = None
     """Where compare.html is written."""
     as_json: AsJson = False
@@ -179,6 +176,8 @@ class Studio:
     """What *Play* runs: a name in scenarios/, a script, or a file of samples."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
+    backend: Annotated[str, arg(metavar="|".join(BACKENDS))] = SIMULATION
+    """The arm: a simulation, URSim, or a real UR arm."""
     solver: Annotated[str, arg(metavar="NAME")] = "forward-dynamics"
     """The inverse-kinematics solver at the beginning."""
     listen: Annotated[str, arg(metavar="ADDRESS")] = "127.0.0.1"
@@ -187,6 +186,49 @@ class Studio:
     """Port of the page."""
     no_browser: bool = False
     """Do not open the page."""
+
+
+@dataclass
+class Sweep:
+    """Run scenarios for many values of options and settings (docs/sweeps.md)."""
+
+    scenarios: Annotated[
+        Positional[tuple[str, ...]], arg(metavar="SCENARIO", help_behavior_hint="(one or more, or a grid's TOML)")
+    ]
+    """Names in scenarios/, scripts, or files of samples; or the sweep.toml of a sweep."""
+    grid: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="NAME=A,B,...", help_behavior_hint=_REPEATABLE)] = ()
+    """Values of an option of `run` or of a setting, as "sample-noise=0 0,1 0.1"; all combinations are run."""
+    random: Annotated[
+        UseAppendAction[tuple[str, ...]], arg(metavar="NAME=LOW:HIGH[:log]", help_behavior_hint=_REPEATABLE)
+    ] = ()
+    """Random values of a number, the same in every call."""
+    samples: Annotated[int, arg(metavar="N")] = 0
+    """How many random values of each."""
+    points: Annotated[str | None, given("FILE.csv", "none")] = None
+    """Listed points in place of a grid: a header of names, and a line for each point."""
+    seeds: Annotated[int, arg(metavar="N")] = 1
+    """So many seeds of the targets' noise, for each point."""
+    jobs: Annotated[int | None, given("N", "one for each core")] = None
+    """Processes on this computer."""
+    cluster: Annotated[str | None, given("ADDRESS", "none: this computer")] = None
+    """A Dask scheduler, whose workers make the points."""
+    out: Annotated[str | None, given("DIR", "a new one under runs/")] = None
+    """The directory; what it has already is not made again."""
+    plan_only: bool = False
+    """Plan and check, without a simulation."""
+    optimise: Annotated[str | None, given("FIGURE", "none")] = None
+    """A figure (a column of results.csv) to minimise within the ranges, by points that Optuna proposes."""
+    budget: Annotated[int, arg(metavar="N")] = 0
+    """How many points it proposes."""
+    subject_to: Annotated[
+        UseAppendAction[tuple[str, ...]], arg(metavar="FIGURE<NUMBER", help_behavior_hint=_REPEATABLE)
+    ] = ()
+    """What the best point must keep, such as "peak_joint_velocity<0.9"."""
+    keep: Literal["none", "worst", "all"] = "worst"
+    """Which runs to keep with their report: none, the ten with the largest error, or all."""
+    backend: Annotated[str, arg(metavar=SIMULATION)] = SIMULATION
+    """The simulation: no sweep runs on a controller."""
+    as_json: Annotated[bool, arg(name="json", help="Print a line of JSON for each point.")] = False
 
 
 @dataclass
@@ -255,7 +297,7 @@ class Bench:
     """Measure speed, each figure compared with a requirement or a baseline."""
 
     what: Positional[Literal["all"] | Part] = "all"
-    """The part to measure; all leaves out servo, emulator, live, recording and studio."""
+    """The part to measure; all leaves out servo, emulator, live, recording, studio and sweep."""
     minutes: Annotated[float | None, given("M", "0.5")] = None
     """How long live measures; the figures of docs/live.md take ten."""
     tuning: Annotated[str | None, given("FILE", "none")] = None
@@ -277,121 +319,9 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "identify": (Identify, "simbridge.cli.identify_command:identify"),
     "teleop": (Teleop, "simbridge.cli.teleop_command:teleop"),
     "studio": (Studio, "simbridge.cli.studio_command:studio"),
+    "sweep": (Sweep, "simbridge.cli.sweep_command:sweep"),
     "doctor": (Doctor, "simbridge.doctor.doctor:doctor"),
     "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
     "bench": (Bench, "simbridge.bench.bench:bench"),
 }
-
-
-_OPTIONS = "simbridge.planning.options:Options"
-_LIVE = {"teleop": LIVE, "studio": SIMULATED}
-# The options that are flags of each command. They load NumPy and pinocchio: the other commands start without them.
-OPTIONS: dict[str, tuple[str, ...]] = {
-    "run": (_OPTIONS,),
-    "check": (_OPTIONS,),
-    "inspect": (_OPTIONS,),
-    "studio": (_OPTIONS,),
-    "teleop": ("simbridge.teleop.options:TeleopOptions", "simbridge.planning.live.options:LiveOptions", _OPTIONS),
-}
-
-
-def command_type(words: list[str]) -> Any:
-    """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags."""
-    chosen = next(iter(words), "")
-    kinds = {name: flags for name, (flags, _) in COMMANDS.items()}
-    if chosen in OPTIONS:
-        kinds[chosen] = _with_options(chosen, kinds[chosen], words)
-    commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
-    union = commands[0]
-    for command in commands[1:]:
-        union = union | command
-    return union
-
-
-def _with_options(name: str, base: type, words: list[str]) -> type:
-    """A command's flags with those of its options, and of the chosen solver."""
-    flags: list[Any] = []
-    for place in OPTIONS[name]:
-        module, _, options = place.partition(":")
-        for own, kind in typed_fields(getattr(importlib.import_module(module), options)):
-            if name not in own.metadata["commands"] and own.name not in _LIVE.get(name, ()):
-                continue
-            parts = typed_fields(get_args(kind)[0]) if "prefix" in own.metadata else [(own, kind)]
-            flags += [_flag(own.metadata.get("prefix", "") + part.name, part, its_kind) for part, its_kind in parts]
-    if issubclass(base, Plan):
-        settings = _solver_flags(SOLVERS.get(chosen_solver(words), FunctionParameters))
-        flags.append(("parameters", Annotated[settings, arg(name="solver")], field(default_factory=settings)))
-    return make_dataclass(base.__name__, flags, bases=(base,), namespace={"__doc__": base.__doc__})
-
-
-def _solver_flags(settings: type) -> Any:
-    """A solver's settings as flags, unchecked: tyro would report a refused one in its own words.
-
-    Where one is empty by default, the help shows what that stands for.
-    """
-    names: list[Any] = []
-    for own, kind in typed_fields(settings):
-        if unset := own.metadata.get("unset"):
-            kind = Annotated[kind, given("NAME" if kind is str else "FLOAT ...", unset)]
-        names.append((own.name, kind, field(default=getattr(settings(), own.name))))
-    namespace = {"__doc__": settings.__doc__, "__post_init__": lambda _: None}
-    return make_dataclass(settings.__name__, names, bases=(settings,), frozen=True, namespace=namespace)
-
-
-def typed_fields(kind: Any) -> list[tuple[Field[Any], Any]]:
-    """The fields of a dataclass, each with its type."""
-    hints = get_type_hints(kind)
-    return [(own, hints[own.name]) for own in fields(kind)]
-
-
-def _flag(name: str, own: Field[Any], kind: Any) -> tuple[str, Any, Any]:
-    """The flag of an option's field: name, annotated type, default."""
-    about = own.metadata
-    metavar = about.get("metavar") or None
-    if own.default is not None and own.default not in ((), ""):
-        default = own.default
-        if isinstance(default, float) and "units" in about:
-            # In the flag's unit, in which it is a round number.
-            default = round(default / about["units"][0], 9)
-        return name, Annotated[kind, arg(help=about["help"], metavar=metavar)], default
-    choices = () if "read" in about else next((get_args(k) for k in get_args(kind) if get_origin(k) is Literal), ())
-    inside = {part for k in get_args(kind) for part in (k, *get_args(k))}
-    numbers = float in inside and "read" not in about
-    reading = optional(len((metavar or "").split()) or 1, float if numbers else str, choices)
-    unset = f"(default: {about.get('unset', 'none')})"
-    metavar = metavar or "|".join(choices)
-    shown = arg(name=about.get("flag"), help=about["help"], metavar=metavar, help_behavior_hint=unset)
-    return name, Annotated[kind | None, reading, shown], None
-
-
-def chosen_solver(words: list[str]) -> str:
-    """The solver whose settings are flags: the named one, or the default of scenarios.
-
-    Raises:
-        UnknownName: There is no such solver, or it has no such setting.
-        InvalidParameter: It is a function, which has no settings, and one is given.
-    """
-    name = "forward-dynamics"
-    for position, word in enumerate(words):
-        flag, equals, value = word.partition("=")
-        if flag == "--solver":
-            name = value if equals else words[position + 1] if position + 1 < len(words) else name
-    check_solver(name)
-    settings = given_settings(words)
-    if is_function(name):
-        if settings:
-            raise InvalidParameter("solver's settings", ", ".join(settings), f"left out: {name} is a function")
-        return name
-    known = {own.name for own in fields(SOLVERS[name])}
-    for setting in settings:
-        if setting not in known:
-            raise unknown_setting(name, setting)
-    return name
-
-
-def given_settings(words: list[str]) -> list[str]:
-    """The solver's settings that are given as flags; the others are the scenario's."""
-    prefix = "--solver."
-    flags = (word.partition("=")[0] for word in words if word.startswith(prefix))
-    return [flag.removeprefix(prefix).replace("-", "_") for flag in flags]

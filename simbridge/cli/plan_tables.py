@@ -6,7 +6,6 @@ Degrees and millimetres are used in the terminal and on pages only. Nothing here
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,34 +16,6 @@ from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
-
-
-def check_facts(prepared: Prepared) -> dict[str, Any]:
-    """What `simbridge check --json` prints (SI units)."""
-    plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
-    clearance = peaks.clearance
-    return {
-        "scenario": prepared.scenario.name,
-        "robot": robot.name,
-        "solver": prepared.solver.name,
-        "period_s": plan.period,
-        "samples": plan.samples,
-        "duration_s": plan.duration,
-        "trajectory_duration_s": float(plan.trajectory_times[-1]),
-        "limited_samples": int(plan.limited.sum()),
-        "predicted_lag_s": prepared.solver.lag(plan.period),
-        "kinematics": prepared.kinematics,
-        "plant_model": prepared.plant_model,
-        "feedforward": prepared.options.feedforward == "on",
-        "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
-        "solver_notes": list(prepared.solver_notes),
-        "peak_joint_velocity": peaks.velocity.tolist(),
-        "peak_velocity_jump": peaks.velocity_jump.tolist(),
-        "peak_tool_speed": peaks.tool_speed,
-        "clearance": None
-        if clearance is None
-        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
-    }
 
 
 def show_check(prepared: Prepared) -> None:

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import warnings
 import webbrowser
 
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.studio import Studio
 from simbridge.cli.commands import given_options
-from simbridge.planning.live.options import SIMULATED
+from simbridge.planning.live.options import STUDIO
 from simbridge.planning.options import Options
+from simbridge.running.signals import SignalReceived, ended_by_signals
 
 
+@ended_by_signals()
 def studio(
-    scenario: str, *, robot: str | None, solver: str, listen: str, port: int, no_browser: bool, **flags: object
+    scenario: str,
+    *,
+    backend: str,
+    robot: str | None,
+    solver: str,
+    listen: str,
+    port: int,
+    no_browser: bool,
+    **flags: object,
 ) -> int:
     """Serve the page; returns the exit status, 0."""
-    options = Options(**given_options({name: flags[name] for name in SIMULATED}))
-    setup = StudioSetup(robot or options.robot, solver, base=options)
+    options = Options(**given_options({name: flags[name] for name in STUDIO}))
+    setup = StudioSetup.of(robot, solver, options, backend)
     with Studio(setup, listen=listen, port=port, scenario=scenario) as served:
         print(f"Studio: {served.url}\nCtrl-C ends it.")
         if served.access.token:
@@ -26,6 +37,8 @@ def studio(
         sys.stdout.flush()
         if not no_browser:
             webbrowser.open(served.url)
-        with contextlib.suppress(KeyboardInterrupt):
+        with contextlib.suppress(SignalReceived), warnings.catch_warnings():
+            # viser's, of a page that has just left.
+            warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")
             served.run()
     return 0

@@ -21,7 +21,19 @@ from simbridge.text import degrees
 # Names on the package index. PyBullet has two names there; `check_simulation` loads it instead.
 PACKAGES = (
     *("numpy", "pin", "ur-rtde", "lark", "numba", "ruckig", "msgspec", "tomli-w", "mcap", "zstandard"),
-    *("lz4", "rosbags", "ruamel.yaml", "matplotlib", "jinja2", "markupsafe", "tyro", "rich", "viser"),
+    *(
+        "lz4",
+        "rosbags",
+        "ruamel.yaml",
+        "matplotlib",
+        "jinja2",
+        "markupsafe",
+        "tyro",
+        "rich",
+        "viser",
+        "loky",
+        "cloudpickle",
+    ),
 )
 OLDEST, NEWEST = (3, 10), (3, 12)
 # The priority that is tried: if any is allowed, this one is.

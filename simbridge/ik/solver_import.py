@@ -15,6 +15,7 @@ from simbridge.errors import ForeignSolverError, InvalidParameter, SimbridgeErro
 from simbridge.ik.callable_solver import CallableSolver
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
 from simbridge.ik.solver import Solver
+from simbridge.resources import ScriptLoader
 from simbridge.robot.robot import Robot
 
 
@@ -76,7 +77,7 @@ def _module(name: str) -> ModuleType:
 def _script(path: str, what: str) -> ModuleType:
     folder, _, file = path.rpartition("/")
     name = f"simbridge_solver_{file.removesuffix('.py')}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, loader=ScriptLoader(name, path))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Where dataclasses and the like look for the module that defines them.

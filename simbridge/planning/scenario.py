@@ -17,7 +17,7 @@ import numpy as np
 
 from simbridge.errors import InputFileError, InvalidParameter, ScenarioError, UnknownName
 from simbridge.ik.settings import SOLVERS, ForwardDynamicsParameters, SolverParameters
-from simbridge.resources import scenario_files
+from simbridge.resources import ScriptLoader, scenario_files
 from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
 from simbridge.robot.robot import Robot
@@ -173,7 +173,8 @@ def _module_name(path: Path) -> str:
 def _imported(path: Path) -> Iterator[ModuleType]:
     """The script as a module; as with `python script.py`, it can import the modules in its directory."""
     location = os.path.abspath(path)
-    spec = importlib.util.spec_from_file_location(_module_name(path), location)
+    name = _module_name(path)
+    spec = importlib.util.spec_from_file_location(name, loader=ScriptLoader(name, location))
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     directory = os.path.dirname(location)

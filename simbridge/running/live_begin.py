@@ -96,5 +96,6 @@ def live(
         arm,
         lambda: session_settings(arm, setup, options, backend, controller, driver.capabilities),
         None if out is None else Path(out),
+        begins_at=(arm.home if setup.start is None else setup.start) if controller is None else controller.state.q,
         report=report,
     )

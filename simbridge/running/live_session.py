@@ -57,6 +57,7 @@ class LiveSession:
     Attributes:
         robot: The arm.
         period: Control period, s.
+        begins_at: Joint positions (n,), rad: where the arm was when the session was made.
         directory: The run directory.
     """
 
@@ -67,9 +68,10 @@ class LiveSession:
         settings: Callable[[], dict[str, Any]],
         out: Path | None,
         *,
+        begins_at: Array,
         report: bool = True,
     ) -> None:
-        self.robot, self.period = robot, driver.period
+        self.robot, self.period, self.begins_at = robot, driver.period, begins_at
         self._driver, self._settings, self._out, self._report = driver, settings, out, report
         # Begins and ends the loop; nothing waits for a disk under it. The record has its own. Inputs take neither.
         self._control, self._recording = threading.RLock(), threading.RLock()
@@ -299,9 +301,9 @@ class LiveSession:
 
     @property
     def tool(self) -> pin.SE3:
-        """The TCP in base_link at the last setpoint; before the first engagement at home."""
+        """The TCP in base_link at the last setpoint; before the first engagement where the arm was (`begins_at`)."""
         last = self.newest
-        return tool_frame(self.robot, self.robot.home if last is None else last.setpoint)
+        return tool_frame(self.robot, self.begins_at if last is None else last.setpoint)
 
     @property
     def status(self) -> LiveStatus:

@@ -154,6 +154,34 @@ def prepare(
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
+def check_facts(prepared: Prepared) -> dict[str, Any]:
+    """A plan and how close to its limits it comes, as `simbridge check --json` prints it (SI units)."""
+    plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
+    clearance = peaks.clearance
+    return {
+        "scenario": prepared.scenario.name,
+        "robot": robot.name,
+        "solver": prepared.solver.name,
+        "period_s": plan.period,
+        "samples": plan.samples,
+        "duration_s": plan.duration,
+        "trajectory_duration_s": float(plan.trajectory_times[-1]),
+        "limited_samples": int(plan.limited.sum()),
+        "predicted_lag_s": prepared.solver.lag(plan.period),
+        "kinematics": prepared.kinematics,
+        "plant_model": prepared.plant_model,
+        "feedforward": prepared.options.feedforward == "on",
+        "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
+        "solver_notes": list(prepared.solver_notes),
+        "peak_joint_velocity": peaks.velocity.tolist(),
+        "peak_velocity_jump": peaks.velocity_jump.tolist(),
+        "peak_tool_speed": peaks.tool_speed,
+        "clearance": None
+        if clearance is None
+        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+    }
+
+
 def resolve_arm(
     backend: str, robot: Robot | str | os.PathLike[str] | None, solver: Solver | None, options: Options
 ) -> tuple[ControllerFacts | None, Robot, Options]:
@@ -215,6 +243,10 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
     if solver is None:
         arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
         return options.equipped(arm)
+    if robot is not None:
+        described = options.equipped(robot if isinstance(robot, Robot) else load_robot(robot))
+        if described.checksum == solver.robot.checksum:
+            return described
     arm = options.equipped(solver.robot)
     flags = options.cell is None and (options.tcp or options.payload)
     if flags or arm.checksum != solver.robot.checksum:

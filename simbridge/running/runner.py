@@ -103,14 +103,15 @@ def execute(
     out: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     ask: Ask | None = None,
+    page: bool = True,
 ) -> Run:
-    """Execute a prepared run. See `run`."""
+    """Execute a prepared run, and write its page if that is wanted. See `run`."""
     arm = open_backend(prepared, ask=ask)
     directory = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
     begin(prepared, arm, directory)
     with record_early_end(prepared, arm, lambda: directory), arm:
         stream_plan(prepared, arm, directory, progress)
-    return finish(prepared, arm, directory)
+    return finish(prepared, arm, directory, page=page)
 
 
 def open_backend(prepared: Prepared, *, more_facts: Facts = (), ask: Ask | None = None) -> Backend:
@@ -181,7 +182,7 @@ def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progr
             raise
 
 
-def finish(prepared: Prepared, arm: Backend, directory: RunDirectory) -> Run:
+def finish(prepared: Prepared, arm: Backend, directory: RunDirectory, *, page: bool = True) -> Run:
     """Evaluate a run whose plan was executed to its end.
 
     Raises:
@@ -191,7 +192,7 @@ def finish(prepared: Prepared, arm: Backend, directory: RunDirectory) -> Run:
     """
     ending = arm.ending or Ending()
     try:
-        run = Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm))
+        run = Run(directory.path, finalize(directory, "completed", prepared.options.tolerance, arm, page=page))
         if not (ending.arm_at_rest and ending.script_ended):
             raise EndNotVerified(ending)
         return run
@@ -321,6 +322,8 @@ def finalize(
     tolerance: tuple[float, float] | None,
     arm: Backend,
     error: BaseException | None = None,
+    *,
+    page: bool = True,
 ) -> Summary:
     """Evaluate a run from its log, and write summary.json and report.html; returns the content of summary.json.
 
@@ -330,6 +333,7 @@ def finalize(
         tolerance: Largest RMS of the tracking error, m and rad; None for no tolerance.
         arm: Where it ran, which has been left.
         error: What ended it early.
+        page: Whether to write report.html.
 
     Raises:
         OutputError: A file cannot be written, or the directory was deleted while the run went on.
@@ -342,6 +346,6 @@ def finalize(
             ended_by["at_s"] = float(evaluation.log.stamp[-1] - evaluation.log.stamp[0])
         summary = summarize(evaluation, outcome, ended_by=ended_by, loop=arm.loop, tolerance=limits)
         directory.write_summary(summary)
-        if summary["samples"] or summary["inputs"] is not None:
+        if page and (summary["samples"] or summary["inputs"] is not None):
             write_report(evaluation, summary)
     return summary

@@ -252,6 +252,7 @@ def test_on_a_stop_right_after_another_program_replaced_ours_that_is_left_alone(
         e_series.do("stop_program")
 
 
+@pytest.mark.soak
 def test_another_program_that_was_paused_while_our_connection_was_made_is_left_alone(e_series, tmp_path):
     with trial(e_series, tmp_path) as run:
         run.connecting()
@@ -359,6 +360,7 @@ def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, 
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
 
 
+@pytest.mark.soak
 def test_what_came_while_the_program_was_held_up_is_read_before_it_counts_as_silence(e_series, tmp_path, monkeypatch):
     read, held_up = StateRing.new_states, iter([1.0])
 

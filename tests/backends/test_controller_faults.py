@@ -138,6 +138,7 @@ def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
         assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"
 
 
+@pytest.mark.soak
 def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_nothing(cb3, tmp_path):
     with ProcessTrial(cb3, tmp_path, line(tmp_path), *ON_CB3) as trial:
         trial.streaming()
@@ -154,6 +155,7 @@ def test_ctrl_z_stops_the_arm_like_ctrl_c_because_a_suspended_run_would_watch_no
 # The speed slider
 
 
+@pytest.mark.soak
 def test_the_plan_follows_the_speed_slider_down_and_up_again_with_the_same_lag(e_series, tmp_path):
     with Trial(e_series, tmp_path, line(tmp_path), *ON_E_SERIES) as trial:
         trial.streaming()

@@ -51,6 +51,7 @@ def accelerations(controller, begin):
     return np.diff(record.target_q, n=2, axis=0) / 0.002**2
 
 
+@pytest.mark.soak
 def test_the_controllers_arm_trails_as_the_simulated_one_and_the_law_holds(
     circle, e_series, cli, tmp_path, without_pages
 ):

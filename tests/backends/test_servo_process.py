@@ -16,6 +16,7 @@ from tests.controllers import REALTIME, SERVO_PRIORITY
 HOST = "192.0.2.7"
 
 
+@pytest.mark.soak
 @pytest.mark.skipif(not REALTIME, reason="this system refuses real-time priorities (docs/hardware.md)")
 def test_on_one_core_at_real_time_priority_ur_rtdes_threads_have_precedence_over_the_loop(cb3, tmp_path):
     core = max(os.sched_getaffinity(0))

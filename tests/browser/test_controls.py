@@ -11,9 +11,10 @@ from simbridge.browser.controls import arm_controls, solver_controls
 from simbridge.browser.setup import StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
+from simbridge.planning.options import Options
 
 EVERY = [control for solver in SOLVERS for control in solver_controls(solver)]
-ARM = arm_controls(simbridge.load_robot("ur10"), None)
+ARM = arm_controls(simbridge.load_robot("ur10"), None, Options())
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -45,7 +46,7 @@ def test_a_slider_contains_its_default():
 
 def test_link_lengths_are_offered_for_planar_arms_alone():
     planar = simbridge.load_robot("planar3r")
-    assert "link_lengths" in {one.name for one in arm_controls(planar, (0.75, 0.5, 0.25))}
+    assert "link_lengths" in {one.name for one in arm_controls(planar, (0.75, 0.5, 0.25), Options())}
     assert "link_lengths" not in {one.name for one in ARM}
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from simbridge.browser.live_arm import out_of_reach
 from simbridge.browser.setup import StudioSetup
-from simbridge.browser.simulation import Simulation, out_of_reach
+from simbridge.browser.simulation import Simulation
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 

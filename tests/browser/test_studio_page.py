@@ -6,7 +6,7 @@ A browser that draws without a graphics card takes seconds for each; most run in
 from __future__ import annotations
 
 import csv
-import socket
+import shlex
 import time
 from pathlib import Path
 from typing import Any
@@ -15,19 +15,13 @@ import numpy as np
 import pytest
 
 import simbridge
+from simbridge.bench.chromium import free_port
 from simbridge.browser.studio import PortInUse, studio
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 
 PATIENCE = 60.0
 SIZE = (1280, 800)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def wait_for(reached, what):
@@ -41,9 +35,9 @@ def wait_for(reached, what):
 class Opened:
     """A page of a studio, with what its console said."""
 
-    def __init__(self, browser: Any, made: Any) -> None:
+    def __init__(self, browser: Any, made: Any, size: tuple[int, int] = SIZE) -> None:
         self.made = made
-        self.context = browser.new_context(viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+        self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
@@ -111,8 +105,8 @@ def planar():
 def open_page(browser):
     pages = []
 
-    def one(made: Any) -> Opened:
-        pages.append(Opened(browser, made))
+    def one(made: Any, size: tuple[int, int] = SIZE) -> Opened:
+        pages.append(Opened(browser, made, size))
         return pages[-1]
 
     yield one
@@ -151,6 +145,17 @@ def test_a_drag_of_the_goal_takes_the_arm_there(open_page, ur10):
     assert moved
     wait_for(lambda: np.linalg.norm(tool(ur10) - ur10.workspace.goal.translation) < 1e-3, "the arm is there")
     assert page.errors == []
+
+
+@pytest.mark.soak
+def test_a_goal_that_is_typed_key_by_key_takes_the_arm_there(open_page, ur10):
+    page = open_page(ur10)
+    page.says("The arm is at the goal.")
+    place = page.field("position, m")
+    place.fill("")
+    place.press_sequentially("0.456", delay=250)
+    wait_for(lambda: abs(ur10.workspace.goal.translation[2] - 0.456) < 1e-6, ur10.workspace.goal)
+    wait_for(lambda: abs(tool(ur10)[2] - 0.456) < 1e-3, "the arm is there")
 
 
 @pytest.mark.soak
@@ -197,9 +202,10 @@ def test_a_kept_session_is_a_run_that_repeats_to_the_bit(open_page, ur10, cli, s
     page = open_page(ur10)
     page.tab("Scenario")
     page.press("Keep this")
-    kept = Path(wait_for(lambda: ur10.workspace.shown.playing.partition("Kept: ")[2].partition(". `")[0], "kept"))
+    said = wait_for(lambda: ur10.workspace.shown.playing.partition("Kept: ")[2], "kept")
+    kept, command = Path(said.partition(". Its page")[0]), said.split("`")[1]
     assert (kept / "report.html").is_file()
-    assert cli("run", kept, "--plan", kept, "--out", "again").status == 0
+    assert cli(*shlex.split(command)[1:], "--out", "again").status == 0
     before, after = read_log(kept / "log.mcap"), read_log(Path("again") / "log.mcap")
     assert np.array_equal(before.setpoint, after.setpoint[: len(before.setpoint)])
 
@@ -223,6 +229,17 @@ def test_a_click_in_the_plane_places_the_goal_of_a_planar_arm(open_page, planar)
     page.page.mouse.click(*page.on_screen(wanted))
     wait_for(lambda: np.linalg.norm(planar.workspace.goal.translation - wanted) < 0.01, "the goal")
     wait_for(lambda: np.linalg.norm(tool(planar) - wanted) < 0.01, "the arm")
+
+
+@pytest.mark.soak
+def test_a_double_click_places_the_start_of_a_planar_arm(open_page, planar):
+    page = open_page(planar)
+    page.says("The arm is at the goal.")
+    # Far from the frame of the goal, which takes clicks too.
+    wanted = np.array([-0.4, 0.6, 0.0])
+    page.page.mouse.dblclick(*page.on_screen(wanted))
+    wait_for(lambda: np.linalg.norm(planar.workspace.start - wanted) < 0.01, "the start")
+    assert np.linalg.norm(tool(planar) - wanted) < 0.01
 
 
 @pytest.mark.soak
@@ -251,17 +268,41 @@ def test_a_scenario_is_played_with_a_changed_setting_over_the_run_before(open_pa
     page.tab("Scenario")
     page.press("Play")
     page.says("Tracking error of the whole run")
-    first = planar.workspace.playing.run
+    first = planar.workspace.playback.player.run
     page.tab("Arm")
     page.fill("servo gain", "300")
     wait_for(lambda: planar.workspace.arm.setup.values.get("servo_gain") == 300.0, "the setting")
     page.tab("Scenario")
     page.press("Play")
     page.says("Before it was")
-    player = planar.workspace.playing
+    player = planar.workspace.playback.player
     assert player.older is first and player.run.tracking.mean() > first.tracking.mean()
     assert player.curves[0] is not None and player.curves[1] is not None
     page.press("Stop")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("size", [SIZE, (390, 844)], ids=["desktop", "phone"])
+def test_the_plots_are_drawn_and_within_the_page_light_and_dark(open_page, ur10, size):
+    page = open_page(ur10, size)
+    page.says("The arm is at the goal.")
+    page.tab("Figures")
+    page.says("manipulability")
+
+    def panel():
+        return page.page.evaluate("""() => {
+            const shown = e => e.getBoundingClientRect().width > 0;
+            const plots = [...document.querySelectorAll(".uplot canvas")].filter(shown);
+            const right = plots.map(e => e.getBoundingClientRect().right);
+            const title = document.querySelector(".u-title");
+            return { right, colour: title && getComputedStyle(title).color };
+        }""")
+
+    light = wait_for(lambda: (found := panel())["colour"] and len(found["right"]) == 3 and found, "the plots")
+    assert max(light["right"]) <= size[0]
+    page.page.get_by_text("dark", exact=True).click()
+    wait_for(lambda: panel()["colour"] != light["colour"], "words in another colour")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= size[0] and page.errors == []
 
 
 @pytest.mark.soak

@@ -372,6 +372,7 @@ def program(*arguments, largest_file=None, **options):
     return subprocess.run(command, capture_output=True, text=True, preexec_fn=limit, env=environment, **options)
 
 
+@pytest.mark.soak
 def test_a_full_disk_while_logging_stops_the_run_and_keeps_what_was_logged(square_run, tmp_path):
     # More than the plan takes, less than the log.
     plan, log = ((square_run / name).stat().st_size for name in ("plan.npz", "log.mcap"))
@@ -391,6 +392,7 @@ def test_a_full_disk_while_logging_stops_the_run_and_keeps_what_was_logged(squar
     assert summary["outcome"].startswith("LogWriteError") and summary["samples"] == len(kept.stamp)
 
 
+@pytest.mark.soak
 def test_a_disk_full_from_the_start_is_named_by_the_file_that_did_not_fit(line, tmp_path):
     ended = program("run", line, "--out", tmp_path / "out", largest_file=1000)
     assert ended.returncode == 2

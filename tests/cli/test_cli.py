@@ -199,6 +199,7 @@ def test_a_name_a_script_and_a_file_are_the_same_code_with_the_same_flags(run, t
     assert (summary_of(by_path)["scenario"], summary_of(by_file)["scenario"]) == ("mine", "recording")
 
 
+@pytest.mark.soak
 def test_a_scenario_of_ours_run_as_a_script_is_the_one_run_by_name(run, tmp_path):
     script = SCENARIOS / "step.py"
     ended = started(script, "--out", tmp_path / "out", "--json", cwd=tmp_path)
@@ -516,6 +517,7 @@ def test_ctrl_c_and_sigterm_end_a_run_in_one_line_and_keep_it(cli, tmp_path, num
     assert cli("export", out, "--to", "tum").status == 0
 
 
+@pytest.mark.soak
 def test_a_killed_run_keeps_what_was_in_its_log_and_can_be_exported(cli, tmp_path):
     out = tmp_path / "out"
     going = started("-m", "simbridge", "run", "square_tracking", "--realtime", "--out", out)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from simbridge.cli.progress import BARS, ProgressLine
@@ -62,6 +63,7 @@ def test_a_run_shows_the_tracking_error_in_a_line_that_fits(line: Path, tmp_path
     assert shows_the_error(seen_on_a_terminal(line, "--out", tmp_path / "run"))
 
 
+@pytest.mark.soak
 def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, tmp_path: Path) -> None:
     states = drawn(
         seen_on_a_terminal(line, "--repeat", 2, "--realtime", "--speed-scale", 0.5, "--out", tmp_path / "run")

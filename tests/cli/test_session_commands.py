@@ -51,6 +51,7 @@ def test_identify_finds_the_servo_law(cli: Any, session: Path) -> None:
     assert json.loads(answer.out)["servoj"]["gain"] == pytest.approx(2000.0, rel=0.02)
 
 
+@pytest.mark.soak
 def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(cli: Any, session: Path, tmp_path: Path) -> None:
     assert cli("run", session, "--out", tmp_path / "again").status == 0
     answer = cli("compare", session, tmp_path / "again", "--out", tmp_path / "page", "--json")

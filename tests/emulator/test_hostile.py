@@ -250,6 +250,7 @@ def test_a_script_that_takes_long_to_compile_does_not_disturb_the_stream_and_can
             assert message_received(watcher, b"it runs")
 
 
+@pytest.mark.soak
 def test_memory_stays_bounded(emulator: Emulator, stream: Stream) -> None:
     def resident() -> int:
         status = Path(f"/proc/{emulator.pid}/status").read_text()

@@ -46,6 +46,7 @@ def test_the_fixture_is_a_running_controller_of_the_test_alone(pytester):
     run(pytester).assert_outcomes(passed=2)
 
 
+@pytest.mark.soak
 def test_a_test_that_fails_shows_the_controllers_log(pytester):
     pytester.makepyfile("def test_it(simbridge_emulator):\n    assert False\n")
     result = run(pytester)

@@ -164,6 +164,7 @@ def test_a_custom_solver_takes_part_in_every_experiment(cli, custom_solver, name
         assert own["trajectory"]["rms"] < 1e-9
 
 
+@pytest.mark.soak
 def test_a_custom_solver_is_in_the_tables_and_plots(cli, custom_solver, tmp_path):
     answer = cli("experiment", "tracking", "--solver", custom_solver, "--kp", 50, "--out", "out")
     assert answer.status == 0, answer.message

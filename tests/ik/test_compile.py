@@ -118,6 +118,7 @@ def finished_with(caches):
     return [(out.read_text(), warnings.read_text()) for out, warnings in files]
 
 
+@pytest.mark.soak
 def test_a_damaged_file_is_replaced(filled, tmp_path):
     damages = {"empty": lambda content: b"", "other": lambda content: b"damaged", "cut": lambda content: content[:-9]}
     cases = [(pattern, damage) for pattern in ("*.py", "*.nbi", "*.nbc") for damage in damages]
@@ -132,6 +133,7 @@ def test_a_damaged_file_is_replaced(filled, tmp_path):
     assert finished_with(caches) == [("42.0\n", "")] * len(cases)
 
 
+@pytest.mark.soak
 def test_processes_that_start_at_once_all_work_and_leave_a_cache_that_does(tmp_path):
     processes = [start(tmp_path) for _ in range(3)]
     assert [finished(process)[0] for process in processes] == [42.0] * 3
@@ -175,6 +177,7 @@ def test_where_there_is_space_nowhere_not_even_for_a_temporary_directory_it_work
     assert warnings.count(f"{blocked / 'kernels'} cannot be written") == 1
 
 
+@pytest.mark.soak
 def test_a_custom_function_is_compiled_again_when_its_file_has_changed(tmp_path):
     script = tmp_path / "own.py"
     for factor, wanted in ((3.0, 6.0), (5.0, 10.0)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass
 
@@ -56,6 +57,18 @@ def test_every_scenario_of_ours_loads_by_name_and_says_what_it_does(name):
 def test_a_script_is_named_by_its_file_unless_it_names_itself(script):
     assert load_scenario(script(GOOD), ROBOT).name == "mine"
     assert load_scenario(script(GOOD.replace("0.1)", "0.1), name='other'")), ROBOT).name == "other"
+
+
+def test_a_script_is_run_as_it_is_now_and_leaves_nothing_next_to_it(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    extents = []
+    for side in ("0.1", "0.2"):
+        path = script(GOOD.replace("0.1", side))
+        # As two changes within a second.
+        os.utime(path, (1e9, 1e9))
+        extents.append(np.ptp(load_scenario(path, ROBOT).trajectory.poses[:, :3], axis=0).max())
+    assert extents == pytest.approx([0.1, 0.2])
+    assert [file.name for file in tmp_path.iterdir()] == ["mine.py"]
 
 
 def test_a_file_of_samples_is_a_scenario_with_its_very_samples(line):

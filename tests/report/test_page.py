@@ -362,6 +362,7 @@ def test_a_page_of_2000_samples_is_small(report: Any) -> None:
     assert len(page.source.encode()) < 1_500_000
 
 
+@pytest.mark.soak
 def test_a_page_of_a_noisy_minute_of_six_joints_at_500_hz_is_below_3_mb(report: Any) -> None:
     page, _ = report(**LATE, joints=6, samples=30_000, period=0.002, noise=1e-3)
     assert len(page.source.encode()) < 3_000_000

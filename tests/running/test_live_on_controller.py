@@ -138,6 +138,8 @@ def test_a_pause_at_the_pendant_disengages(e_series, tmp_path):
             session.engage()
         e_series.do("play_program")
         in_state(session, "idle")
+        # The program that goes on first takes the arm to where it had sent it before the pause.
+        wait_for(lambda: not velocities(e_series, tick(e_series) - 50).any(), "the arm is at rest")
         resumed = tick(e_series)
         keep(session, 0.3, lambda: session.twist([0.05, 0.0, 0.0, 0.0, 0.0, 0.0]))
         assert np.ptp(tool_positions(e_series, resumed), axis=0).max() < 1e-4

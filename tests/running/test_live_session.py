@@ -258,6 +258,7 @@ def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_
         assert isinstance(session.status.error, StaleState) and session.status.state == "idle"
 
 
+@pytest.mark.soak
 def test_a_halt_and_the_end_do_not_wait_for_a_disk_that_hangs(tmp_path, monkeypatch):
     hangs = threading.Event()
     write = LogWriter.write

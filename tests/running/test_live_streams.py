@@ -46,6 +46,7 @@ def settled(session):
     raise AssertionError(session.status)
 
 
+@pytest.mark.soak
 @few_examples(4)
 @given(
     seed=st.integers(0, 10**6),

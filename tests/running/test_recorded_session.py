@@ -81,6 +81,7 @@ def test_the_setpoints_of_a_session_are_replayed_bit_for_bit(live_run: Path) -> 
     assert np.array_equal(plan.setpoints, log_of(live_run).setpoint)
 
 
+@pytest.mark.soak
 def test_a_session_solved_again_runs_and_its_run_is_replayed(live_run: Path, tmp_path: Path) -> None:
     first = execute(prepare(live_run, solver_name="damped-least-squares"), out=tmp_path / "first")
     again = prepare(live_run, options=Options(plan=tmp_path / "first"))

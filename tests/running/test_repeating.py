@@ -259,6 +259,7 @@ def test_repeats_on_a_controller_return_to_the_start_each_time(cli, e_series, tm
     assert RunDirectory(out).summary()["completed"] == 2
 
 
+@pytest.mark.soak
 def test_on_a_real_arm_the_operator_confirms_once_and_sees_the_return(calibrated, tmp_path, without_pages):
     confirmed = []
 

@@ -185,6 +185,7 @@ def test_after_a_repeat_whose_end_was_not_seen_nothing_moves(prepared, tmp_path,
 # Repeats
 
 
+@pytest.mark.soak
 def test_ctrl_c_in_the_evaluation_of_a_repeat_leaves_it_complete(cli, prepared, tmp_path, monkeypatch, without_pages):
     summarize, measured = runner.summarize, []
 

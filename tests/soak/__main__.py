@@ -1,9 +1,10 @@
 """`python -m tests.soak`: what needs long real time, within a number of minutes and with bounded memory.
 
 First the tests marked `soak`, and expensive properties with more examples than in `make test`; then a stream at the
-controller's rate for a tenth of the time, then random inputs of a live session (live.py) for a quarter of it, then
-random faults (campaign.py) until the time is over. `--only faults --seed 1 --count 100` repeats these faults, and
-`--only live` these streams of inputs; `--table FILE...` sums up the results of several campaigns.
+controller's rate for a tenth of the time, random inputs of a live session (live.py) for a quarter of it, dragging in
+the studio's page (studio.py) for half an hour, or a quarter of less than an hour, and random faults (campaign.py) until
+the time is over. `--only faults --seed 1 --count 100` repeats these faults, and `--only live` these streams of inputs;
+`--table FILE...` sums up the results of several campaigns.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from pathlib import Path
 from tests.soak.campaign import read_results, run_campaign, table
 from tests.soak.live import run_streams
 from tests.soak.stream import stream
+from tests.soak.studio import LONGEST, drag
 
 # Address space of each process, bytes; a run takes less than a quarter of it.
 MEMORY = 8 << 30
 # For tests that are cut off to end what they have started, s.
 _END_TIMEOUT = 60.0
-PARTS = ("tests", "stream", "live", "faults")
+PARTS = ("tests", "stream", "live", "studio", "faults")
 
 
 def _tests(seconds: float) -> list[str]:
@@ -78,7 +80,7 @@ def main() -> int:
     if given.table:
         print(table(read_results(given.table)))
         return 0
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     # A shell starts what it puts in the background deaf to Ctrl-C, and the runs would be so, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     end, violations = time.monotonic() + 60.0 * given.minutes, []
@@ -92,6 +94,9 @@ def main() -> int:
             seeds = range(given.seed, given.seed + given.count)
             length = left if given.only else min(left, 15.0 * given.minutes)
             violations += run_streams(seeds, given.host, given.robot, given.results, length)
+        elif part == "studio":
+            length = LONGEST if given.minutes >= 60.0 else 15.0 * given.minutes
+            violations += drag(left if given.only else min(left, length))
         elif left > 0.0:
             violations += stream(left if given.only else 6.0 * given.minutes, given.host, given.robot, given.results)
     print("\n".join(violations) or "No violation.")

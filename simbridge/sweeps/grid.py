@@ -1,0 +1,299 @@
+"""Which points a sweep has: all combinations of listed values, random draws, listed points, seeds; also as TOML."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import tomli_w
+
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot.input_file import MAX_SAMPLES_TEXT, TomlFile, read_text
+from simbridge.sweeps.parameters import SEED, SOLVER, Parameter, choices, is_random, parameter
+
+LARGEST = 10_000_000
+"""Points of a sweep at most."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep.
+
+    Attributes:
+        scenario: A name, a script, or a file.
+        values: Texts by the names of their parameters, as at the command line; what is not given is left out.
+    """
+
+    scenario: str
+    values: Mapping[str, str]
+
+    def command(self, *, plan_only: bool = False) -> str:
+        """The command line that makes this point alone."""
+        words = ["simbridge", "check" if plan_only else "run", self.scenario]
+        for name, text in self.values.items():
+            if plan_only and not parameter(name).planned:
+                continue
+            words += [f"--{name}", *(text.split() if parameter(name).kind != "text" else [text])]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Random values between two numbers.
+
+    Attributes:
+        low, high: In the flag's unit.
+        log: Whether the logarithms are uniform, not the values.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    @staticmethod
+    def of(name: str, text: str) -> Range:
+        """From low:high or low:high:log.
+
+        Raises:
+            InvalidParameter: It is something else.
+        """
+        words = text.split(":")
+        try:
+            found = Range(float(words[0]), float(words[1]), words[2:] == ["log"])
+            if words[2:] not in ([], ["log"]) or not -math.inf < found.low < found.high < math.inf:
+                raise ValueError
+            if found.log and found.low <= 0.0:
+                raise ValueError
+        except (ValueError, IndexError):
+            needed = "low:high, or low:high:log with low above 0"
+            raise InvalidParameter(f"range of {name}", f"'{text}'", needed) from None
+        return found
+
+    @property
+    def text(self) -> str:
+        """As it is given."""
+        return f"{self.low:.12g}:{self.high:.12g}{':log' * self.log}"
+
+    def drawn(self, share: float, of: Parameter) -> str:
+        """The value at a share of the range, 0 to 1, as text."""
+        if self.log:
+            value = math.exp(math.log(self.low) + share * (math.log(self.high) - math.log(self.low)))
+        else:
+            value = self.low + share * (self.high - self.low)
+        return of.plain(str(round(value)) if of.kind == "whole number" else f"{value:.6g}")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What a sweep varies.
+
+    The points are the product of the scenarios, the listed values, the random draws and the seeds; or the listed points
+    in place of values and draws.
+
+    Attributes:
+        scenarios: Names, scripts, or files.
+        grid: The values of each parameter, as texts; one value is the same for all points.
+        random: The range of each parameter that is drawn.
+        samples: How many draws.
+        points: Listed points: texts by parameter; an empty text is not given.
+        seeds: So many seeds of the targets' noise, from 0.
+        plan_only: Whether points are planned and checked, and not simulated.
+        optimise: A figure to be minimised: points are then proposed within ranges and lists (`optimise.Search`).
+        budget: How many points are proposed.
+        subject_to: Constraints, "peak_joint_velocity<0.9".
+
+    Raises:
+        InvalidParameter, UnknownName: A parameter or a value does not exist, or the parts do not fit together.
+    """
+
+    scenarios: tuple[str, ...]
+    grid: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    random: Mapping[str, Range] = field(default_factory=dict)
+    samples: int = 0
+    points: tuple[Mapping[str, str], ...] = ()
+    seeds: int = 1
+    plan_only: bool = False
+    optimise: str = ""
+    budget: int = 0
+    subject_to: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        grid = {
+            (one := parameter(name)).name: tuple(dict.fromkeys(one.plain(text) if text else "" for text in texts))
+            for name, texts in self.grid.items()
+        }
+        random = {parameter(name).name: range_ for name, range_ in self.random.items()}
+        points = tuple(
+            {(one := parameter(name)).name: one.plain(text) for name, text in point.items() if text}
+            for point in self.points
+        )
+        for name, value in (("grid", grid), ("random", random), ("points", points)):
+            object.__setattr__(self, name, value)
+        self._check()
+
+    def _check(self) -> None:
+        if not self.scenarios:
+            raise InvalidParameter("number of scenarios", 0, "one or more")
+        if self.points and (self.grid or self.random):
+            raise InvalidParameter("sweep", "points and a grid", "one of them: --points, or --grid and --random")
+        if (bool(self.random) and not self.optimise) != (self.samples > 0):
+            needed = "positive with --random, and left out without it or with --optimise"
+            raise InvalidParameter("number of samples", self.samples, needed)
+        if bool(self.optimise) != (self.budget > 0) or (self.subject_to and not self.optimise):
+            raise InvalidParameter("budget", self.budget, "positive with --optimise, and left out without it")
+        if twice := set(self.grid) & set(self.random):
+            raise InvalidParameter("parameter", min(twice), "either listed or random, not both")
+        for name in self.random:
+            if parameter(name).kind not in ("number", "whole number") and not name.startswith(SOLVER):
+                raise InvalidParameter("random parameter", name, "a number")
+        if self.seeds < 1:
+            raise InvalidParameter("number of seeds", self.seeds, "1 or more")
+        if self.seeds > 1 and SEED in self.parameters:
+            raise InvalidParameter("number of seeds", self.seeds, f"left out where {SEED} is a parameter")
+        if self.count > LARGEST:
+            raise InvalidParameter("number of points", self.count, f"at most {LARGEST}")
+        # Each value by itself: a combination that makes no sense is a refused point.
+        for name, texts in self.grid.items():
+            for text in texts:
+                for solver in self.grid.get("solver", ("",)) if name.startswith(SOLVER) else ("",):
+                    choices({"solver": solver, name: text})
+        if self.seeds > 1 and not any(is_random(point.values) for point in self):
+            needed = "1 where no target is random: give sample-noise, sample-jitter or sample-dropout"
+            raise InvalidParameter("number of seeds", self.seeds, needed)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of what is varied or set, without the seed."""
+        listed = dict.fromkeys(name for point in self.points for name in point)
+        return (*self.grid, *self.random, *listed)
+
+    @property
+    def count(self) -> int:
+        """Number of points."""
+        if self.optimise:
+            return self.budget
+        inner = len(self.points) or math.prod(map(len, self.grid.values())) * (self.samples or 1)
+        return len(self.scenarios) * inner * self.seeds
+
+    def __iter__(self) -> Iterator[Point]:
+        for scenario, values, seed in itertools.product(self.scenarios, self._values(), range(self.seeds)):
+            given = {name: text for name, text in values.items() if text}
+            yield Point(scenario, given | ({SEED: str(seed)} if self.seeds > 1 else {}))
+
+    def _values(self) -> list[Mapping[str, str]]:
+        if self.points:
+            return list(self.points)
+        listed = [dict(zip(self.grid, texts, strict=True)) for texts in itertools.product(*self.grid.values())]
+        # Drawn one after the other: more samples begin with the same ones.
+        shares = np.random.default_rng(0).random((self.samples, len(self.random)))
+        drawn = [
+            {
+                name: self.random[name].drawn(share, parameter(name))
+                for name, share in zip(self.random, row, strict=True)
+            }
+            for row in shares.tolist()
+        ] or [{}]
+        return [one | other for one in listed for other in drawn]
+
+    def as_text(self) -> str:
+        """As TOML, which `read_grid` reads."""
+        tables: dict[str, Any] = {"scenarios": list(self.scenarios)}
+        for name, value in (
+            ("plan_only", self.plan_only),
+            ("seeds", self.seeds if self.seeds > 1 else 0),
+            ("samples", self.samples),
+            ("optimise", self.optimise),
+            ("budget", self.budget),
+            ("subject_to", list(self.subject_to)),
+        ):
+            if value:
+                tables[name] = value
+        if self.random:
+            tables["random"] = {name: range_.text for name, range_ in self.random.items()}
+        if self.grid:
+            tables["grid"] = {name: list(texts) for name, texts in self.grid.items()}
+        if self.points:
+            tables["points"] = [dict(point) for point in self.points]
+        return tomli_w.dumps(tables)
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    scenarios: list[str]
+    grid: dict[str, list[str | float | bool] | str | float | bool] = {}
+    random: dict[str, str] = {}
+    samples: int = 0
+    points: list[dict[str, str | float]] = []
+    seeds: int = 1
+    plan_only: bool = False
+    optimise: str = ""
+    budget: int = 0
+    subject_to: list[str] = []
+
+
+def read_grid(path: str | Path) -> Grid:
+    """The grid of a TOML file, as each sweep writes it.
+
+    Raises:
+        InputFileError: It cannot be read, or is no grid.
+        InvalidParameter, UnknownName: See `Grid`.
+    """
+    data = TomlFile(Path(path)).decode(_File)
+    listed = {name: value if isinstance(value, list) else [value] for name, value in data.grid.items()}
+    return Grid(
+        tuple(data.scenarios),
+        {name: tuple(map(_text, values)) for name, values in listed.items()},
+        {name: Range.of(name, text) for name, text in data.random.items()},
+        data.samples,
+        tuple({name: _text(value) for name, value in point.items()} for point in data.points),
+        data.seeds,
+        data.plan_only,
+        data.optimise,
+        data.budget,
+        tuple(data.subject_to),
+    )
+
+
+def _text(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def read_points(path: str | Path) -> tuple[Mapping[str, str], ...]:
+    """Listed points from a CSV file: a header of parameters, a line for each point; an empty cell is not given.
+
+    Raises:
+        InputFileError: It cannot be read, or a line has another number of cells.
+    """
+    lines = csv.reader(io.StringIO(read_text(Path(path), MAX_SAMPLES_TEXT), newline=""))
+    named = [(number, [*map(str.strip, cells)]) for number, cells in enumerate(lines, 1) if any(map(str.strip, cells))]
+    if len(named) < 2:
+        raise InputFileError(path, "it has no header with a line below it")
+    (_, header), *points = named
+    for number, cells in points:
+        if len(cells) != len(header):
+            raise InputFileError(path, f"it has {len(cells)} cells, and the header {len(header)}", line=number)
+    return tuple(dict(zip(header, cells, strict=True)) for _, cells in points)
+
+
+def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
+    """Words of the form NAME=VALUES by their names.
+
+    Raises:
+        InvalidParameter: A word has another form, or two have the same name.
+    """
+    found: dict[str, str] = {}
+    for word in given:
+        name, equals, text = word.partition("=")
+        name = name.strip().replace("_", "-")
+        if not equals or not name or name in found:
+            raise InvalidParameter(f"value of --{flag}", f"'{word}'", "NAME=VALUES, each name once")
+        found[name] = text
+    return found

@@ -1,0 +1,315 @@
+"""sweep.html: how the error moves with what was varied, what it costs in smoothness, and every point.
+
+The page is made of results.csv alone. It shows the points that were made by the newest version; the others are counted.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LogNorm, Normalize
+
+from simbridge.report.drawing import Drawing, as_written, drawing_style, few_ticks, plain_numbers
+from simbridge.report.palette import REFERENCE, RUNS
+from simbridge.report.rendering import Figure, LegendEntry, render
+from simbridge.robot.output_file import write_file
+from simbridge.robot.pose import Array
+from simbridge.sweeps.grid import Point
+from simbridge.sweeps.parameters import parameters
+from simbridge.sweeps.points import AXES, ERROR, MAPS, QUANTITIES, SMOOTHNESS, Points, Quantity, newest_of
+from simbridge.sweeps.results import FIXED, RESULTS, Results, Row, number, reasons
+from simbridge.sweeps.work import FAILED, PLANNED, REFUSED
+from simbridge.text import counted, millimetres, significant
+
+PAGE = "sweep.html"
+LISTED, DRAWN = 200, 2000
+"""Points at most in the table, those with the smallest error; and in a figure that draws each of them."""
+_LINES = 7
+# Largest over smallest value of a parameter, above which its axis is logarithmic.
+_LOGARITHMIC = 20.0
+
+
+def write_page(directory: Path) -> Path:
+    """Write sweep.html from results.csv.
+
+    Raises:
+        OutputError: It cannot be written.
+        InputFileError: results.csv is none.
+    """
+    results = Results(directory / RESULTS)
+    wanted = (*FIXED, *parameters(), *(one.column for one in QUANTITIES))
+    path = directory / PAGE
+    write_file(path, sweep_page(results.rows(wanted), directory.name).encode())
+    return path
+
+
+def sweep_page(rows: Sequence[Row], name: str) -> str:
+    """The whole page as HTML."""
+    newest = newest_of(rows)
+    current = [row for row in rows if row["made_by"] == newest]
+    points = Points.of(row for row in current if row["outcome"] not in (REFUSED, FAILED))
+    with drawing_style():
+        figures = [*_over_parameters(points), *_pareto(points)]
+    shown = [row for place, row in enumerate(points.rows) if place < LISTED or row["directory"]]
+    scenarios = list(dict.fromkeys(row["scenario"] for row in current))
+    return render(
+        "sweep.html",
+        title=f"Sweep: {', '.join(scenarios)}",
+        scenarios=", ".join(scenarios),
+        name=name,
+        headline=_headline(points),
+        notices=_notices(current, len(rows) - len(current)),
+        figures=figures,
+        halves=len(points.numeric) <= AXES,
+        legend=_legend(points),
+        columns=list(points.varied),
+        quantities=[one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)],
+        rows=[_listed(row) for row in shown],
+        left=len(points.rows) - len(shown),
+    )
+
+
+def _legend(points: Points) -> list[LegendEntry]:
+    """The families of lines."""
+    if len(points.numeric) > 1 or not points.other:
+        return []
+    names = [", ".join(value or "default" for value in family) for family in points.families(points.other)]
+    return [LegendEntry(name, colour) for name, colour in zip(names, RUNS, strict=False)]
+
+
+def _listed(row: Row) -> Mapping[str, Any]:
+    values = {name: text for name, text in row.items() if text and name in parameters()}
+    command = Point(row["scenario"], values).command(plan_only=row["outcome"] == PLANNED)
+    shown = {
+        one.column: significant(number(row, one.column) * one.scale) if row.get(one.column) else "–"
+        for one in QUANTITIES
+    }
+    report = f"{row['directory']}/report.html" if row["directory"] else ""
+    return {**row, **shown, "command": command, "report": report}
+
+
+def _headline(points: Points) -> str:
+    if not points.rows:
+        return "No point has figures."
+    best, worst = points.rows[0], points.rows[-1]
+    varied = [*points.other, *points.numeric]
+    where = ", ".join(f"{name} {best[name] or 'by default'}" for name in varied)
+    low, high = (millimetres(number(row, points.error.column)) for row in (best, worst))
+    what = "tracking error" if points.error is ERROR else "error of the solver"
+    return f"The smallest RMS {what} is {low} mm{f', with {where}' if where else ''}; the largest {high} mm."
+
+
+def _notices(rows: Sequence[Row], others: int) -> list[str]:
+    found = [sentence for outcome in (REFUSED, FAILED) for sentence in reasons(rows, outcome)]
+    if others:
+        found.append(f"{counted(others, 'row')} of results.csv made by other versions are left out.")
+    return found
+
+
+def _over_parameters(points: Points) -> list[Figure]:
+    """Lines over one parameter, a map over two, and parallel coordinates over more."""
+    if not points.rows or not (points.numeric or points.other):
+        return []
+    # A point of another grid may not have a value of each.
+    whole = [row for row in points.rows if all(row[name] for name in points.numeric)]
+    left, points = len(points.rows) - len(whole), replace(points, rows=whole)
+    figures = _drawn(points) if whole else []
+    if left and figures:
+        words = f"{counted(left, 'point')} without a value of {' or '.join(points.numeric)} are not drawn here."
+        figures[0] = replace(figures[0], notes=[*figures[0].notes, words])
+    return figures
+
+
+def _drawn(points: Points) -> list[Figure]:
+    if len(points.numeric) > AXES:
+        return [_parallel(points)]
+    if len(points.numeric) == AXES:
+        return _maps(points)
+    known = [one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)]
+    return [_lines(points, quantity, place) for place, quantity in enumerate(known)]
+
+
+def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = False) -> None:
+    """An axis of a parameter: logarithmic where its values span more than a decade or so."""
+    low, high = min(values := sorted(values)), max(values)
+    axis = axes.yaxis if vertical else axes.xaxis
+    if low > 0.0 and high / low > _LOGARITHMIC:
+        (axes.set_yscale if vertical else axes.set_xscale)("log")
+        ticks = (
+            sorted(set(values))
+            if len(set(values)) <= 8
+            else [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
+        )
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_minor_locator(matplotlib.ticker.NullLocator())
+    else:
+        axis.set_major_locator(few_ticks(8))
+        axis.set_major_formatter(plain_numbers())
+    (axes.set_ylabel if vertical else axes.set_xlabel)(name)
+
+
+def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
+    """Each family's median over one parameter, with the spread of its points."""
+    drawing = Drawing(540, 300)
+    axes = drawing.axes(58, 44, 16, 12)
+    families = points.families(points.other)
+    name = points.numeric[0] if points.numeric else ""
+    for colour, (_, rows) in zip(RUNS, families.items(), strict=False):
+        values: dict[float, list[float]] = defaultdict(list)
+        for row in rows:
+            values[number(row, name, 0.0)].append(quantity.scale * number(row, quantity.column))
+        xs = sorted(values)
+        low, middle, high = zip(
+            *((min(values[x]), statistics.median(values[x]), max(values[x])) for x in xs), strict=True
+        )
+        axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
+        axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
+    if name:
+        _axis(axes, name, {number(row, name) for row in points.rows})
+    else:
+        axes.set_xticks([])
+    axes.yaxis.set_major_formatter(plain_numbers())
+    notes = (
+        ["Lines: the median; shaded: from the smallest to the largest of the seeds."]
+        if points.seeds and place == 0
+        else []
+    )
+    if place == 0 and len(families) > _LINES:
+        notes.append(f"{_LINES} of {len(families)} families are drawn.")
+    return Figure(quantity.title, drawing.svg(f"line{place}", f"{quantity.title} over {name}"), notes)
+
+
+def _maps(points: Points) -> list[Figure]:
+    """The median of the error over two parameters: a map for each family."""
+    across, up = points.numeric
+    xs, ys = (sorted({number(row, name) for row in points.rows}) for name in points.numeric)
+    families = points.families(points.other)
+    scale = points.error.scale
+    least, most = (scale * number(points.rows[k], points.error.column) for k in (0, -1))
+    norm = (LogNorm if least > 0.0 and most / least > _LOGARITHMIC else Normalize)(least, most)
+    found = []
+    for place, (family, rows) in enumerate(list(families.items())[:MAPS]):
+        cells: dict[tuple[float, float], list[float]] = defaultdict(list)
+        for row in rows:
+            cells[number(row, across), number(row, up)].append(scale * number(row, points.error.column))
+        values = np.array([[statistics.median(cells[x, y]) if (x, y) in cells else math.nan for x in xs] for y in ys])
+        found.append(_map(points, place, family, (xs, ys, values), norm))
+    return found
+
+
+def _map(
+    points: Points, place: int, family: tuple[str, ...], data: tuple[list[float], list[float], Array], norm: Normalize
+) -> Figure:
+    xs, ys, values = data
+    drawing = Drawing(540, 110 + 26 * min(len(ys), 20))
+    axes = drawing.axes(70, 44, 16, 12)
+    axes.grid(False)
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis_r", norm=norm, edgecolors="white", linewidth=1.0)
+    if values.size <= 120:
+        for (row, column), value in np.ndenumerate(values):
+            if not math.isnan(value):
+                light = norm(value) < 0.5
+                axes.text(
+                    column + 0.5,
+                    row + 0.5,
+                    significant(value),
+                    ha="center",
+                    va="center",
+                    color="#1a1a1a" if light else "white",
+                )
+    for axis, numbers in ((axes.xaxis, xs), (axes.yaxis, ys)):
+        step = math.ceil(len(numbers) / 12)
+        axis.set_ticks([k + 0.5 for k in range(0, len(numbers), step)], [as_written(v) for v in numbers[::step]])
+    axes.set_xlabel(points.numeric[0])
+    axes.set_ylabel(points.numeric[1])
+    axes.yaxis.set_label_coords(-0.11, 0.5)
+    words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
+    title = points.error.title + (f": {words}" if words else "")
+    notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
+    return Figure(title, drawing.svg(f"map{place}", f"{title} over {points.numeric[0]} and {points.numeric[1]}"), notes)
+
+
+def _parallel(points: Points) -> Figure:
+    """Each point as a line over all parameters to its error, the best on top."""
+    names = [*points.other, *points.numeric]
+    step = math.ceil(len(points.rows) / DRAWN)
+    rows = points.rows[::step]
+    columns = []
+    for name in names:
+        if name in points.numeric:
+            columns.append(_shares([number(row, name) for row in rows]))
+        else:
+            known = list(dict.fromkeys(row[name] for row in points.rows))
+            columns.append(np.array([known.index(row[name]) / max(len(known) - 1, 1) for row in rows]))
+    errors = [points.error.scale * number(row, points.error.column) for row in rows]
+    columns.append(_shares(errors))
+    drawing = Drawing(1080, 380)
+    axes = drawing.axes(20, 60, 30, 24)
+    axes.grid(False)
+    places = np.arange(len(columns))
+    colours = matplotlib.colormaps["cividis_r"](np.linspace(0.0, 1.0, len(rows)))
+    for line, colour in list(zip(np.stack(columns, axis=1), colours, strict=True))[::-1]:
+        axes.plot(places, line, color=colour, linewidth=0.8, alpha=0.7)
+    for place, name in enumerate([*names, ""]):
+        axes.axvline(place, color=REFERENCE, linewidth=0.8)
+        texts = _ends(points, rows, name, errors)
+        for height, text in zip(np.linspace(0.0, 1.0, len(texts)) if len(texts) > 1 else [0.5], texts, strict=True):
+            axes.text(place + 0.015, height, text, va="center", fontsize=10)
+    axes.set_xticks(places, [*names, points.error.title])
+    axes.set_yticks([])
+    axes.spines[["left", "bottom"]].set_visible(False)
+    notes = ["Each line is a point; dark lines have a large error."]
+    if step > 1:
+        notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
+    return Figure(
+        f"{points.error.title} over {len(names)} parameters", drawing.svg("parallel", "Parallel coordinates"), notes
+    )
+
+
+def _shares(values: Sequence[float]) -> Array:
+    found = np.array(values, dtype=float)
+    low, high = found.min(), found.max()
+    if low > 0.0 and high / low > _LOGARITHMIC:
+        found, low, high = np.log(found), math.log(low), math.log(high)
+    return np.asarray((found - low) / (high - low if high > low else 1.0))
+
+
+def _ends(points: Points, rows: Sequence[Row], name: str, errors: Sequence[float]) -> list[str]:
+    """The labels along one axis of the parallel coordinates, from the bottom to the top."""
+    if not name:
+        return [significant(min(errors)), significant(max(errors))]
+    if name in points.numeric:
+        values = [number(row, name) for row in rows]
+        return [as_written(min(values)), as_written(max(values))]
+    return [text or "default" for text in dict.fromkeys(row[name] for row in points.rows)]
+
+
+def _pareto(points: Points) -> list[Figure]:
+    """Error against smoothness: which points no other point beats in both."""
+    both = [row for row in points.rows if not math.isnan(number(row, SMOOTHNESS.column))]
+    if len(both) < 3 or points.error is not ERROR:
+        return []
+    rough = -np.array([number(row, SMOOTHNESS.column) for row in both])
+    error = np.array([points.error.scale * number(row, points.error.column) for row in both])
+    # By error: a point is on the front if it is smoother than all with a smaller error.
+    front = rough < np.minimum.accumulate(np.concatenate([[np.inf], rough[:-1]]))
+    step = math.ceil(len(both) / DRAWN)
+    drawing = Drawing(540, 300)
+    axes = drawing.axes(58, 44, 16, 12)
+    axes.plot(rough[::step], error[::step], linestyle="", marker="o", markersize=4.0, color=REFERENCE)
+    axes.step(rough[front], error[front], where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
+    axes.set_xlabel("Roughness: -SPARC of the tool (less is smoother)")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(few_ticks(6))
+        axis.set_major_formatter(plain_numbers())
+    notes = [f"Blue: {counted(int(front.sum()), 'point')} that no other point beats in both."]
+    return [Figure("Tracking error, RMS (mm), against smoothness", drawing.svg("pareto", "Pareto front"), notes)]

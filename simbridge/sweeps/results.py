@@ -1,0 +1,219 @@
+"""results.csv: a row for each point. Rows are whole at any instant; those of equal identity are equal."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from simbridge.errors import InputFileError
+from simbridge.robot.output_file import replacing, write_file, writing
+from simbridge.sweeps.grid import Point
+from simbridge.sweeps.parameters import parameters
+from simbridge.sweeps.work import FAILED, Result
+from simbridge.text import counted
+
+GRID, RESULTS = "sweep.toml", "results.csv"
+"""Names in a sweep's directory."""
+
+Row = Mapping[str, str]
+"""A line of results.csv: texts by column; "" where there is none."""
+
+FIRST, OUTCOME = ("identity", "scenario"), ("outcome", "reason")
+LAST = ("made_by", "wall_s", "host_name", "host_attempts", "directory")
+"""Columns before the parameters, after them, and after the figures."""
+FIXED = (*FIRST, *OUTCOME, *LAST)
+# Of points without figures, those that are shown.
+_REASONS = 5
+_NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
+MAIN_FIGURE = "tracking_error.position_m.rms"
+"""The figure that is shown first: the largest is the worst."""
+PLANNED_FIGURE = "solver_error.position_m.rms"
+"""The same of a sweep of plans."""
+
+
+def number(row: Row, name: str, otherwise: float = math.nan) -> float:
+    """A figure or a parameter of a row; another value where it is none."""
+    try:
+        return float(row.get(name, ""))
+    except ValueError:
+        return otherwise
+
+
+def is_figure(column: str) -> bool:
+    """Whether a column is neither a parameter nor about the row."""
+    return column not in FIXED and column not in parameters()
+
+
+def reasons(rows: Sequence[Row], outcome: str) -> list[str]:
+    """Why points have no figures, the most frequent reasons first; those that differ in numbers alone together."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if row["outcome"] == outcome:
+            kinds[_NUMBER.sub("", row["reason"])].append(row["reason"])
+    listed = sorted(kinds.values(), key=len, reverse=True)[:_REASONS]
+    return [f"{counted(len(same), 'point')} {outcome}{', such as' * (len({*same}) > 1)}: {same[0]}" for same in listed]
+
+
+class Results:
+    """The results of a sweep's directory.
+
+    Rows are appended, each by one write; the file is replaced as a whole where it needs another column, and at the end.
+    A line that a power cut has left unfinished is dropped. Memory holds the lines, not their cells.
+
+    Args:
+        path: results.csv, which need not exist.
+
+    Raises:
+        InputFileError: It is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._columns: list[str] = [*FIXED]
+        self._lines: dict[str, bytes] = {}
+        self._file: io.FileIO | None = None
+        if path.is_file():
+            self._read()
+
+    def _read(self) -> None:
+        content = self.path.read_bytes()
+        lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
+        try:
+            columns = _cells(lines[0]) if lines else []
+            if columns[:1] != [*FIRST[:1]] or not {*FIXED} <= {*columns}:
+                raise InputFileError(self.path, "these are not the results of a sweep: columns are missing")
+            self._columns = columns
+            # Of what was tried again the last line counts.
+            self._lines = {line.partition(b",")[0].decode(): line for line in lines[1:] if line.strip()}
+        except UnicodeDecodeError as error:
+            raise InputFileError(self.path, f"it is not text in UTF-8: {error}") from None
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Of the file, in order."""
+        return tuple(self._columns)
+
+    def row(self, identity: str) -> dict[str, str]:
+        """The row of a point."""
+        return dict(zip(self._columns, self._checked(_cells(self._lines[identity])), strict=True))
+
+    def rows(self, names: Iterable[str] | None = None, identities: Iterable[str] | None = None) -> list[Row]:
+        """Rows with only some columns, to save memory: of these points, or all."""
+        places = [(name, self._columns.index(name)) for name in names or self._columns if name in self._columns]
+        lines = self._lines.values() if identities is None else (self._lines[identity] for identity in identities)
+        read = csv.reader(line.decode() for line in lines)
+        return [{name: cells[place] for name, place in places} for cells in map(self._checked, read)]
+
+    def _checked(self, cells: list[str]) -> list[str]:
+        if len(cells) != len(self._columns):
+            row = cells[0] if cells else ""
+            reason = f"the row {row} has {len(cells)} cells, and the header {len(self._columns)}: it was edited"
+            raise InputFileError(self.path, reason)
+        return cells
+
+    def begin(self, names: Sequence[str]) -> None:
+        """Write the rows that there are, with columns for these parameters."""
+        self._grow(names)
+        self._rewrite()
+
+    def has(self, identity: str, point: Point) -> bool:
+        """Whether a point is known and need not be tried again.
+
+        It may be known by other words, such as a default that is now given: it then gets these.
+        """
+        if identity not in self._lines or (row := self.row(identity))["outcome"] == FAILED:
+            return False
+        self._set(identity, row | {"scenario": point.scenario, **point.values})
+        return True
+
+    def point(self, identity: str) -> Point:
+        """The point of a row."""
+        row = self.row(identity)
+        return Point(row["scenario"], {name: text for name, text in row.items() if text and name in parameters()})
+
+    def add(self, identity: str, point: Point, result: Result, attempts: int, made_by: str) -> Row:
+        """Add a row; it is in the file when this returns."""
+        row = {
+            "identity": identity,
+            "scenario": point.scenario,
+            **point.values,
+            "outcome": result.outcome,
+            "reason": result.reason,
+            **{name: f"{value:.17g}" for name, value in result.figures.items()},
+            "made_by": made_by,
+            "wall_s": f"{result.wall:.3f}",
+            "host_name": result.host,
+            "host_attempts": str(attempts),
+        }
+        grown = self._grow(row)
+        self._set(identity, row)
+        if grown or self._file is None:
+            self._rewrite()
+        else:
+            with writing(self.path):
+                self._file.write(self._lines[identity])
+        return row
+
+    def kept(self, identity: str, directory: str) -> None:
+        """A run's directory was written, or is there no more: ""."""
+        self._set(identity, self.row(identity) | {"directory": directory})
+
+    def close(self) -> None:
+        """Write all that changed."""
+        self._rewrite()
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def write_parquet(self) -> None:
+        """Write results.parquet with the same columns, numbers as such, where pyarrow is installed.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        try:
+            reader, parquet = importlib.import_module("pyarrow.csv"), importlib.import_module("pyarrow.parquet")
+        except ImportError:
+            return
+        with replacing(self.path.with_suffix(".parquet")) as path:
+            parquet.write_table(reader.read_csv(self.path), path)
+
+    def _set(self, identity: str, row: Row) -> None:
+        self._lines[identity] = _line(row.get(name, "") for name in self._columns)
+
+    def _grow(self, names: Iterable[str]) -> bool:
+        new = [name for name in names if name not in self._columns]
+        if new:
+            rows = {identity: self.row(identity) for identity in self._lines}
+            known = [*self._columns, *new]
+            given = [name for name in known if name in parameters()]
+            figures = sorted(filter(is_figure, known), key=lambda name: (not name.startswith("tracking_error"), name))
+            self._columns = [*FIRST, *given, *OUTCOME, *figures, *LAST]
+            for identity, row in rows.items():
+                self._set(identity, row)
+        return bool(new)
+
+    def _rewrite(self) -> None:
+        if self._file is not None:
+            self._file.close()
+        write_file(self.path, b"".join([_line(self._columns), *self._lines.values()]))
+        with writing(self.path):
+            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 (open until `close`)
+
+
+def _line(cells: Iterable[Any]) -> bytes:
+    text = io.StringIO()
+    # A cell with a line break would be two lines.
+    csv.writer(text, lineterminator="\n").writerow([" ".join(str(cell).splitlines()) for cell in cells])
+    return text.getvalue().encode()
+
+
+def _cells(line: bytes) -> list[str]:
+    return next(csv.reader([line.decode()]))

@@ -1,0 +1,198 @@
+"""The studio without a browser: what events do to the arm, whatever they ask for."""
+
+from __future__ import annotations
+
+import shlex
+import time
+
+import numpy as np
+import pytest
+
+from simbridge.bench.chromium import free_port
+from simbridge.browser.setup import StudioSetup
+from simbridge.browser.studio import Studio
+from simbridge.browser.view import Event
+from simbridge.planning.options import Options
+from simbridge.robot.cell import Cell, load_cell
+from simbridge.robot.kinematics import tool_frame
+
+
+class Events:
+    """A studio whose loop is turned by hand: each event is followed until nothing is left to do beside the loop."""
+
+    def __init__(self, studio: Studio) -> None:
+        self.studio, self.workspace = studio, studio.workspace
+
+    def until(self, reached, *event):
+        if event:
+            self.studio._events.put(Event(-1, *event))
+        end = time.monotonic() + 60.0
+        while not (found := reached()):
+            assert time.monotonic() < end, self.workspace.shown
+            self.studio._take_events(0.05)
+        return found
+
+    def __call__(self, name, value=None):
+        self.studio._events.put(Event(-1, name, value))
+        self.studio._take_events(0.0)
+        self.until(lambda: self.workspace.arm.setup is self.workspace.setup)
+        self.workspace.advance(0.1)
+        self.workspace.draw()
+        self.workspace.describe()
+        return self.workspace.shown
+
+
+@pytest.fixture
+def opened():
+    made = []
+
+    def one(robot="ur10", solver="damped-least-squares", options=None):
+        studio = Studio(StudioSetup.of(robot, solver, options or Options()), port=free_port()).__enter__()
+        made.append(studio)
+        return Events(studio)
+
+    yield one
+    for studio in made:
+        studio.__exit__(None, None, None)
+
+
+def test_each_control_of_the_arm_takes_another_value_and_the_arm_goes_on(opened):
+    events = opened()
+    for name, value in (
+        ("period", 4.0), ("sample_rate", 20.0), ("hold", "zero-order"), ("sample_noise", "1 0.1"),
+        ("servo_gain", 500.0), ("servo_lookahead", 50.0), ("feedforward", "on"), ("payload", 2.0),
+        ("unmodelled_payload", 1.0), ("speed_scale", 0.5),
+    ):  # fmt: skip
+        assert events("change", (name, value)).problem == {}
+        assert name in events.workspace.arm.setup.values
+        before = events.workspace.arm.time
+        events.workspace.advance(0.1)
+        assert events.workspace.arm.time > before
+    assert events.workspace.arm.robot.payload == 2.0
+
+
+def test_a_value_that_the_session_refuses_is_said_at_its_control_and_the_arm_goes_on(opened):
+    events = opened()
+    before = events.workspace.arm
+    assert "multiple of the physics step" in events("change", ("period", 3.3)).problem["period"]
+    assert events.workspace.arm is before and not events.workspace.setup.values
+    events("goal", events.workspace.goal.translation + np.array([0.0, 0.05, 0.0]))
+    while not events.workspace.resting:
+        events.workspace.advance(0.1)
+    assert np.allclose(tool_frame(before.robot, before.q).translation, events.workspace.goal.translation, atol=1e-4)
+    assert events("change", ("period", 4.0)).problem == {}
+
+
+@pytest.mark.parametrize("event", [
+    ("goal", (np.nan, 0.0, 0.0)), ("goal", (1e160, 0.0, 0.0)), ("goal", (1.0,)), ("drag", ("update", np.zeros(3))),
+    ("change", ("nothing", 1.0)), ("solver", "none"), ("load", "nowhere"), ("unheard of", None), ("iterate", None),
+    ("speed", 200.0), ("start", (9.0, 9.0, 9.0)),
+])  # fmt: skip
+def test_whatever_an_event_asks_for_the_studio_goes_on(opened, event):
+    events = opened("planar3r")
+    problem = events.until(lambda: events.workspace.shown.problem, *event)
+    assert all(problem.values())
+    events.workspace.advance(0.1)
+    assert events.workspace.arm.sample() is not None
+
+
+def test_options_of_the_command_line_are_the_values_of_the_controls_and_stand_in_the_command(opened, tmp_path):
+    cell = tmp_path / "lab.toml"
+    cell.write_text('payload = 1.5\nmounting = "floor"\n')
+    given = ("--cell", cell, "--servo-gain", "300", "--tcp", "0", "0", "0.1", "0", "0", "0", "--max-tool-speed", "0.5")
+    options = Options(cell=load_cell(cell), servo_gain=300.0, tcp=(0.0, 0.0, 0.1, 0.0, 0.0, 0.0), max_tool_speed=0.5)
+    events = opened(options=options)
+    words = shlex.split(events("home").command)
+    for word in map(str, given):
+        assert word in words
+    assert events.workspace.setup.values == {"servo_gain": 300.0}
+    control = next(one for one in events.workspace.controls()[1] if one.name == "payload")
+    assert control.default == 1.5
+    assert events("change", ("servo_gain", None)).problem == {}
+    assert "--servo-gain" not in events.workspace.setup.command("circle")
+
+
+def test_a_slower_speed_holds_through_a_change_of_a_setting(opened):
+    events = opened()
+    events("speed", 20)
+    events("change", ("servo_gain", 500.0))
+    events("goal", events.workspace.goal.translation + np.array([0.0, 0.3, 0.0]))
+    for _ in range(3):
+        events.workspace.advance(0.1)
+    assert any("speed_slider 0.20" in cause for cause in events.workspace.arm.sample().causes)
+
+
+def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
+    assert cli("run", "circle", "--robot", "ur5", "--out", tmp_path / "run").status == 0
+    events = opened()
+    problem = events.until(lambda: events.workspace.shown.problem, "load", str(tmp_path / "run"))
+    assert "ur5" in problem["loaded"]
+
+
+def test_a_run_of_the_same_arm_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):
+    out = tmp_path / "run"
+    words = (
+        "square_corners",
+        "--robot",
+        "planar3r",
+        "--link-lengths",
+        "0.8",
+        "0.5",
+        "0.2",
+        "--solver",
+        "pseudoinverse",
+    )
+    assert cli("run", *words, "--out", out).status == 0
+    events = opened("planar3r")
+    events.until(lambda: events.workspace.playback.player, "load", str(out))
+    assert events.workspace.arm.setup.solver == "pseudoinverse"
+    assert events.workspace.arm.setup.values["link_lengths"] == pytest.approx((0.8, 0.5, 0.2))
+    events.workspace.draw()
+
+
+def test_of_two_quick_choices_of_a_second_solver_the_last_counts(opened):
+    events = opened()
+    for solver in ("jacobian-transpose", "pseudoinverse"):
+        events.studio._events.put(Event(-1, "rival", solver))
+    events.until(lambda: events.workspace.rival == "pseudoinverse")
+    events("rival", "none")
+    events.studio._take_events(1.0)
+    assert events.workspace.rival == "none"
+    events("home")
+
+
+def test_the_payload_of_a_cell_is_within_its_slider(opened):
+    events = opened("ur16e", options=Options(cell=Cell(payload=12.5)))
+    control = next(one for one in events.workspace.controls()[1] if one.name == "payload")
+    assert control.slider[1] >= control.default == 12.5
+
+
+def test_the_clock_of_the_studio_keeps_up_with_the_wall_clock_at_a_long_period(opened):
+    events = opened()
+    events("change", ("period", 16.0))
+    arm = events.workspace.arm
+    arm.follow(events.workspace.goal)
+    before = arm.time
+    for _ in range(25):
+        arm.advance(0.008)
+    assert arm.time - before == pytest.approx(0.2, abs=0.016)
+
+
+def test_noise_without_bound_is_said_and_ends_nothing(opened):
+    events = opened()
+    events("change", ("sample_noise", "1e160 0"))
+    events.workspace.advance(0.2)
+    assert "finite" in events("goal", events.workspace.goal.translation).sentence or events.workspace.arm.error
+    events("change", ("sample_noise", None))
+    events.workspace.advance(0.2)
+    assert events("goal", events.workspace.goal.translation).problem == {}
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--solver", "nosuch"), "no solver 'nosuch'"),
+    (("nosuch",), "no scenario 'nosuch'"),
+    (("--backend", "ursim", "--host", "127.0.0.99"), "No connection to the controller at 127.0.0.99"),
+])  # fmt: skip
+def test_what_cannot_be_opened_is_refused_with_a_sentence(cli, words, said):
+    answer = cli("studio", *words, "--no-browser", "--port", free_port())
+    assert answer.status == 2 and said in answer.message

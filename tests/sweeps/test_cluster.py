@@ -1,0 +1,93 @@
+"""Sweeps on the workers of a Dask cluster: started by their own commands, or by `LocalCluster`."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import simbridge
+from simbridge.bench.chromium import free_port
+from tests.sweeps.rows import compared
+
+distributed = pytest.importorskip("distributed")
+pytestmark = pytest.mark.soak
+
+
+@contextlib.contextmanager
+def started_by_commands(directory):
+    """A scheduler and two workers in a directory that has no file of the test; the address, and the workers."""
+    address = f"tcp://127.0.0.1:{free_port()}"
+    commands = [["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]]
+    commands += [["worker", address, "--nthreads", "1", "--no-dashboard"]] * 2
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for kind, *words in commands:
+            command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *words]
+            streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+            process = stack.enter_context(subprocess.Popen(command, cwd=directory, start_new_session=True, **streams))
+            stack.callback(end, process)
+            processes.append(process)
+        with distributed.Client(address, timeout="60s") as client:
+            client.wait_for_workers(2, timeout=60)
+        yield address, processes[1:]
+
+
+def end(process):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10.0)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.fixture(params=["commands", "local"])
+def cluster(request, tmp_path_factory):
+    if request.param == "commands":
+        with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, _):
+            yield address
+    else:
+        with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+            yield local.scheduler_address
+
+
+def test_its_rows_are_those_of_this_computer(cluster, tmp_path, line):
+    grid = {"solver.kp": [5, 10], "servo-gain": [500, 2000]}
+    simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "here")
+    simbridge.sweep(line, grid=grid, keep="none", cluster=cluster, out=tmp_path / "there")
+    assert compared(tmp_path / "there") == compared(tmp_path / "here")
+
+
+def test_only_the_point_that_kills_its_worker_fails_and_a_users_solver_travels(cluster, my_solvers, tmp_path, line):
+    solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
+    found = simbridge.sweep(line, grid={"solver": solvers}, plan_only=True, cluster=cluster, out=tmp_path / "sweep")
+    assert [row["outcome"] for row in found.rows("outcome")] == ["failed", "planned", "planned"]
+    assert "KilledWorker" in found.rows("reason")[0]["reason"]
+
+
+def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line):
+    grid = {"servo-gain": list(range(500, 1300, 100))}
+    with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, workers):
+        made = threading.Event()
+
+        def kill():
+            made.wait(60.0)
+            os.killpg(workers[0].pid, signal.SIGKILL)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        simbridge.sweep(
+            line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=lambda _: made.set()
+        )  # fmt: skip
+        killer.join()
+        time.sleep(0.1)
+        assert workers[0].poll() is not None
+    simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "here")
+    assert compared(tmp_path / "there") == compared(tmp_path / "here")

@@ -1,0 +1,461 @@
+"""`simbridge sweep`, as its user sees it: the rows, what is refused, and that a sweep goes on where it was ended."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import BrokenExecutor, Executor, Future
+
+import numpy as np
+import pytest
+
+import simbridge
+from simbridge.errors import InvalidParameter, UnknownName
+from simbridge.sweeps import engine
+from simbridge.sweeps.grid import Grid, Range, read_grid
+from simbridge.sweeps.identity import made_by
+from simbridge.sweeps.job import forget_files, job_of
+from simbridge.sweeps.parameters import parameters
+from simbridge.sweeps.work import figures_of
+from tests.sweeps.rows import compared, rows_of
+
+
+class InThisProcess(Executor):
+    """Makes a point when it is submitted."""
+
+    def submit(self, call, /, *arguments, **more):
+        future = Future()
+        future.set_result(call(*arguments, **more))
+        return future
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Points are made in this process: starting others takes seconds."""
+    monkeypatch.setattr(engine.Cores, "open", lambda self: InThisProcess())
+
+
+@pytest.fixture
+def swept(cli, tmp_path, line, at_once):
+    """Sweeps `line` with arguments into a directory; returns the rows."""
+
+    def call(*arguments, out="sweep"):
+        answer = cli("sweep", line, *arguments, "--out", tmp_path / out)
+        assert answer.status == 0, answer.err
+        return list(rows_of(tmp_path / out).values())
+
+    return call
+
+
+def test_each_combination_is_a_row_with_the_figures_of_its_run(swept, line, tmp_path, short_pages):
+    rows = swept("--grid", "solver.kp=5,20", "--grid", "servo-gain=500", "--keep", "none")
+    assert [(row["solver.kp"], row["servo-gain"], row["outcome"]) for row in rows] == [
+        ("5", "500", "completed"),
+        ("20", "500", "completed"),
+    ]
+    alone = simbridge.run(
+        line,
+        solver=simbridge.ForwardDynamics(simbridge.load_robot("ur10"), kp=20.0),
+        options=simbridge.Options(servo_gain=500.0),
+        out=tmp_path / "alone",
+    )
+    figures = {name: float(text) for name, text in rows[1].items() if name in figures_of(alone.summary)}
+    # The scenario's solver has settings of its own besides.
+    assert figures.keys() == figures_of(alone.summary).keys()
+    assert float(rows[1]["plant_error.position_m.rms"]) == alone.summary["plant_error"]["position_m"]["rms"]
+
+
+def test_a_plan_alone_has_the_figures_of_check_and_of_the_solver(swept, cli, line):
+    (row,) = swept("--plan-only", "--grid", "solver.kp=5")
+    facts = json.loads(cli("check", line, "--solver.kp", 5, "--json").out)
+    assert float(row["peak_joint_velocity"]) == max(facts["peak_joint_velocity"])
+    assert row["outcome"] == "planned" and float(row["solver_error.position_m.rms"]) > 0.0
+
+
+def test_values_stand_for_what_their_flags_stand_for(swept, cli, line):
+    (row,) = swept("--plan-only", "--points", points_file(line.parent, "sample-noise,on-limits", "1 0.1,limit"))
+    words = ("--sample-noise", 1, 0.1, "--on-limits", "limit")
+    facts = json.loads(cli("check", line, *words, "--json").out)
+    assert float(row["peak_tool_speed"]) == facts["peak_tool_speed"]
+
+
+def points_file(directory, header, *lines):
+    path = directory / "points.csv"
+    path.write_text("\n".join((header, *lines)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_listed_points_are_run_as_they_are_and_an_empty_cell_is_not_given(swept, tmp_path):
+    rows = swept("--plan-only", "--points", points_file(tmp_path, "solver.kp,solver", "5,", ",closed-form"))
+    assert [(row["solver.kp"], row["solver"]) for row in rows] == [("5", ""), ("", "closed-form")]
+
+
+def test_what_is_known_is_not_made_again_and_another_grid_adds_to_it(swept, monkeypatch):
+    swept("--plan-only", "--grid", "solver.kp=5,10")
+    made = []
+    monkeypatch.setattr(engine, "work", lambda *given, work=engine.work: made.append(given) or work(*given))
+    assert len(swept("--plan-only", "--grid", "solver.kp=5.0,10")) == 2 and not made
+    # The default under its own name is the point without it.
+    rows = swept("--plan-only", "--grid", "solver.kp=5", "--grid", "speed-scale=1,0.5")
+    assert len(made) == 1 and len(rows) == 3
+    assert [(row["solver.kp"], row["speed-scale"]) for row in rows] == [("5", "1"), ("10", ""), ("5", "0.5")]
+
+
+def test_what_is_refused_is_a_row_with_the_reason(cli, tmp_path, line, at_once):
+    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5,1e6", "--out", tmp_path / "sweep")
+    rows = list(rows_of(tmp_path / "sweep").values())
+    assert answer.status == 0 and "would diverge" in answer.out
+    assert [row["outcome"] for row in rows] == ["planned", "refused"] and "would diverge" in rows[1]["reason"]
+    assert "would diverge" in (tmp_path / "sweep" / "sweep.html").read_text()
+
+
+def test_the_table_is_also_written_as_parquet(swept, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = swept("--plan-only", "--grid", "solver.kp=5,10")
+    columns = parquet.read_table(tmp_path / "sweep" / "results.parquet").to_pydict()
+    assert columns["solver.kp"] == [5, 10] and columns["outcome"] == ["planned", "planned"]
+    assert columns["peak_tool_speed"] == [float(row["peak_tool_speed"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--grid", "servo-gian=5"), "Did you mean 'servo-gain'?"),
+        (("--grid", "solver.kq=5"), "Did you mean 'solver.kp'?"),
+        (("--grid", "servo-gain=fast"), "The servo-gain is 'fast'; it must be one number."),
+        (("--grid", "solver.iterations=1.5"), "it must be one whole number"),
+        (("--grid", "servo=slow"), "Known: ideal, servoj, stiff"),
+        (("--grid", "servo-gain=5"), "servoj"),
+        (("--grid", "sample-noise=1"), "2 numbers, separated by blanks"),
+        (("--grid", "host=10.0.0.1"), "a sweep runs in simulation only"),
+        (("--grid", "gui=true"), "a sweep opens no window"),
+        (("--grid", "plan=runs/one"), "it belongs to one run"),
+        (("--backend", "real"), "a sweep runs in simulation only"),
+        (("--grid", "robot=ur10,ur99"), "There is no robot 'ur99'"),
+        (("--grid", "solver=closed-form", "--grid", "solver.kp=5"), "There is no setting 'kp' of closed-form"),
+        (("--random", "solver.kp=1:0", "--samples", "2"), "low:high"),
+        (("--random", "solver.kp=1:2"), "number of samples is 0"),
+        (("--random", "servo=1:2", "--samples", "2"), "random parameter is servo"),
+        (("--seeds", "3"), "no target is random"),
+        (("--optimise", "delay_s"), "budget is 0"),
+        (("--grid", "solver.kp"), "NAME=VALUES"),
+        (("--jobs", "0"), "number of jobs is 0"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_starts(cli, line, tmp_path, arguments, said):
+    answer = cli("sweep", line, *arguments, "--out", tmp_path / "sweep")
+    assert answer.status == 2 and said in answer.message
+    assert not (tmp_path / "sweep").exists()
+
+
+def test_a_directory_of_something_else_is_left_alone(cli, line, tmp_path):
+    (tmp_path / "mine").write_text("thesis")
+    answer = cli("sweep", line, "--out", tmp_path)
+    assert answer.status == 2 and "it is not a sweep's directory" in answer.message
+
+
+def test_the_grids_file_makes_the_same_points(swept, cli, tmp_path, line):
+    swept("--plan-only", "--grid", "solver.kp=5,10", "--random", "speed-scale=0.5:1", "--samples", "2")
+    assert cli("sweep", tmp_path / "sweep" / "sweep.toml", "--out", tmp_path / "again").status == 0
+    assert compared(tmp_path / "again") == compared(tmp_path / "sweep")
+    assert list(read_grid(tmp_path / "again" / "sweep.toml")) == list(read_grid(tmp_path / "sweep" / "sweep.toml"))
+
+
+def test_random_values_are_those_of_fewer_samples_and_more(line):
+    few, many = (Grid((str(line),), random={"solver.kp": Range(1.0, 100.0, True)}, samples=n) for n in (3, 30))
+    values = [float(point.values["solver.kp"]) for point in many]
+    assert [point.values["solver.kp"] for point in few] == [point.values["solver.kp"] for point in many][:3]
+    assert min(values) >= 1.0 and max(values) <= 100.0
+    assert 0.25 < np.mean(np.array(values) < 10.0) < 0.75
+
+
+def test_seeds_are_runs_of_the_same_values_with_other_noise(swept):
+    rows = swept("--plan-only", "--grid", "sample-noise=0.1 0.01", "--grid", "on-limits=limit", "--seeds", "3")
+    assert [row["sample-seed"] for row in rows] == ["0", "1", "2"]
+    assert len({row["sampling_error.position_m.rms"] for row in rows}) == 3
+
+
+def test_a_point_is_what_it_is_resolved_to(line, tmp_path):
+    def identity(**values):
+        return job_of(
+            next(iter(Grid((str(line),), {name.replace("_", "-"): (text,) for name, text in values.items()})))
+        ).identity
+
+    cell = tmp_path / "cell.toml"
+    cell.write_text("payload = 1.0\n")
+    first = identity(cell=str(cell))
+    assert identity(**{"servo-gain": "2000"}) == identity() != identity(**{"servo-gain": "500"})
+    other = tmp_path / "other.toml"
+    other.write_text(cell.read_text())
+    assert identity(cell=str(other)) == first
+    cell.write_text("payload = 2.0\n")
+    assert identity(cell=str(cell)) != first
+
+
+def test_no_figure_has_the_name_of_a_parameter(square_run):
+    summary = json.loads((square_run / "summary.json").read_text())
+    assert not parameters().keys() & figures_of(summary).keys()
+    assert {"tracking_error.position_m.rms", "delay_s", "smoothness.tool.sparc"} <= figures_of(summary).keys()
+
+
+def test_the_worst_runs_are_kept_and_are_the_rows_runs(swept, tmp_path, short_pages, monkeypatch):
+    monkeypatch.setattr("simbridge.sweeps.sweep.WORST", 1)
+    rows = swept("--grid", "solver.kp=5,20")
+    kept = [row for row in rows if row["directory"]]
+    assert [row["solver.kp"] for row in kept] == ["5"]
+    summary = json.loads((tmp_path / "sweep" / kept[0]["directory"] / "summary.json").read_text())
+    assert summary["tracking_error"]["position_m"]["rms"] == float(kept[0]["tracking_error.position_m.rms"])
+    assert (tmp_path / "sweep" / kept[0]["directory"] / "report.html").is_file()
+
+
+def test_json_is_a_line_for_each_point(cli, tmp_path, line, at_once):
+    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5,10", "--json", "--out", tmp_path / "sweep")
+    first, second, last = map(json.loads, answer.out.splitlines())
+    assert (first["solver.kp"], second["solver.kp"], last["points"]) == (5.0, 10.0, 2)
+
+
+def test_an_unfinished_line_is_dropped_and_its_point_made_again(swept, tmp_path):
+    swept("--plan-only", "--grid", "solver.kp=5,10")
+    whole, file = compared(tmp_path / "sweep"), tmp_path / "sweep" / "results.csv"
+    file.write_bytes(file.read_bytes()[:-40])
+    swept("--plan-only", "--grid", "solver.kp=5,10")
+    assert compared(tmp_path / "sweep") == whole
+
+
+def test_rows_of_other_versions_stay_and_are_not_drawn(swept, tmp_path, monkeypatch):
+    swept("--plan-only", "--grid", "solver.kp=5")
+    for place in ("sweep", "job", "work"):
+        monkeypatch.setattr(f"simbridge.sweeps.{place}.made_by", lambda: "simbridge 99")
+    rows = swept("--plan-only", "--grid", "solver.kp=5")
+    assert len(rows) == 2 and len({row["made_by"] for row in rows}) == 2
+    assert "1 row of results.csv made by other versions" in (tmp_path / "sweep" / "sweep.html").read_text()
+
+
+def test_a_worker_of_other_versions_makes_nothing(line, monkeypatch):
+    from simbridge.sweeps.work import work
+
+    result = work(job_of(next(iter(Grid((str(line),)))), plan_only=True).packed(), "simbridge 99")
+    assert result.outcome == "failed" and "other versions" in result.reason
+
+
+def test_an_optimisation_finds_the_gain_and_goes_on_as_if_it_had_not_been_ended(swept, tmp_path, cli, line):
+    words = ("--plan-only", "--optimise", "solver_error.position_m.rms", "--random", "solver.kp=1:60", "--jobs", 1)
+    whole = swept(*words, "--budget", 12)
+    swept(*words, "--budget", 5, out="halves")
+    assert len(rows_of(tmp_path / "halves")) == 5
+    halves = swept(*words, "--budget", 12, out="halves")
+    assert [row["solver.kp"] for row in halves] == [row["solver.kp"] for row in whole]
+    best = min(whole, key=lambda row: float(row["solver_error.position_m.rms"]))
+    assert float(best["solver.kp"]) > 30.0
+
+
+def test_an_optimisation_on_several_cores_makes_no_more_points_than_its_budget(swept, tmp_path):
+    words = ("--plan-only", "--optimise", "duration_s", "--random", "speed-scale=0.5:2", "--jobs", 2)
+    assert len(swept(*words, "--budget", 4)) == 4
+    assert len(swept(*words, "--budget", 12)) == 12
+    assert len(swept(*words, "--budget", 12)) == 12
+    assert min(float(row["speed-scale"]) for row in rows_of(tmp_path / "sweep").values()) >= 0.5
+
+
+def test_a_constraint_keeps_the_search_where_it_holds(at_once, tmp_path, line):
+    found = simbridge.sweep(
+        line,
+        random={"speed-scale": "0.2:3"},
+        plan_only=True,
+        optimise="duration_s",
+        budget=15,
+        subject_to=["peak_tool_speed<0.15"],
+        out=tmp_path / "sweep",
+    )
+    rows = found.rows("peak_tool_speed", "duration_s")
+    assert sum(float(row["peak_tool_speed"]) < 0.15 for row in rows) >= 5
+
+
+def test_an_unknown_figure_is_named_with_the_nearest(cli, line, tmp_path, at_once):
+    words = ("--plan-only", "--optimise", "solver_eror.position_m.rms", "--budget", 3, "--random", "solver.kp=1:9")
+    answer = cli("sweep", line, *words, "--out", tmp_path / "sweep")
+    assert answer.status == 2 and "Did you mean 'solver_error.position_m.rms'?" in answer.message
+
+
+def test_two_sweeps_are_compared_point_by_point(swept, cli, tmp_path):
+    swept("--plan-only", "--grid", "solver.kp=5,10")
+    swept("--plan-only", "--grid", "solver.kp=5,10,20", "--grid", "solver.iterations=30", out="other")
+    answer = cli("compare", tmp_path / "sweep", tmp_path / "other", "--out", tmp_path / "page", "--json")
+    points = json.loads(answer.out)["points"]
+    assert {point["solver.kp"] for point in points} == {"5", "10"}
+    rows = {row["solver.kp"]: row["solver_error.position_m.rms"] for row in rows_of(tmp_path / "other").values()}
+    assert all(point["second_m"] == float(rows[point["solver.kp"]]) for point in points)
+    assert "1 point with figures only in other" in (tmp_path / "page" / "compare.html").read_text()
+
+
+def test_a_sweep_and_a_run_are_not_compared(swept, cli, tmp_path, line_run):
+    swept("--plan-only", "--grid", "solver.kp=5")
+    answer = cli("compare", tmp_path / "sweep", line_run)
+    assert answer.status == 2 and "two sweeps, or runs alone" in answer.message
+
+
+def test_a_point_that_kills_its_worker_has_failed_and_the_others_are_made(my_solvers, tmp_path, line):
+    solvers = [f"{my_solvers}:deadly", f"{my_solvers}:mine", "forward-dynamics"]
+    found = simbridge.sweep(line, grid={"solver": solvers}, plan_only=True, jobs=2, out=tmp_path / "sweep")
+    rows = found.rows("solver", "outcome", "reason", "host_attempts")
+    assert [row["outcome"] for row in rows] == ["failed", "planned", "planned"]
+    assert rows[0]["host_attempts"] == "2" and "killed" in rows[0]["reason"]
+
+
+@pytest.mark.soak
+def test_rows_do_not_depend_on_how_many_processes_make_them(tmp_path, line, at_once, monkeypatch):
+    grid = {"solver.kp": [5, 10], "servo-gain": [500, 2000]}
+    simbridge.sweep(line, grid=grid, keep="none", out=tmp_path / "here")
+    monkeypatch.undo()
+    for jobs in (1, 2):
+        simbridge.sweep(line, grid=grid, keep="none", jobs=jobs, out=tmp_path / f"{jobs}")
+        assert compared(tmp_path / f"{jobs}") == compared(tmp_path / "here")
+
+
+@pytest.mark.soak
+def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows(tmp_path):
+    words = ["sweep", "circle", "--grid", "servo-gain=500,600,700,800,900,1000,1100,1200", "--keep", "none", "--out"]
+    command = [sys.executable, "-m", "simbridge", *words]
+    subprocess.run([*command, tmp_path / "whole"], check=True, capture_output=True)
+    killed = 0
+    for seconds in np.random.default_rng(7).uniform(3.0, 5.0, 3):
+        with subprocess.Popen(
+            [*command, tmp_path / "killed"], stdout=subprocess.DEVNULL, start_new_session=True
+        ) as ours:
+            time.sleep(seconds)
+            killed += ours.poll() is None
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(ours.pid, signal.SIGKILL)
+    assert killed and 0 < len(rows_of(tmp_path / "killed")) < 8
+    subprocess.run([*command, tmp_path / "killed"], check=True, capture_output=True)
+    assert compared(tmp_path / "killed") == compared(tmp_path / "whole")
+
+
+def test_a_cluster_that_does_not_answer_is_named(monkeypatch):
+    monkeypatch.setattr(engine, "PATIENCE", 0.5)
+    with pytest.raises(engine.ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9"):
+        engine.Cluster("tcp://127.0.0.1:9")
+
+
+def test_names_come_from_the_registries(monkeypatch):
+    assert {
+        "solver.kp",
+        "servo-gain",
+        "sample-noise",
+        "robot",
+        "unmodelled-payload",
+        "speed-scale",
+    } <= parameters().keys()
+    with pytest.raises(UnknownName):
+        Grid(("circle",), {"solver.nothing": ("1",)})
+    with pytest.raises(InvalidParameter):
+        Grid(("circle",), {"realtime": ("true",)})
+
+
+def identity_of(line, solver):
+    forget_files()
+    return job_of(next(iter(Grid((str(line),), {"solver": (solver,)})))).identity
+
+
+def test_a_users_solver_is_its_code_and_that_of_the_modules_beside_it(line, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helper_of_sweeps.py").write_text("GAIN = 1\n")
+    mine, known = tmp_path / "mine_of_sweeps.py", set()
+    mine.write_text("import helper_of_sweeps\nLAG = 1\ndef step(q, target):\n    return q\n")
+    name = "mine_of_sweeps:step"
+    known.add(identity_of(line, name))
+    assert identity_of(line, name) in known
+    mine.write_text(mine.read_text().replace("LAG = 1", "LAG = 22"))
+    known.add(identity_of(line, name))
+    (tmp_path / "helper_of_sweeps.py").write_text("GAIN = 22\n")
+    known.add(identity_of(line, name))
+    assert len(known) == 3
+
+
+def test_a_scenarios_own_solver_is_its_script(tmp_path):
+    script, known = tmp_path / "mine.py", set()
+    for gain in (1, 2):
+        script.write_text(
+            f"from simbridge import Scenario\nfrom simbridge.trajectory import square\nGAIN = {gain}\n"
+            "def scenario(robot):\n    return Scenario(square(side=0.1), solver=lambda q, target: q * GAIN)\n"
+        )
+        forget_files()
+        known.add(job_of(next(iter(Grid((str(script),))))).identity)
+    assert len(known) == 2
+
+
+def test_a_plant_is_its_numbers_wherever_they_stand(line, tmp_path):
+    def identity(plant):
+        return job_of(next(iter(Grid((str(line),), {"plant": (str(plant),)})))).identity
+
+    files = [tmp_path / name for name in ("one.toml", "two.toml", "other.toml")]
+    for file, gain in zip(files, (500.0, 500.0, 600.0), strict=True):
+        file.write_text(f"[servoj]\ngain = {gain}\nlookahead_s = 0.1\n")
+    one, two, other = map(identity, files)
+    assert one == two != other
+
+
+def test_what_cannot_be_sent_is_named(line, tmp_path, monkeypatch, cli):
+    monkeypatch.chdir(tmp_path)
+    text = "import threading\nLOCK = threading.Lock()\ndef step(q, target):\n    LOCK.locked()\n    return q\n"
+    (tmp_path / "locked_of_sweeps.py").write_text(text)
+    answer = cli("sweep", line, "--grid", "solver=locked_of_sweeps:step", "--out", tmp_path / "sweep")
+    assert answer.status == 2 and "cannot be sent to other processes" in answer.message
+
+
+def test_a_solver_that_ends_python_is_a_failed_point(line, tmp_path, monkeypatch, at_once):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ending_of_sweeps.py").write_text("import sys\ndef step(q, target):\n    sys.exit(3)\n")
+    found = simbridge.sweep(line, grid={"solver": ["ending_of_sweeps:step"]}, plan_only=True, out=tmp_path / "sweep")
+    assert found.rows("outcome")[0]["outcome"] in ("failed", "refused")
+
+
+def test_a_run_that_was_kept_without_its_row_is_made_again(swept, tmp_path, short_pages):
+    rows = swept("--grid", "solver.kp=5", "--keep", "all")
+    assert (tmp_path / "sweep" / rows[0]["directory"] / "report.html").is_file()
+    file = tmp_path / "sweep" / "results.csv"
+    file.write_bytes(file.read_bytes().splitlines(keepends=True)[0])
+    (again,) = swept("--grid", "solver.kp=5", "--keep", "all")
+    assert again["outcome"] == "completed" and again["directory"] == rows[0]["directory"]
+
+
+def test_two_sweeps_do_not_write_into_one_directory(swept, cli, line, tmp_path):
+    swept("--plan-only", "--grid", "solver.kp=5")
+    descriptor = os.open(tmp_path / "sweep", os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=10", "--out", tmp_path / "sweep")
+    os.close(descriptor)
+    assert answer.status == 2 and "another sweep is writing into it" in answer.message
+    assert len(rows_of(tmp_path / "sweep")) == 1
+
+
+def test_edited_results_are_refused_with_the_row(swept, cli, line, tmp_path):
+    (row,) = swept("--plan-only", "--grid", "solver.kp=5")
+    file = tmp_path / "sweep" / "results.csv"
+    file.write_bytes(file.read_bytes().rstrip(b"\n") + b",mine\n")
+    answer = cli("sweep", line, "--plan-only", "--grid", "solver.kp=5", "--out", tmp_path / "sweep")
+    assert answer.status == 2 and row["identity"] in answer.message and "it was edited" in answer.message
+
+
+def test_a_pool_that_breaks_while_a_point_is_submitted_costs_no_point(line):
+    class Broken(InThisProcess):
+        def submit(self, call, /, *arguments, **more):
+            raise BrokenExecutor
+
+    class Pools(engine.Cores):
+        opened = 0
+
+        def open(self):
+            self.opened += 1
+            return Broken() if self.opened == 1 else InThisProcess()
+
+    packed = job_of(next(iter(Grid((str(line),)))), plan_only=True).packed()
+    tasks = [engine.Task(f"{number}", packed) for number in range(3)]
+    made = list(engine.results(tasks, Pools(1), made_by()))
+    assert [(identity, result.outcome) for identity, result, _ in made] == [(f"{k}", "planned") for k in range(3)]
