@@ -108,7 +108,8 @@ def test_every_setpoint_arrives_in_order_and_the_plan_is_the_same_as_in_simulati
     # Where this computer delayed the controller by more than 8 ms, the plan waited, and continues between samples.
     position = positions(log, here.period)
     whole = np.abs(position - np.round(position)) < 1e-6
-    assert np.array_equal(log.setpoint[whole], plan.setpoints[np.round(position[whole]).astype(int)])
+    # A millionth of a sample beside it is, at the speed limit of 3.3 rad/s, less than 1e-8 rad.
+    assert log.setpoint[whole] == pytest.approx(plan.setpoints[np.round(position[whole]).astype(int)], abs=1e-8)
     assert (np.diff(position) <= np.diff(log.index) + 1e-6).all()
     assert position[-1] == pytest.approx(len(plan.setpoints) - 1, abs=1e-6)
     undisturbed = log.speed_scaling.min() == 1.0 and sent == len(plan.setpoints)
@@ -131,9 +132,9 @@ def test_the_states_and_the_error_are_those_of_the_controllers_own_record(record
     reported = RunDirectory.open(recording.directory).summary()["tracking_error"]["position_m"]
     assert reported["rms"] == pytest.approx(np.sqrt(np.mean(error**2)), abs=1e-12)
     assert reported["max"] == pytest.approx(error.max(), abs=1e-12)
-    # At 0.2 m/s, servoj's lag is most of the error.
+    # At 0.2 m/s, or slower where this computer delayed the controller, servoj's lag is most of the error.
     lag = LOOKAHEAD - run.plan.period + JOINT_LAG
-    assert 0.9 * 0.2 * lag < reported["rms"] < 0.2 * 0.05
+    assert 0.9 * 0.2 * log.speed_scaling.mean() * lag < reported["rms"] < 0.2 * 0.05
 
 
 def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
