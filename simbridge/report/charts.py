@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from simbridge.report import drawing
-from simbridge.report.palette import LIMIT, LIMITER
+from simbridge.report.palette import LIMIT, LIMITER, on_page
 from simbridge.robot.pose import Array
 
 # Margins of a chart, and the height of each panel's title, in pixels.
@@ -154,7 +154,7 @@ class Chart:
         for line in panel.lines:
             values = panel.visible(line)
             kept = decimated(values, self.columns)
-            style = {"name": line.name, "colour": line.colour, "width": line.width, "dashed": line.dashed}
+            style = {"name": line.name, "colour": on_page(line.colour), "width": line.width, "dashed": line.dashed}
             lines.append({**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)})
         facts = {
             "title": panel.title,

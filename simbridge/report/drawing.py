@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
-from simbridge.report.palette import GRID, INK, REFERENCE, TRACKING
+from simbridge.report.palette import GRID, GROUND, INK, REFERENCE, TRACKING, on_page
 from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
@@ -103,12 +103,13 @@ class Drawing:
         found = np.asarray(axes.transData.transform(points), dtype=float)
         return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
 
-    def svg(self, name: str, label: str) -> Markup:
+    def svg(self, name: str, label: str, *, paper: bool = False) -> Markup:
         """The figure as an element of the page.
 
         Args:
             name: Unique on the page: identifiers inside begin with it.
             label: The alternative text.
+            paper: On white even where the page is dark: for scales of colours.
         """
         buffer = io.StringIO()
         self._figure.savefig(buffer, format="svg", metadata={"Date": None})
@@ -116,17 +117,17 @@ class Drawing:
         for pattern, shorter in _SHORTER:
             text = pattern.sub(shorter, text)
         # Only inside tags: between them are the labels.
-        text = _TAG.sub(lambda tag: _LONG_NUMBER.sub(r"\1", tag[0]), text)
+        text = _TAG.sub(lambda tag: on_page(_LONG_NUMBER.sub(r"\1", tag[0])), text)
         text = text.replace(' id="', f' id="{name}-').replace("url(#", f"url(#{name}-")
         text = text.replace('xlink:href="#', f'href="#{name}-')
         return Markup(
-            '<svg class="figure" viewBox="0 0 {0:g} {1:g}" role="img" aria-label="{2}" style="max-width:{0:g}px">{3}'
-        ).format(self.width, self.height, label, Markup(text.strip()))
+            '<svg class="figure{4}" viewBox="0 0 {0:g} {1:g}" role="img" aria-label="{2}" style="max-width:{0:g}px">{3}'
+        ).format(self.width, self.height, label, Markup(text.strip()), " paper" if paper else "")
 
 
 def mark(axes: Axes, place: Sequence[float] | NDArray[np.float64], marker: str) -> None:
     """Mark a point: "o" the start, "X" the sample with the largest error."""
-    face, edge, width = (TRACKING, "white", 0.8) if marker == "X" else ("white", TRACKING, 1.5)
+    face, edge, width = (TRACKING, GROUND, 0.8) if marker == "X" else (GROUND, TRACKING, 1.5)
     axes.plot(
         *place,
         marker=marker,

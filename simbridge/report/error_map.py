@@ -61,7 +61,7 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
     columns = {f"error|{NO_BREAK}mm": error[kept]}
     columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
-    mapped = path_map(drawing.svg("map", label), drawing.places(axes, places[kept]), stamps[kept], columns)
+    mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)
     return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
 
 

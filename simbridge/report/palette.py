@@ -6,6 +6,8 @@ grey and black stand for the reference and for the whole error.
 
 from __future__ import annotations
 
+import re
+
 REFERENCE = "#9a9a9a"
 SETPOINT = "#0072b2"
 ATTAINED = "#d55e00"
@@ -43,3 +45,13 @@ STATES = {
 LIMIT = "#1a1a1a"
 INK = "#333333"
 GRID = "#e4e4e4"
+GROUND = "#ffffff"
+ALARM = "#b3261e"
+
+_VARIABLES = {TRACKING: "--ink", INK: "--label", GRID: "--grid", GROUND: "--ground", ALARM: "--alarm"}
+_OF_THE_PAGE = re.compile(f"({'|'.join(_VARIABLES)})")
+
+
+def on_page(style: str) -> str:
+    """A colour, or a style that names colours: those of text and ground follow the page, which is light or dark."""
+    return _OF_THE_PAGE.sub(lambda found: f"var({_VARIABLES[found[0]]})", style)

@@ -13,6 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from simbridge.report.palette import on_page
 from simbridge.text import counted, degrees, displayed, fixed, millimetres, milliseconds, plain, significant, with_unit
 
 _HERE = Path(__file__).parent
@@ -63,5 +64,11 @@ def _environment() -> Environment:
         "plain": plain,
         "zip": zip,
     }
-    environment.filters |= {"mm": millimetres, "deg": degrees, "ms": milliseconds, "significant": significant}
+    environment.filters |= {
+        "mm": millimetres,
+        "deg": degrees,
+        "ms": milliseconds,
+        "significant": significant,
+        "on_page": on_page,
+    }
     return environment

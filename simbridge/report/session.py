@@ -16,7 +16,7 @@ from simbridge.recording.live_record import InputRecord
 from simbridge.report import drawing
 from simbridge.report.charts import BOTTOM, LEFT, RIGHT, Chart, Line
 from simbridge.report.over_time import NARROW, WIDE, broad, linear_panel
-from simbridge.report.palette import ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
+from simbridge.report.palette import ALARM, ATTAINED, INK, REFERENCE, SETPOINT, SOLVER, STATES
 from simbridge.report.rendering import LegendEntry
 from simbridge.text import NO_BREAK, counted
 
@@ -26,12 +26,11 @@ _ROW, _BAR = 34, 14
 _ROWS = 8
 # Events that are listed; events.jsonl has all.
 _EVENTS = 300
-_RED = "#b3261e"
 _FATES = {
     "accepted": (INK, "accepted"),
     "late": (ATTAINED, "accepted late"),
     "superseded": (REFERENCE, "superseded"),
-    "rejected": (_RED, "rejected"),
+    "rejected": (ALARM, "rejected"),
 }
 MEANINGS = {
     "joint_velocity": "share of the joint's limit",

@@ -235,7 +235,8 @@ def _map(
     words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
     title = points.error.title + (f": {words}" if words else "")
     notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
-    return Figure(title, drawing.svg(f"map{place}", f"{title} over {points.numeric[0]} and {points.numeric[1]}"), notes)
+    label = f"{title} over {points.numeric[0]} and {points.numeric[1]}"
+    return Figure(title, drawing.svg(f"map{place}", label, paper=True), notes)
 
 
 def _parallel(points: Points) -> Figure:
@@ -270,9 +271,8 @@ def _parallel(points: Points) -> Figure:
     notes = ["Each line is a point; dark lines have a large error."]
     if step > 1:
         notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
-    return Figure(
-        f"{points.error.title} over {len(names)} parameters", drawing.svg("parallel", "Parallel coordinates"), notes
-    )
+    title = f"{points.error.title} over {len(names)} parameters"
+    return Figure(title, drawing.svg("parallel", "Parallel coordinates", paper=True), notes)
 
 
 def _shares(values: Sequence[float]) -> Array:

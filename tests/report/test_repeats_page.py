@@ -28,12 +28,15 @@ def one_run(number: int, rms: float | None, outcome: str = "completed") -> dict[
     }
 
 
-def page(*runs: dict[str, Any], external: dict[str, Any] | None = None) -> Page:
+def summary_of(*runs: dict[str, Any]) -> dict[str, Any]:
     completed = [run for run in runs if run["outcome"] == "completed"]
     facts = {"scenario": "line", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet", "passed": None}
     counts = {"outcome": runs[-1]["outcome"], "repeats": 3, "completed": len(completed)}
-    summary = {**facts, **counts, "runs": list(runs), "iso_9283_style": view("self-reported", OWN)}
-    return Page(repeats_page(summary, external))
+    return {**facts, **counts, "runs": list(runs), "iso_9283_style": view("self-reported", OWN)}
+
+
+def page(*runs: dict[str, Any], external: dict[str, Any] | None = None) -> Page:
+    return Page(repeats_page(summary_of(*runs), external))
 
 
 def test_a_reason_that_holds_for_one_source_names_it() -> None:

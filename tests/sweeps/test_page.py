@@ -2,46 +2,33 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from simbridge.sweeps.page import DRAWN, LISTED, sweep_page
-from simbridge.sweeps.results import FIXED, MAIN_FIGURE
-
-
-def rows_of(error, **values):
-    """A row for each combination of values; `error` gives the tracking error in mm."""
-    names = [name.replace("_", "-").replace("kp", "solver.kp") for name in values]
-    found = []
-    for number, texts in enumerate(itertools.product(*values.values())):
-        row = dict.fromkeys(FIXED, "") | dict(zip(names, map(str, texts), strict=True))
-        row |= {"identity": f"{number}", "scenario": "circle", "outcome": "completed", "made_by": "1"}
-        row |= {MAIN_FIGURE: str(1e-3 * error(*texts)), "smoothness.tool.sparc": f"{-2.0 - 0.1 * number}"}
-        found.append(row)
-    return found
+from simbridge.sweeps.results import MAIN_FIGURE
+from tests.sweeps.rows import made_rows
 
 
 def test_over_one_parameter_lines_show_the_median_and_the_spread_of_the_seeds():
-    page = sweep_page(rows_of(lambda kp, seed: 10 / kp + 0.1 * seed, kp=(1, 2, 5), sample_seed=(0, 1, 2)), "mine")
+    page = sweep_page(made_rows(lambda kp, seed: 10 / kp + 0.1 * seed, kp=(1, 2, 5), sample_seed=(0, 1, 2)), "mine")
     assert "shaded: from the smallest to the largest of the seeds" in page and 'aria-label="Tracking error' in page
     assert "The smallest RMS tracking error is 2.00 mm, with solver.kp 5; the largest 10.2 mm." in page
 
 
 def test_over_two_parameters_a_map_shows_each_value():
-    page = sweep_page(rows_of(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine")
+    page = sweep_page(made_rows(lambda kp, gain: kp + gain / 1000, kp=(1, 2), servo_gain=(500, 2000)), "mine")
     assert all(f">{value}</text>" in page for value in ("1.50", "2.50", "3.00", "4.00"))
 
 
 def test_a_third_parameter_with_few_values_gives_a_map_for_each():
-    rows = rows_of(lambda kp, gain, n: kp + n, kp=(1, 2), servo_gain=(500, 2000), sample_rate=(20, 125))
+    rows = made_rows(lambda kp, gain, n: kp + n, kp=(1, 2), servo_gain=(500, 2000), sample_rate=(20, 125))
     page = sweep_page(rows, "mine")
     assert "Tracking error, RMS (mm): sample-rate 20" in page or "Tracking error, RMS (mm): servo-gain 500" in page
     assert "Parallel coordinates" not in page
 
 
 def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_the_page_names():
-    rows = rows_of(lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16))
+    rows = made_rows(lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16))
     page = sweep_page(rows, "mine")
     assert "Parallel coordinates" in page and len(rows) > DRAWN
     assert "One point in 3 is drawn, evenly by its error" in page
@@ -50,7 +37,7 @@ def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_
 
 def test_solvers_are_lines_of_their_own_with_a_legend():
     solvers = ("feedback", "pseudoinverse")
-    page = sweep_page(rows_of(lambda gain, solver: gain / 1000, servo_gain=(500, 900), solver=solvers), "mine")
+    page = sweep_page(made_rows(lambda gain, solver: gain / 1000, servo_gain=(500, 900), solver=solvers), "mine")
     assert all(f"</span>{name}</li>" in page for name in solvers)
 
 
@@ -58,12 +45,12 @@ def test_the_front_has_the_points_that_no_other_beats_in_both():
     # Of growing roughness: the first is the smoothest, the third the nearest; the second and the fourth are beaten.
     errors = dict(zip((1, 2, 3, 4), (3.0, 4.0, 1.0, 2.0), strict=True))
     assert "Blue: 2 points that no other point beats" in sweep_page(
-        rows_of(lambda kp: errors[kp], kp=(1, 2, 3, 4)), "mine"
+        made_rows(lambda kp: errors[kp], kp=(1, 2, 3, 4)), "mine"
     )
 
 
 def test_a_point_that_was_not_kept_shows_its_command_and_one_that_was_its_report():
-    rows = rows_of(lambda kp: kp, kp=(1, 2))
+    rows = made_rows(lambda kp: kp, kp=(1, 2))
     rows[0]["directory"] = "runs/0"
     page = sweep_page(rows, "mine")
     assert 'href="runs/0/report.html"' in page and "simbridge run circle --solver.kp 2" in page
@@ -71,7 +58,7 @@ def test_a_point_that_was_not_kept_shows_its_command_and_one_that_was_its_report
 
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_points_without_figures_are_named_with_the_reason(count):
-    rows = rows_of(lambda kp: kp, kp=(1, 2))
+    rows = made_rows(lambda kp: kp, kp=(1, 2))
     for row in rows[:count]:
         row |= {
             MAIN_FIGURE: "",

@@ -1,0 +1,97 @@
+"""The pages for every reader: dark and light, keyboard and screen reader, phone, paper."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from simbridge.cli.command_line import main
+from simbridge.report.repeats_page import repeats_page
+from simbridge.sweeps.page import sweep_page
+from tests.report.test_repeats_page import one_run, summary_of
+from tests.sweeps.rows import made_rows
+
+NAMES = ("report", "session", "compare", "repeats", "sweep of lines", "sweep of maps", "sweep of many parameters")
+PHONE = {"width": 390, "height": 844}
+# Contrast of each text of the drawings with the page behind it, as WCAG 2.1 defines it.
+LEAST_CONTRAST = """() => {
+    const numbers = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    const linear = (c) => c <= 10.31 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4;
+    const luminance = (colour) => numbers(colour).map(linear).reduce((sum, c, k) => sum + [0.2126, 0.7152, 0.0722][k] * c, 0);
+    const ground = luminance(getComputedStyle(document.body).backgroundColor);
+    const texts = [...document.querySelectorAll("svg:not(.paper) text")].filter((text) => !text.matches(".mark"));
+    return Math.min(...texts.map((text) => {
+        const found = luminance(getComputedStyle(text).fill);
+        return (Math.max(found, ground) + 0.05) / (Math.min(found, ground) + 0.05);
+    }));
+}"""
+
+
+@pytest.fixture(scope="module")
+def pages(line_run: Path, live_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    directory = tmp_path_factory.mktemp("pages")
+    run, other = (shutil.copytree(line_run, directory / name) for name in ("run", "other"))
+    assert main(["report", str(run)]) == 0
+    assert main(["compare", str(run), str(other), "--out", str(directory)]) == 0
+    made = {
+        "repeats": repeats_page(summary_of(one_run(1, 1e-4), one_run(2, 2e-4)), None),
+        "sweep of lines": sweep_page(made_rows(lambda kp, seed: kp + seed, kp=(1, 2), sample_seed=(0, 1)), "mine"),
+        "sweep of maps": sweep_page(made_rows(lambda kp, n: kp + n, kp=(1, 2), servo_gain=(500, 900)), "mine"),
+        "sweep of many parameters": sweep_page(
+            made_rows(lambda a, b, c: a + b + c, kp=range(9), servo_gain=range(500, 509), payload=range(9)), "mine"
+        ),
+    }
+    for name, text in made.items():
+        (directory / f"{name}.html").write_text(text, encoding="utf-8")
+    named = {name: directory / f"{name}.html" for name in made}
+    return named | {
+        "report": run / "report.html",
+        "session": live_run / "report.html",
+        "compare": directory / "compare.html",
+    }
+
+
+@pytest.fixture
+def open_page(browser: Any, pages: dict[str, Path]) -> Any:
+    """Opens one of the pages in a context of its own."""
+    contexts = []
+
+    def opened(name: str, **context: Any) -> Any:
+        contexts.append(browser.new_context(bypass_csp=True, **context))
+        page = contexts[-1].new_page()
+        page.goto(pages[name].as_uri())
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_has_no_serious_finding_of_axe_and_legible_drawings(open_page: Any, name: str, scheme: str) -> None:
+    page = open_page(name, color_scheme=scheme)
+    violations = Axe().run(page).response["violations"]
+    serious = [one for one in violations if one["impact"] in ("serious", "critical")]
+    assert [(one["id"], [node["html"] for node in one["nodes"][:3]]) for one in serious] == []
+    assert page.locator("svg").count() == 0 or page.evaluate(LEAST_CONTRAST) >= 4.5
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_fits_a_phone(open_page: Any, name: str) -> None:
+    page = open_page(name, viewport=PHONE)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_printed_dark_on_white_and_on_two_sheets(open_page: Any, name: str) -> None:
+    page = open_page(name, color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate(LEAST_CONTRAST) >= 4.5 if page.locator("svg").count() else True
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", page.pdf(prefer_css_page_size=True))) <= 2
