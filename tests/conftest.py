@@ -25,7 +25,7 @@ from tests.controllers import REALTIME, calibrated, cb3, controllers, e_series  
 from tests.sessions import every_input, make_killed, make_never_engaged, stepped
 
 # The first call of a kernel compiles it, which takes seconds.
-settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("local", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
 # `make soak` selects it, with --hypothesis-profile.
 settings.register_profile("soak", settings.get_profile("local"), max_examples=1000)
@@ -43,6 +43,7 @@ SHARE_A_SETUP = (
     "browser/test_studio_page.py",
     "evaluation/test_external_repeats.py",
     "evaluation/test_repeatability.py",
+    "report/test_access.py",
     "report/test_browser.py",
     "report/test_page.py",
     "report/test_page_edges.py",

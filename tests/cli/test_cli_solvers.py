@@ -18,6 +18,7 @@ from simbridge.robot import load_robot, pose
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.run_setup import chosen_solver
 from simbridge.trajectory import square
+from tests.properties import variants
 
 pytestmark = pytest.mark.usefixtures("without_pages")
 
@@ -31,7 +32,7 @@ def test_help_shows_the_flags_of_the_named_solver_and_no_others(cli, name):
         assert (f"--solver.{setting.replace('_', '-')} " in shown) == (setting in own)
 
 
-@pytest.mark.parametrize("name", sorted(SOLVERS))
+@pytest.mark.parametrize("name", variants(sorted(SOLVERS), "forward-dynamics", "closed-form", "constrained"))
 def test_every_solver_tracks_the_square(cli, name, short, tmp_path):
     answer = cli("run", short["square_tracking"], "--solver", name, "--out", tmp_path / "run", "--json")
     assert answer.status == 0, answer.err

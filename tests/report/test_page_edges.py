@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from simbridge.evaluation.evaluation import Evaluation
+from tests.properties import variants
 
 
 def turned(angle: float) -> list[float]:
@@ -71,7 +72,11 @@ def edge(report: Any) -> Any:
     return made
 
 
-@pytest.mark.parametrize("name", EDGES)
+SHORTEST = ("one sample", "one sample without an error", "no motion and no error")
+OTHERS = ("twelve joints", "torques at times unknown", "prismatic joints", "currents instead of torques")
+
+
+@pytest.mark.parametrize("name", variants(EDGES, *SHORTEST, *OTHERS))
 def test_every_run_has_a_page(edge: Any, name: str) -> None:
     page, summary = edge(name)
     joints = EDGES[name].get("joints", 3)

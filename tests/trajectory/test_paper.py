@@ -16,6 +16,7 @@ from simbridge.robot.parts import DhTable
 from simbridge.running.run_setup import prepare
 from simbridge.trajectory import corners, square, step
 from simbridge.trajectory.fitted import paper_size
+from tests.properties import variants
 
 URDFS = Path(__file__).parents[1] / "data" / "urdf"
 UR_ARMS = [name for name in robot_files() if name.startswith("ur")]
@@ -68,7 +69,7 @@ def test_a_few_millimetres_of_calibration_another_home_or_a_tool_change_no_path(
 @pytest.mark.parametrize(
     "scenario", [pytest.param("square_tracking", marks=pytest.mark.soak), "square_corners", "step"]
 )
-@pytest.mark.parametrize("name", UR_ARMS)
+@pytest.mark.parametrize("name", variants(UR_ARMS, "ur3e", "ur10", "ur30"))
 def test_every_arm_can_be_planned_through_the_papers_scenarios(name, scenario):
     prepared = prepare(scenario, robot=name)
     assert prepared.peaks.clearance.distance > 0.005

@@ -13,6 +13,7 @@ from simbridge.evaluation.identification.prediction import predict
 from simbridge.evaluation.identification.servoj import NotIdentified, TargetMotion, fit_to_path
 from simbridge.evaluation.identification.timing import find_calls
 from tests.evaluation.identification.controller import Sender, recorded, wandering
+from tests.properties import variants
 
 CASES = {
     # name: gain, lookahead, duration of a call, phase, cycle, every so many rows, held, skipped
@@ -39,7 +40,7 @@ def made(name: str) -> tuple[TargetMotion, np.ndarray, tuple[float, ...]]:
     return motion[slice(0, None, every)], commands.astype(np.float32).astype(float), CASES[name]
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", variants(CASES, "every cycle is split", "as the real UR5e", "CB3, split"))
 def test_tuning_timing_and_prediction_with_the_commands(name):
     motion, commands, (gain, lookahead, duration, phase, cycle, *_) = made(name)
     calls, tuning = find_calls(motion, commands, fit_to_path(motion, commands))
