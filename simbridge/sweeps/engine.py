@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from dataclasses import dataclass
@@ -96,14 +97,17 @@ class Cores:
     def __init__(self, jobs: int = 0) -> None:
         self._jobs = jobs or len(os.sched_getaffinity(0))
         self._executor: Any = None
+        # A worker that is ended in the middle of a run leaves its log.
+        self._scratch = tempfile.TemporaryDirectory(prefix="simbridge-sweep-", ignore_cleanup_errors=True)
 
     @property
     def workers(self) -> int:
         return self._jobs
 
     def open(self) -> Executor:
-        self.close()
-        self._executor = ProcessPoolExecutor(self._jobs, timeout=None, env=dict.fromkeys(_THREADS, "1"))
+        self._end()
+        env = dict.fromkeys(_THREADS, "1") | {"TMPDIR": self._scratch.name}
+        self._executor = ProcessPoolExecutor(self._jobs, timeout=None, env=env)
         executor: Executor = self._executor
         return executor
 
@@ -114,6 +118,10 @@ class Cores:
         return InternalError("pool of processes", "a point was cancelled")
 
     def close(self) -> None:
+        self._end()
+        self._scratch.cleanup()
+
+    def _end(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True, kill_workers=True)
             self._executor = None

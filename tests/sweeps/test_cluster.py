@@ -14,6 +14,7 @@ import pytest
 
 import simbridge
 from simbridge.bench.chromium import free_port
+from simbridge.sweeps.engine import ClusterUnreachable
 from tests.sweeps.rows import compared
 
 distributed = pytest.importorskip("distributed")
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.soak
 
 @contextlib.contextmanager
 def started_by_commands(directory):
-    """A scheduler and two workers in a directory that has no file of the test; the address, and the workers."""
+    """A scheduler and two workers in a directory that has no file of the test; the address, and the three."""
     address = f"tcp://127.0.0.1:{free_port()}"
     commands = [["scheduler", "--host", "127.0.0.1", "--port", address.rpartition(":")[2], "--no-dashboard"]]
     commands += [["worker", address, "--nthreads", "1", "--no-dashboard"]] * 2
@@ -36,7 +37,7 @@ def started_by_commands(directory):
             processes.append(process)
         with distributed.Client(address, timeout="60s") as client:
             client.wait_for_workers(2, timeout=60)
-        yield address, processes[1:]
+        yield address, processes
 
 
 def end(process):
@@ -74,12 +75,12 @@ def test_only_the_point_that_kills_its_worker_fails_and_a_users_solver_travels(c
 
 def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line):
     grid = {"servo-gain": list(range(500, 1300, 100))}
-    with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, workers):
+    with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (_, worker, _)):
         made = threading.Event()
 
         def kill():
             made.wait(60.0)
-            os.killpg(workers[0].pid, signal.SIGKILL)
+            os.killpg(worker.pid, signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
         killer.start()
@@ -88,6 +89,24 @@ def test_a_worker_that_is_killed_costs_no_point(tmp_path, tmp_path_factory, line
         )  # fmt: skip
         killer.join()
         time.sleep(0.1)
-        assert workers[0].poll() is not None
+        assert worker.poll() is not None
     simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "here")
     assert compared(tmp_path / "there") == compared(tmp_path / "here")
+
+
+def test_a_scheduler_that_is_lost_ends_the_sweep_and_what_was_made_is_kept(tmp_path, tmp_path_factory, line):
+    grid = {"servo-gain": list(range(500, 1300, 100))}
+    with started_by_commands(tmp_path_factory.mktemp("elsewhere")) as (address, (scheduler, *_)):
+        kill = lambda _: os.killpg(scheduler.pid, signal.SIGKILL) if scheduler.poll() is None else None  # noqa: E731
+        with pytest.raises(ClusterUnreachable, match="What was made is kept"):
+            simbridge.sweep(line, grid=grid, keep="none", cluster=address, out=tmp_path / "there", progress=kill)
+    assert 1 <= len(compared(tmp_path / "there")) < len(grid["servo-gain"])
+    simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "there")
+    simbridge.sweep(line, grid=grid, keep="none", jobs=2, out=tmp_path / "here")
+    assert compared(tmp_path / "there") == compared(tmp_path / "here")
+
+
+def test_every_run_of_a_cluster_can_be_kept(cluster, tmp_path, line):
+    found = simbridge.sweep(line, grid={"solver.kp": [5, 10]}, keep="all", cluster=cluster, out=tmp_path / "sweep")
+    reports = [tmp_path / "sweep" / row["directory"] / "report.html" for row in found.rows("directory")]
+    assert len(reports) == 2 and all(report.is_file() for report in reports)
