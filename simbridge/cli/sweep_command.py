@@ -109,13 +109,13 @@ def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
         yield None
         return
     bars = [] if console.width < _NARROW else [BarColumn(bar_width=12)]
-    words = TextColumn("{task.completed}/{task.total}{task.fields[words]}")
+    words = TextColumn("{task.fields[words]}")
     with Bar(TextColumn("{task.description}"), *bars, words, console=console, transient=True) as bar:
-        task = bar.add_task("Points", words="")
+        task = bar.add_task("Points", total=None, words="starting")
 
         def update(state: Progress) -> None:
             if state.keeping is not None:
-                bar.update(task, description="Reports", completed=0, total=None, words=f" {state.keeping} left")
+                bar.update(task, description="Reports", completed=0, total=None, words=f"{state.keeping} left")
                 return
             bar.update(task, completed=state.known + state.done, total=state.total, words=_words(state))
 
@@ -123,13 +123,14 @@ def _progress(as_json: bool) -> Iterator[Callable[[Progress], None] | None]:
 
 
 def _words(state: Progress) -> str:
-    parts = [f"{count} {what}" for count, what in ((state.refused, REFUSED), (state.failed, FAILED)) if count] + [
+    parts = [f"{state.known + state.done}/{state.total}"]
+    parts += [f"{count} {what}" for count, what in ((state.refused, REFUSED), (state.failed, FAILED)) if count] + [
         f"{state.rate:.1f}/s",
         f"{state.left / max(state.rate, 1e-9):.0f} s left",
     ]
     if state.best is not None:
         parts.append(f"best {millimetres(state.best[0])} mm")
-    return "  " + "  ".join(parts)
+    return "  ".join(parts)
 
 
 def _plain(row: Row) -> dict[str, Any]:

@@ -83,8 +83,8 @@ class Engine(Protocol):
     def lost(self) -> SimbridgeError:
         """The error that results are lost."""
 
-    def close(self) -> None:
-        """End all workers, also in the middle of a point."""
+    def close(self, running: Iterable[Future[Result]] = ()) -> None:
+        """End all that is under way, also in the middle of a point."""
 
 
 class Cores:
@@ -117,7 +117,8 @@ class Cores:
     def lost(self) -> SimbridgeError:
         return InternalError("pool of processes", "a point was cancelled")
 
-    def close(self) -> None:
+    def close(self, running: Iterable[Future[Result]] = ()) -> None:
+        # Loky prints a traceback for each future that was cancelled before its workers are killed.
         self._end()
         self._scratch.cleanup()
 
@@ -170,7 +171,9 @@ class Cluster:
     def lost(self) -> SimbridgeError:
         return ClusterUnreachable(self._address, "the connection was lost in the middle of the sweep")
 
-    def close(self) -> None:
+    def close(self, running: Iterable[Future[Result]] = ()) -> None:
+        for future in running:
+            future.cancel()
         self._client.close()
 
 
@@ -221,9 +224,7 @@ def results(
                     result = Result(FAILED, "Its worker was killed, or died, twice.")
                 yield task.identity, result, TWICE
     finally:
-        for future in running:
-            future.cancel()
-        engine.close()
+        engine.close(running)
 
 
 def _result_of(future: Future[Result], engine: Engine) -> Result | None:

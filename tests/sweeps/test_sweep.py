@@ -337,6 +337,23 @@ def test_after_kill_9_at_random_moments_the_same_command_ends_with_the_same_rows
     assert compared(tmp_path / "killed") == compared(tmp_path / "whole")
 
 
+@pytest.mark.soak
+def test_ctrl_c_ends_a_sweep_in_one_sentence_and_leaves_no_scratch(tmp_path):
+    gains = ",".join(map(str, range(500, 1700, 100)))
+    command = [sys.executable, "-m", "simbridge", "sweep", "circle", "--grid", f"servo-gain={gains}", "--json"]
+    (tmp_path / "scratch").mkdir()
+    with subprocess.Popen(
+        [*command, "--keep", "none", "--out", "killed"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        cwd=tmp_path, env=os.environ | {"TMPDIR": str(tmp_path / "scratch")},
+    ) as ours:  # fmt: skip
+        first = ours.stdout.readline()
+        ours.send_signal(signal.SIGINT)
+        _, said = ours.communicate(timeout=60.0)
+    assert "servo-gain" in first and ours.returncode == 130
+    assert said.startswith("The sweep was interrupted: ") and " ".join(said.split()).endswith("killed goes on.")
+    assert list((tmp_path / "scratch").iterdir()) == []
+
+
 def test_a_cluster_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(engine, "PATIENCE", 0.5)
     with pytest.raises(engine.ClusterUnreachable, match=r"tcp://127\.0\.0\.1:9"):
