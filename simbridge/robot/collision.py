@@ -95,9 +95,14 @@ class CollisionModel:
             self._add_shapes(link.name, index, link.shapes, link.placement)
         self._add_tool(collision_scene.tool)
         self._pairs = self._find_pairs()
-        self._buffers = self._geometry.createData()
+        self._create_buffers()
         for request in self._buffers.distanceRequests:
             request.gjk_tolerance = _TOLERANCE
+
+    def _create_buffers(self) -> None:
+        self._buffers = self._geometry.createData()
+        # Each access to an entry makes a Python object, which takes longer than the distance itself: made once here.
+        self._results = list(self._buffers.distanceResults)
 
     def _add_zones(self, collision_scene: CollisionScene) -> None:
         if collision_scene.floor is not None:
@@ -143,7 +148,7 @@ class CollisionModel:
             # The base and the first link may touch the floor; the base never moves.
             if other > {_FLOOR_OWNER: 0, _ZONE_OWNER: _BASE_OWNER}.get(one, one + 1):
                 self._geometry.addCollisionPair(pin.CollisionPair(first, second))
-        self._buffers = self._geometry.createData()
+        self._create_buffers()
         at_home = self.distances(self.robot.home if self.robot.file_home is None else self.robot.file_home)
         found = [(pair.first, pair.second) for pair in self._geometry.collisionPairs]
         self._geometry.removeAllCollisionPairs()
@@ -164,7 +169,7 @@ class CollisionModel:
     def distances(self, q: Array) -> Array:
         """The distance of every pair (pairs,) at joint positions q (n,), m."""
         pin.computeDistances(self._model, self._data, self._geometry, self._buffers, q)
-        return np.array([result.min_distance for result in self._buffers.distanceResults])
+        return np.array([result.min_distance for result in self._results])
 
     def _nearest(self, distances: Array) -> Clearance:
         index = int(np.argmin(distances))
