@@ -45,8 +45,8 @@ def given_options(flags: Mapping[str, Any], options: type = Options) -> dict[str
             values = {inner.name: _read(inner, flags, own.metadata["prefix"]) for inner in fields(part)}
             given = {name: value for name, value in values.items() if value is not None}
             # A seed alone asks for nothing.
-            made = part(**given)
-            chosen[own.name] = None if part(seed=made.seed) == made else made
+            if given and (made := part(**given)) != part(seed=made.seed):
+                chosen[own.name] = made
         elif flags.get(own.name) is not None:
             chosen[own.name] = _read(own, flags)
     return chosen

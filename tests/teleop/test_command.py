@@ -171,20 +171,30 @@ def test_an_engagement_that_fails_is_a_note_and_nothing_ends(start):
     assert program.ended()[0] == 0
 
 
-def test_without_a_terminal_nothing_is_drawn(tmp_path):
-    """The network input as a service: its guide, and not a line more."""
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path / "calls.json"), "", "network", "--port", "0"]
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as running:
+def test_a_program_moves_the_simulated_arm_and_without_a_terminal_nothing_is_drawn(tmp_path):
+    """The network input as a service, with its real session: its guide, and not a line more."""
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "simbridge", "teleop", "network", "--port", "0", "--out", str(out)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as running:
         first = running.stderr.readline()
         asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        asking.settimeout(10.0)
-        asking.sendto(b"?", ("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", first)[1])))
-        assert not json.loads(asking.recv(4096))["ok"]
+        asking.settimeout(60.0)
+        asking.connect(("127.0.0.1", int(re.search(r"127\.0\.0\.1:(\d+)", first)[1])))
+
+        def answer(**datagram):
+            asking.send(json.dumps({"client": "test", **datagram}).encode())
+            return json.loads(asking.recv(4096))
+
+        engaged = answer(type="engage", seq=1)
+        twist = {"type": "twist", "engagement": engaged["engagement"], "values": [0.0, 0.0, 0.02, 0.0, 0.0, 0.0]}
+        assert all(answer(seq=seq, **twist)["ok"] for seq in range(2, 6))
         running.send_signal(signal.SIGINT)
-        rest = running.stderr.read()
+        shown, rest = running.communicate()
     assert running.returncode == 0
     assert first.startswith("Network: UDP datagrams of JSON at 127.0.0.1:") and len(rest.splitlines()) <= 3
-    assert "\x1b" not in first + rest
+    assert "\x1b" not in first + rest and shown.splitlines()[0] == f"Run:    {out}"
+    assert json.loads((out / "summary.json").read_text())["inputs"]["accepted"] > 0
 
 
 @pytest.mark.parametrize(
