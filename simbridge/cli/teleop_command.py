@@ -49,9 +49,10 @@ def teleop(
 
         from simbridge.running.live_begin import live  # solvers and backends: not for a device that is missing
 
-        line.print(*opened.guide)
         operator = ask if sys.stdin.isatty() else None
-        with live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices) as session:
+        made = live(backend, robot=robot, solver=solver, out=out, ask=operator, **session_choices, **choices)
+        line.print(*opened.guide)
+        with made as session:
             driver = Driver(session, opened, options, on_button=on_button, show=line.show, report=line.note)
             try:
                 driver.run()

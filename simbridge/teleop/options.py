@@ -120,21 +120,21 @@ class TeleopOptions:
         for axis in self.lock:
             if axis not in AXES:
                 raise UnknownName("axis", axis, (*AXES, *_GROUPS))
-        for name, value, least, most, needed in (
-            ("dead band", self.dead_band, 0.0, 0.9, "from 0 to 0.9, a part of the travel"),
-            ("translation speed", self.translation_speed, 0.0, 5.0, "from 0 to 5 m/s"),
-            ("rotation speed", self.rotation_speed, 0.0, 10.0, "from 0 to 10 rad/s"),
-            ("step", self.step, 0.0, 0.05, "from 0 to 0.05 m, 50 mm"),
-            ("step angle", self.step_angle, 0.0, math.radians(20.0) + 1e-9, "from 0 to 0.349 rad, 20 degrees"),
+        for name, value, unit, least, most, needed in (
+            ("dead band", self.dead_band, "", 0.0, 0.9, "from 0 to 0.9, a part of the travel"),
+            ("translation speed", self.translation_speed, " m/s", 0.0, 5.0, "from 0 to 5 m/s"),
+            ("rotation speed", self.rotation_speed, " rad/s", 0.0, 10.0, "from 0 to 10 rad/s"),
+            ("step", self.step, " m", 0.0, 0.05, "from 0 to 0.05 m (50 mm)"),
+            ("step angle", self.step_angle, " rad", 0.0, math.radians(20.0) + 1e-9, "from 0 to 0.349 rad (20 degrees)"),
             *(
-                (name, number, 1, 64, "the number of a button, from 1 to 64")
+                (name, number, "", 1, 64, "the number of a button, from 1 to 64")
                 for name, number in (("dead-man button", self.dead_man_button), ("engage button", self.engage_button))
                 if number is not None
             ),
-            ("port", self.port, 0, 65535, "from 0 to 65535"),
+            ("port", self.port, "", 0, 65535, "from 0 to 65535"),
         ):
             if not least <= value <= most:
-                raise InvalidParameter(name, value, needed)
+                raise InvalidParameter(name, f"{value:.6g}{unit}", needed)
         self._check_network()
 
     def _check_network(self) -> None:
