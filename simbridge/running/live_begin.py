@@ -13,7 +13,7 @@ from simbridge.backends.backend import Ask
 from simbridge.backends.live_driver import driver_for
 from simbridge.backends.live_loop import LiveSetup
 from simbridge.backends.registry import SIMULATION
-from simbridge.errors import InvalidParameter
+from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.inputs import as_joints
 from simbridge.ik.settings import SOLVERS, check_solver, is_function
@@ -55,7 +55,7 @@ def live(
             scenario: host="192.168.1.10", cell=..., max_tool_speed=0.1. feedforward="on" applies to chunks alone.
 
     Raises:
-        UnknownName: There is no such backend, robot or solver.
+        UnknownName: There is no such backend, robot, solver or option.
         InvalidParameter: An argument is invalid or contradicts the cell.
         ControllerError: One of its subclasses: the controller cannot be used.
     """
@@ -64,6 +64,9 @@ def live(
     for name in choices.keys() - {*LIVE, *MORE}:
         if name in {field.name for field in fields(Options)}:
             raise InvalidParameter(name, choices[name], "left out: it concerns a scenario, which a live session is not")
+        raise UnknownName("option", name, {*own, *LIVE, *MORE}, where="of a live session")
+    if start is not None and backend != SIMULATION:
+        raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
     made = solver if isinstance(solver, Solver) else None
     controller, arm, options = resolve_arm(backend, robot, made, Options(**choices))
     if isinstance(solver, str):
@@ -74,8 +77,6 @@ def live(
     plant, cycle = options.plant_model, controller_cycle(arm.period, period)
     if live_options.lead and options.servo != "servoj":
         raise InvalidParameter("lead", "on", "used with servoj: the ideal servo has no lag to take away")
-    if start is not None and backend != SIMULATION:
-        raise InvalidParameter("start", start, "left out: a controller's arm begins where it is")
     setup = LiveSetup(
         robot=arm,
         solver=chosen,

@@ -86,13 +86,22 @@ class LiveSession:
         self._failure: BaseException | None = None
         self._ended = False
         self._now, self._share = 0.0, 1.0
+        self._record: LiveRecorder | None = None
 
     @property
     def directory(self) -> Path:
         """The run directory."""
         return self._directory.path
 
+    @property
+    def _recorder(self) -> LiveRecorder:
+        if self._record is None:
+            raise NotEngaged("the session has not begun; use it in a with statement: with simbridge.live(...) as session")
+        return self._record
+
     def __enter__(self) -> LiveSession:
+        if self._record is not None:
+            raise NotEngaged("a session is entered once; make another")
         self._signals = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._signals)
@@ -103,7 +112,7 @@ class LiveSession:
             self._directory = RunDirectory.create(self._out, settings["scenario"]["name"])
             self._directory.write_settings(settings)
             names = tuple(self.robot.joint_names)
-            self._recorder = LiveRecorder(self._directory, names, self.period, log_facts(settings))
+            self._record = LiveRecorder(self._directory, names, self.period, log_facts(settings))
             stack.pop_all()
         if not isinstance(self._driver, SteppedDriver):
             self._thread = threading.Thread(target=self._record_on, name="simbridge-recorder", daemon=True)

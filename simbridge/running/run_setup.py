@@ -244,17 +244,17 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
         arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
         return options.equipped(arm)
     if robot is not None:
-        described = options.equipped(robot if isinstance(robot, Robot) else load_robot(robot))
-        if described.checksum == solver.robot.checksum:
+        named = robot if isinstance(robot, Robot) else load_robot(robot)
+        if (described := options.equipped(named)).checksum == solver.robot.checksum:
             return described
+        if named.name != solver.robot.name or (named is robot and named.checksum != solver.robot.checksum):
+            given = f"{solver.name} for {solver.robot.name}"
+            raise InvalidParameter("solver", given, f"made for the same robot and TCP, {named.name}")
     arm = options.equipped(solver.robot)
     flags = options.cell is None and (options.tcp or options.payload)
     if flags or arm.checksum != solver.robot.checksum:
         needed = "made for a robot with these kinematics, TCP and payload; leave the options for them out"
         raise InvalidParameter("solver", solver.name, needed)
-    if isinstance(robot, Robot) and robot.checksum != solver.robot.checksum:
-        given = f"{solver.name} for {solver.robot.name}"
-        raise InvalidParameter("solver", given, f"made for the same robot and TCP, {robot.name}")
     return arm
 
 

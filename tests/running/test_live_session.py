@@ -338,3 +338,28 @@ def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
         session.pose(moved(session, [0.05, 0.0, 0.0]))
         session.advance(0.01)
         assert "max_jump 500 mm" not in session.status.causes
+
+
+def test_a_session_that_was_not_entered_says_how(tmp_path):
+    session = stepped(tmp_path / "run")
+    for use in (session.engage, lambda: session.twist([0.0] * 6), lambda: session.status):
+        with pytest.raises(NotEngaged, match="use it in a with statement"):
+            use()
+    with session:
+        pass
+    with pytest.raises(NotEngaged, match="entered once"), session:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("choices", "error", "message"),
+    [
+        ({"tiemout": 1.0}, UnknownName, "no option 'tiemout' of a live session. Did you mean 'timeout'?"),
+        ({"max_jump": 0.1}, InvalidParameter, "a distance in m and an angle in rad"),
+        ({"speed_scale": 0.5}, InvalidParameter, "it concerns a scenario"),
+        ({"solver": simbridge.ForwardDynamics(ROBOT), "robot": "ur5"}, InvalidParameter, "made for the same robot"),
+    ],
+)
+def test_a_wrong_choice_is_refused_with_what_it_must_be(choices, error, message):
+    with pytest.raises(error, match=message):
+        simbridge.live(**choices)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+import numpy as np
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.planning.option_field import option
@@ -74,8 +75,8 @@ class LiveOptions:
             raise InvalidParameter("timeout", f"{self.timeout} s", "more than 0 and at most 10 s")
         if not 0.1 <= self.filter_cutoff <= 100.0:
             raise InvalidParameter("filter cutoff", f"{self.filter_cutoff} Hz", "from 0.1 to 100 Hz")
-        jump = tuple(self.max_jump)
-        if len(jump) != 2 or not all(0.0 < value < math.inf for value in jump):
+        jump = np.ravel(self.max_jump)
+        if jump.size != 2 or not ((jump > 0.0) & np.isfinite(jump)).all():
             raise InvalidParameter("largest jump", self.max_jump, "a distance in m and an angle in rad, both positive")
 
     def timeout_of(self, kind: str) -> float:
