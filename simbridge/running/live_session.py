@@ -96,7 +96,7 @@ class LiveSession:
     @property
     def _recorder(self) -> LiveRecorder:
         if self._record is None:
-            raise NotEngaged("the session has not begun; use it in a with statement: with simbridge.live(...) as session")
+            raise NotEngaged("the session has not begun: use it as in `with simbridge.live(...) as session:`")
         return self._record
 
     def __enter__(self) -> LiveSession:

@@ -343,7 +343,7 @@ def test_a_refusal_is_named_until_an_input_is_accepted(tmp_path):
 def test_a_session_that_was_not_entered_says_how(tmp_path):
     session = stepped(tmp_path / "run")
     for use in (session.engage, lambda: session.twist([0.0] * 6), lambda: session.status):
-        with pytest.raises(NotEngaged, match="use it in a with statement"):
+        with pytest.raises(NotEngaged, match="use it as in `with "):
             use()
     with session:
         pass
