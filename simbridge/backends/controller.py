@@ -223,9 +223,9 @@ class ControllerBackend(Backend):
         """Start the loop of a live session (its pickled `LiveSetup`), which waits at rest to be engaged."""
         self._refuse_if_stopped()
         process = self._connected(setup)
-        self._timing, self._heard, self._silent = LoopTiming(self.period), time.monotonic(), False
         with self._stop_on_error():
-            self._ring, channel = process.live_session()
+            self._ring, channel = process.live_session()  # may take long on a busy computer: silence counts from here
+        self._timing, self._heard, self._silent = LoopTiming(self.period), time.monotonic(), False
         return self._ring, channel, process
 
     def session_events(self, states: Iterable[ArmState]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import simbridge
+from simbridge.backends.servo_client import ServoProcess
 from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_path
@@ -176,6 +177,20 @@ def test_leaving_ends_the_script_with_the_arm_at_rest_and_leaves_no_process(e_se
         pid = session._driver._process.pid
     assert gone(pid)
     assert e_series.state()["runtime_state"] == "STOPPED" and not e_series.state()["moving"]
+
+
+@pytest.mark.soak
+def test_a_busy_computer_may_take_long_to_begin(e_series, tmp_path, monkeypatch):
+    begin = ServoProcess.live_session
+
+    def late(process):
+        time.sleep(1.0)
+        return begin(process)
+
+    monkeypatch.setattr(ServoProcess, "live_session", late)
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        assert session.status.state == "engaged"
 
 
 _SESSION = """
