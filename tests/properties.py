@@ -11,13 +11,14 @@ from hypothesis import settings
 Test = TypeVar("Test", bound=Callable[..., object])
 
 
-def few_examples(count: int) -> Callable[[Test], Test]:
-    """Decorates a test: so many examples, or twenty times as many in the profile `soak` (tests/conftest.py)."""
+def few_examples(count: int, soak: int = 0) -> Callable[[Test], Test]:
+    """Decorates a test: so many examples; in the profile `soak` (tests/conftest.py) `soak`, or twenty times as many."""
     # 50 in every other profile.
     share = settings().max_examples / 50
+    examples = soak if soak and share > 1.0 else round(count * share)
 
     def decorated(test: Test) -> Test:
-        return pytest.mark.property(settings(max_examples=round(count * share))(test))
+        return pytest.mark.property(settings(max_examples=examples)(test))
 
     return decorated
 
