@@ -145,7 +145,7 @@ def test_the_settings_name_the_controller_and_the_tuning_of_servoj(recording):
     assert settings["backend"]["servo_gain"] == 2000.0 and settings["backend"]["servo_lookahead"] == 0.03
 
 
-def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path):
+def test_the_tool_and_the_load_are_set_on_the_controller(cli, e_series, tmp_path, without_pages):
     given = ["--tcp", "0.01", "0", "0.15", "0", "0", "0.3", "--payload", "1.25"]
     flags = ["--backend", "ursim", "--robot", "ur10e", "--host", e_series.host, *REALTIME_FLAGS, *given]
     answer = cli("run", line(tmp_path, 0.5), *flags, "--out", tmp_path / "run")

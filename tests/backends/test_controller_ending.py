@@ -25,7 +25,7 @@ from simbridge.running.runner import execute
 from simbridge.ur.errors import ModelMismatch
 from simbridge.ur.messages import ControllerMessages
 from simbridge.ur.tables import DASHBOARD, SECONDARY
-from tests.backends.trial import PATIENCE, ProcessTrial, line
+from tests.backends.trial import PATIENCE, ProcessTrial, gone, line, servo_process_of
 from tests.controllers import CALIBRATION, loopback, never_moved, realtime_options, tick
 
 ON_E_SERIES = ("--robot", "ur10e", "--backend", "ursim")
@@ -351,12 +351,16 @@ def test_signals_end_a_run_of_a_python_program_as_ctrl_c_does(e_series, tmp_path
 
 
 def test_ctrl_c_while_the_servo_process_starts_ends_the_run(e_series, tmp_path, monkeypatch):
+    started, begin = [], tick(e_series)
+
     def interrupted(host):
+        started.append(servo_process_of(os.getpid()))
         signal.raise_signal(signal.SIGINT)
         return ControllerMessages(host)
 
     monkeypatch.setattr(controller, "ControllerMessages", interrupted)
     assert run_from_python(e_series.host, tmp_path) == 130
+    assert gone(started[0]) and never_moved(e_series, begin)
     assert RunDirectory.open(tmp_path / "run").summary()["ended_by"]["cause"] == "interrupted"
 
 

@@ -115,9 +115,8 @@ def test_when_the_parent_is_killed_the_servo_process_stops_the_arm_and_ends(e_se
         assert not trial.log().complete
 
 
-@pytest.mark.parametrize(
-    "moment", ["connecting", pytest.param("approaching", marks=SOAK), "streaming", pytest.param("stopping", marks=SOAK)]
-)
+@SOAK  # four times in a row in test_servo_process, and while connecting in test_controller_ending
+@pytest.mark.parametrize("moment", ["connecting", "approaching", "streaming", "stopping"])
 def test_ctrl_c_stops_the_arm_and_keeps_the_run(moment, cb3, tmp_path):
     if moment == "approaching":
         move(cb3, HOME + np.array([0.6, 0.0, 0.0, 0.0, 0.0, 0.0]))

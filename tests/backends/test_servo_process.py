@@ -10,6 +10,7 @@ import socket
 import pytest
 
 from simbridge.backends.servo_process import send_without_delay
+from simbridge.recording.run_directory import RunDirectory
 from tests.backends.trial import ProcessTrial, line
 from tests.controllers import REALTIME, SERVO_PRIORITY
 
@@ -61,7 +62,8 @@ def test_a_second_ctrl_c_while_the_arm_is_being_stopped_leaves_no_traceback(cb3,
             trial.signal(signal.SIGINT)
             trial.controller.do("state")
         tick = trial.tick()
-        status, _ = trial.end()
-        assert status == 130
+        status, message = trial.end()
+        assert status == 130 and "nterrupted" in message
         trial.check_nothing_is_left()
         trial.check_rest(tick)
+        assert RunDirectory.open(trial.out).settings()["backend"]["name"] == "ursim"

@@ -71,7 +71,7 @@ def gone(pid: int) -> bool:
     return False
 
 
-def _servo_process_of(pid: int) -> int | None:
+def servo_process_of(pid: int) -> int | None:
     with contextlib.suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             for child in (task / "children").read_text().split():
@@ -138,7 +138,7 @@ class Trial:
 
     def connecting(self) -> None:
         """Wait until the servo process exists."""
-        self.servo = int(self._until(lambda: _servo_process_of(self.pid), "servo process"))
+        self.servo = int(self._until(lambda: servo_process_of(self.pid), "servo process"))
 
     def moving(self, by: float = 0.01) -> None:
         """Wait until a joint has moved that far, rad."""

@@ -17,17 +17,23 @@ from simbridge.cli.progress import BARS, ProgressLine
 from simbridge.emulator.handle import Emulator
 from simbridge.running.run_setup import prepare
 from tests.backends.trial import line as line_from_home
-from tests.controllers import EMULATOR_PRIORITY, REALTIME_FLAGS
+from tests.controllers import REALTIME_FLAGS
 
-CALIBRATION = Path(__file__).parents[1] / "data/ur10e_calibration.toml"
-HOST = "127.0.0.51"
+# `simbridge` without the pages of a run, which take most of its time.
+PROGRAM = """
+import sys
+from simbridge.cli.command_line import main
+from simbridge.running import runner
+runner.write_report = lambda *_: None
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 def seen_on_a_terminal(*arguments: object, answer: str = "") -> str:
     """The output of `simbridge run` in a terminal of 80 columns in which the operator answers its question."""
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "PYTHONUTF8": "1"}
-    command = [sys.executable, "-m", "simbridge", "run", *map(str, arguments)]
+    command = [sys.executable, "-c", PROGRAM, "run", *map(str, arguments)]
     running = subprocess.Popen(command, stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, env=environment)
     os.close(theirs)
     seen = b""
@@ -79,17 +85,9 @@ def test_for_repeats_the_line_names_the_run_and_restarts_with_each(line: Path, t
     assert clocks[1] == "0:00:00" < clocks[0]
 
 
-def test_on_a_real_arm_the_line_continues_after_the_answer(tmp_path: Path) -> None:
-    with Emulator(
-        "ur10e",
-        polyscope="5.12",
-        host=HOST,
-        calibration=CALIBRATION,
-        realtime_priority=EMULATOR_PRIORITY,
-        boot_time=0.05,
-    ):
-        flags = ("--robot", "ur10e", "--backend", "real", "--host", HOST, *REALTIME_FLAGS, "--out", tmp_path / "run")
-        text = seen_on_a_terminal(line_from_home(tmp_path, 0.5), *flags, answer="yes")
+def test_on_a_real_arm_the_line_continues_after_the_answer(calibrated: Emulator, tmp_path: Path) -> None:
+    flags = ("--robot", "ur10e", "--backend", "real", "--host", calibrated.host, *REALTIME_FLAGS)
+    text = seen_on_a_terminal(line_from_home(tmp_path, 0.5), *flags, "--out", tmp_path / "run", answer="yes")
     before, after = text.split("Type yes to confirm: ")
     # The line is hidden while the operator answers.
     assert after.startswith("yes\r\n")

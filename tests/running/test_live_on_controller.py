@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -27,9 +28,15 @@ TIMEOUT = 10.0
 ROBOT = simbridge.load_robot("ur10e")
 
 
+@contextlib.contextmanager
 def live(controller, out, **options):
+    """A session; after it the script has ended with the arm at rest, and no process is left."""
     options = {"robot": "ur10e", **realtime_options(), **options}
-    return simbridge.live("ursim", host=controller.host, out=out, **options)
+    with simbridge.live("ursim", host=controller.host, out=out, **options) as session:
+        yield session
+        pid = session._driver._process.pid
+    assert gone(pid)
+    assert controller.state()["runtime_state"] == "STOPPED" and not controller.state()["moving"]
 
 
 def wait_for(reached, what):
@@ -169,14 +176,12 @@ def test_the_loop_goes_on_while_the_caller_holds_the_interpreter_lock_for_100_ms
     assert ((now > begin) & (now < begin + 0.1)).sum() >= 40
 
 
-def test_leaving_ends_the_script_with_the_arm_at_rest_and_leaves_no_process(e_series, tmp_path):
+@pytest.mark.soak  # the other tests leave their sessions, too: see `live`
+def test_leaving_in_motion_ends_the_script_with_the_arm_at_rest_and_leaves_no_process(e_series, tmp_path):
     with live(e_series, tmp_path / "run") as session:
         session.engage()
         session.jog([0.2] * 6)
         time.sleep(0.1)
-        pid = session._driver._process.pid
-    assert gone(pid)
-    assert e_series.state()["runtime_state"] == "STOPPED" and not e_series.state()["moving"]
 
 
 @pytest.mark.soak
@@ -204,10 +209,10 @@ with simbridge.live("ursim", robot="ur10e", host=sys.argv[1], out=sys.argv[2], t
 """
 
 
-# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends.
-@pytest.mark.parametrize(
-    "number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP], ids=["killed", "halted"]
-)
+# Killed, the kernel closes the program's pipes; halted, only its heartbeat ends. A halted one is also in
+# test_live_session, and that of a replay on a controller in test_controller_ending.
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "halted"])
 def test_a_program_that_is_killed_or_halted_does_not_keep_the_arm_moving(e_series, tmp_path, number):
     words = [sys.executable, "-c", _SESSION, e_series.host, str(tmp_path / "run")]
     program = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
@@ -251,6 +256,7 @@ def test_a_real_arm_asks_before_the_first_engagement_and_after_every_stop(calibr
         assert never_moved(calibrated, stopped)
 
 
+@pytest.mark.soak  # in simulation test_live_session shows it
 def test_the_arm_is_where_the_session_began_before_anything_was_given(e_series, tmp_path):
     begin = tick(e_series)
     with live(e_series, tmp_path / "run") as session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import textwrap
@@ -21,6 +22,7 @@ from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_frame
 from simbridge.running.live_status import NotEngaged
 from simbridge.ur.errors import StaleState
+from tests.backends.trial import gone
 
 # None of them looks at a page, which takes a second to draw.
 pytestmark = pytest.mark.usefixtures("short_pages")
@@ -256,6 +258,29 @@ def test_a_solver_that_never_returns_ends_the_loop_and_the_session_is_idle_with_
             session.pose(session.tool)
             time.sleep(0.01)
         assert isinstance(session.status.error, StaleState) and session.status.state == "idle"
+
+
+MOVING = """
+import sys, time
+import simbridge
+with simbridge.live("pybullet", robot="ur10e", out=sys.argv[1], timeout=10.0) as session:
+    session.engage()
+    session.jog([0.1] * 6)
+    print(session._driver._process.pid, flush=True)
+    time.sleep(60.0)
+"""
+
+
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGKILL, marks=pytest.mark.soak), signal.SIGSTOP])
+def test_the_loop_of_a_program_that_is_killed_or_halted_ends(tmp_path, number):
+    words = [sys.executable, "-c", MOVING, str(tmp_path / "run")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+        loop = int(program.stdout.readline())
+        program.send_signal(number)
+        try:
+            assert gone(loop)
+        finally:
+            program.kill()
 
 
 @pytest.mark.soak
