@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,6 +25,8 @@ from simbridge.sweeps.job import forget_files, job_of
 from simbridge.sweeps.parameters import parameters
 from simbridge.sweeps.work import figures_of
 from tests.sweeps.rows import compared, rows_of
+
+DATA = Path(__file__).parents[1] / "data"
 
 
 class InThisProcess(Executor):
@@ -145,6 +148,8 @@ def test_the_table_is_also_written_as_parquet(swept, tmp_path):
         (("--seeds", "3"), "no target is random"),
         (("--optimise", "delay_s"), "budget is 0"),
         (("--grid", "solver.kp"), "NAME=VALUES"),
+        (("--grid", "solver.kp="), "NAME=VALUES"),
+        (("--grid", "solver.task=pos"), "Known: axis, pose, position."),
         (("--jobs", "0"), "number of jobs is 0"),
     ],
 )
@@ -196,6 +201,26 @@ def test_a_point_is_what_it_is_resolved_to(line, tmp_path):
     assert identity(cell=str(other)) == first
     cell.write_text("payload = 2.0\n")
     assert identity(cell=str(cell)) != first
+
+
+def test_a_point_is_the_content_of_its_scenario_and_calibration_and_not_their_place(line, tmp_path):
+    def identity(scenario, calibration):
+        forget_files()
+        values = {"robot": ("ur10e",), "kinematics": (str(calibration),)}
+        return job_of(next(iter(Grid((str(scenario),), values)))).identity
+
+    calibration = tmp_path / "calibration.toml"
+    calibration.write_text((DATA / "ur10e_calibration.toml").read_text())
+    first = identity(line, calibration)
+    assert identity(line, DATA / "ur10e_calibration.toml") == first
+    calibration.write_text(calibration.read_text().replace("1.60233952386695", "1.60233952386696"))
+    assert identity(line, calibration) != first
+    scenario = tmp_path / "other" / line.name
+    scenario.parent.mkdir()
+    scenario.write_text(line.read_text())
+    assert identity(scenario, DATA / "ur10e_calibration.toml") == first
+    scenario.write_text(line.read_text().replace("0.1", "0.11", 1))
+    assert identity(scenario, DATA / "ur10e_calibration.toml") != first
 
 
 def test_no_figure_has_the_name_of_a_parameter(square_run):
