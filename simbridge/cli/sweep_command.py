@@ -74,11 +74,11 @@ def sweep(
             tuple(subject_to),
         )
     with _progress(as_json) as update:
-        made = make(
-            chosen, out=out, jobs=jobs or 0, cluster=cluster, keep=keep, progress=update
-        )  # fmt: skip
+        made = make(chosen, out=out, jobs=jobs or 0, cluster=cluster, keep=keep, progress=update)
     if as_json:
-        print(json.dumps({"directory": str(made.directory), "points": len(made.identities)}))
+        best = best_of(made.rows(), Goal.of(chosen)) if chosen.optimise else None
+        found = {"best": best and _plain(best)} if chosen.optimise else {}
+        print(json.dumps({"directory": str(made.directory), "points": len(made.identities), **found}))
     else:
         show(made)
         if chosen.optimise:

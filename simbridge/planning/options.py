@@ -10,7 +10,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Literal, get_args, get_type_hints
 
 import msgspec
@@ -227,10 +227,9 @@ class Options:
     )
 
     def __post_init__(self) -> None:
-        for name, kind in get_type_hints(Options).items():
-            choices = literal_choices(kind)
+        for name, choices in _choices().items():
             value = getattr(self, name)
-            if choices and value is not None and name != "floor" and value not in choices:
+            if value is not None and value not in choices:
                 raise UnknownName(name.replace("_", "-"), str(value), choices)
         # Checks itself.
         _ = self.reading
@@ -364,6 +363,13 @@ def literal_choices(kind: Any) -> tuple[str, ...]:
     """The values of a `Literal`, also of one that may be None; () for another type."""
     parts = (kind, *get_args(kind))
     return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
+
+
+@cache
+def _choices() -> dict[str, tuple[str, ...]]:
+    """The values of the options that have a list of them; a floor may be a height instead."""
+    listed = {name: literal_choices(kind) for name, kind in get_type_hints(Options).items() if name != "floor"}
+    return {name: choices for name, choices in listed.items() if choices}
 
 
 def recorded_options(options: Options) -> dict[str, dict[str, Any]]:

@@ -30,7 +30,7 @@ MARGIN = 0.005
 # none approaches the other.
 _TOLERANCE = 1e-10
 # Number of postures compared with the last tested one at once.
-_CHUNK = 256
+_CHUNK = 64
 
 
 @dataclass(frozen=True)

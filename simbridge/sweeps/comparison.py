@@ -69,7 +69,7 @@ class SweepComparison:
         same = f" and equal in {equal}" if equal else ""
         return (
             f"The {what} of {self.names[1]} is smaller in {smaller} of {counted(len(self.pairs), 'point')}{same}; "
-            f"its median is {median:.3g} times that of {self.names[0]}."
+            f"the median of its ratio to that of {self.names[0]} is {median:.3g}."
         )
 
 

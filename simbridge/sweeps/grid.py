@@ -293,7 +293,7 @@ def listed_values(given: Sequence[str], flag: str) -> dict[str, str]:
     for word in given:
         name, equals, text = word.partition("=")
         name = name.strip().replace("_", "-")
-        if not equals or not name or name in found:
+        if not equals or not name or not text.strip() or name in found:
             raise InvalidParameter(f"value of --{flag}", f"'{word}'", "NAME=VALUES, each name once")
         found[name] = text
     return found

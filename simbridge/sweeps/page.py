@@ -17,6 +17,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
+from matplotlib.ticker import FixedLocator, LogLocator, NullLocator
 
 from simbridge.report.drawing import Drawing, as_written, drawing_style, few_ticks, plain_numbers
 from simbridge.report.palette import REFERENCE, RUNS
@@ -25,7 +26,7 @@ from simbridge.robot.output_file import write_file
 from simbridge.robot.pose import Array
 from simbridge.sweeps.grid import Point
 from simbridge.sweeps.parameters import parameters
-from simbridge.sweeps.points import AXES, ERROR, MAPS, QUANTITIES, SMOOTHNESS, Points, Quantity, newest_of
+from simbridge.sweeps.points import AXES, ERROR, MAPS, QUANTITIES, RIVALS, Points, Quantity, front_of, newest_of
 from simbridge.sweeps.results import FIXED, RESULTS, Results, Row, number, reasons
 from simbridge.sweeps.work import FAILED, PLANNED, REFUSED
 from simbridge.text import counted, millimetres, significant
@@ -33,7 +34,9 @@ from simbridge.text import counted, millimetres, significant
 PAGE = "sweep.html"
 LISTED, DRAWN = 200, 2000
 """Points at most in the table, those with the smallest error; and in a figure that draws each of them."""
-_LINES = 7
+_LINES, _TICKS = 7, 8
+# The ground of labels that lines cross.
+_ON_LINES = {"facecolor": "white", "alpha": 0.75, "pad": 0.5, "linewidth": 0.0}
 # Largest over smallest value of a parameter, above which its axis is logarithmic.
 _LOGARITHMIC = 20.0
 
@@ -46,34 +49,42 @@ def write_page(directory: Path) -> Path:
         InputFileError: results.csv is none.
     """
     results = Results(directory / RESULTS)
-    wanted = (*FIXED, *parameters(), *(one.column for one in QUANTITIES))
+    wanted = (*FIXED, *parameters(), *(one.column for one in (*QUANTITIES, *RIVALS.values())))
     path = directory / PAGE
     write_file(path, sweep_page(results.rows(wanted), directory.name).encode())
     return path
 
 
-def sweep_page(rows: Sequence[Row], name: str) -> str:
+def sweep_page(rows: Sequence[Row], sweep: str) -> str:
     """The whole page as HTML."""
     newest = newest_of(rows)
     current = [row for row in rows if row["made_by"] == newest]
     points = Points.of(row for row in current if row["outcome"] not in (REFUSED, FAILED))
+    fronts = _fronts(points)
     with drawing_style():
-        figures = [*_over_parameters(points), *_pareto(points)]
-    shown = [row for place, row in enumerate(points.rows) if place < LISTED or row["directory"]]
+        figures = [*_over_parameters(points), *(_pareto(points, name, front) for name, front in fronts.items())]
+    named: dict[str, list[str]] = defaultdict(list)
+    for name, front in fronts.items():
+        for row in front:
+            named[row["identity"]].append(name)
+    shown = [
+        row for place, row in enumerate(points.rows) if place < LISTED or row["directory"] or row["identity"] in named
+    ]
     scenarios = list(dict.fromkeys(row["scenario"] for row in current))
     return render(
         "sweep.html",
         title=f"Sweep: {', '.join(scenarios)}",
         scenarios=", ".join(scenarios),
-        name=name,
+        name=sweep,
         headline=_headline(points),
         notices=_notices(current, len(rows) - len(current)),
         figures=figures,
-        halves=len(points.numeric) <= AXES,
+        parallel=len(points.numeric) > AXES,
         legend=_legend(points),
         columns=list(points.varied),
         quantities=[one for one in QUANTITIES if any(row.get(one.column) for row in points.rows)],
-        rows=[_listed(row) for row in shown],
+        fronts=bool(fronts),
+        rows=[_listed(row, named[row["identity"]]) for row in shown],
         left=len(points.rows) - len(shown),
     )
 
@@ -86,7 +97,7 @@ def _legend(points: Points) -> list[LegendEntry]:
     return [LegendEntry(name, colour) for name, colour in zip(names, RUNS, strict=False)]
 
 
-def _listed(row: Row) -> Mapping[str, Any]:
+def _listed(row: Row, fronts: Sequence[str]) -> Mapping[str, Any]:
     values = {name: text for name, text in row.items() if text and name in parameters()}
     command = Point(row["scenario"], values).command(plan_only=row["outcome"] == PLANNED)
     shown = {
@@ -94,7 +105,7 @@ def _listed(row: Row) -> Mapping[str, Any]:
         for one in QUANTITIES
     }
     report = f"{row['directory']}/report.html" if row["directory"] else ""
-    return {**row, **shown, "command": command, "report": report}
+    return {**row, **shown, "command": command, "report": report, "fronts": ", ".join(fronts)}
 
 
 def _headline(points: Points) -> str:
@@ -139,21 +150,16 @@ def _drawn(points: Points) -> list[Figure]:
 
 
 def _axis(axes: Axes, name: str, values: Iterable[float], *, vertical: bool = False) -> None:
-    """An axis of a parameter: logarithmic where its values span more than a decade or so."""
-    low, high = min(values := sorted(values)), max(values)
+    """An axis of a parameter or a figure: logarithmic where its values span more than a decade or so."""
+    known = sorted(set(values))
     axis = axes.yaxis if vertical else axes.xaxis
-    if low > 0.0 and high / low > _LOGARITHMIC:
+    if known[0] > 0.0 and known[-1] / known[0] > _LOGARITHMIC:
         (axes.set_yscale if vertical else axes.set_xscale)("log")
-        ticks = (
-            sorted(set(values))
-            if len(set(values)) <= 8
-            else [10.0**k for k in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)]
-        )
-        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
-        axis.set_minor_locator(matplotlib.ticker.NullLocator())
+        axis.set_major_locator(FixedLocator(known) if len(known) <= _TICKS else LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_locator(NullLocator())
     else:
-        axis.set_major_locator(few_ticks(8))
-        axis.set_major_formatter(plain_numbers())
+        axis.set_major_locator(few_ticks(_TICKS))
+    axis.set_major_formatter(plain_numbers())
     (axes.set_ylabel if vertical else axes.set_xlabel)(name)
 
 
@@ -264,7 +270,7 @@ def _parallel(points: Points) -> Figure:
         axes.axvline(place, color=REFERENCE, linewidth=0.8)
         texts = _ends(points, rows, name, errors)
         for height, text in zip(np.linspace(0.0, 1.0, len(texts)) if len(texts) > 1 else [0.5], texts, strict=True):
-            axes.text(place + 0.015, height, text, va="center", fontsize=10)
+            axes.text(place + 0.015, height, text, va="center", fontsize=10, bbox=_ON_LINES)
     axes.set_xticks(places, [*names, points.error.title])
     axes.set_yticks([])
     axes.spines[["left", "bottom"]].set_visible(False)
@@ -293,23 +299,31 @@ def _ends(points: Points, rows: Sequence[Row], name: str, errors: Sequence[float
     return [text or "default" for text in dict.fromkeys(row[name] for row in points.rows)]
 
 
-def _pareto(points: Points) -> list[Figure]:
-    """Error against smoothness: which points no other point beats in both."""
-    both = [row for row in points.rows if not math.isnan(number(row, SMOOTHNESS.column))]
-    if len(both) < 3 or points.error is not ERROR:
-        return []
-    rough = -np.array([number(row, SMOOTHNESS.column) for row in both])
-    error = np.array([points.error.scale * number(row, points.error.column) for row in both])
-    # By error: a point is on the front if it is smoother than all with a smaller error.
-    front = rough < np.minimum.accumulate(np.concatenate([[np.inf], rough[:-1]]))
-    step = math.ceil(len(both) / DRAWN)
+def _fronts(points: Points) -> dict[str, list[Row]]:
+    """The points that no other point beats both in the error and in smoothness, or effort."""
+    if points.error is not ERROR:
+        return {}
+    known = {
+        name: [row for row in points.rows if not math.isnan(number(row, one.column))] for name, one in RIVALS.items()
+    }
+    return {name: front_of(rows, RIVALS[name]) for name, rows in known.items() if len(rows) > 2}
+
+
+def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
+    """Error against smoothness or effort."""
+
+    def places(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+        across = [RIVALS[name].scale * number(row, RIVALS[name].column) for row in rows]
+        return across, [ERROR.scale * number(row, ERROR.column) for row in rows]
+
     drawing = Drawing(540, 300)
     axes = drawing.axes(58, 44, 16, 12)
-    axes.plot(rough[::step], error[::step], linestyle="", marker="o", markersize=4.0, color=REFERENCE)
-    axes.step(rough[front], error[front], where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
-    axes.set_xlabel("Roughness: -SPARC of the tool (less is smoother)")
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(few_ticks(6))
-        axis.set_major_formatter(plain_numbers())
-    notes = [f"Blue: {counted(int(front.sum()), 'point')} that no other point beats in both."]
-    return [Figure("Tracking error, RMS (mm), against smoothness", drawing.svg("pareto", "Pareto front"), notes)]
+    every = places(points.rows[:: math.ceil(len(points.rows) / DRAWN)])
+    axes.plot(*every, linestyle="", marker="o", markersize=4.0, color=REFERENCE)
+    axes.step(*places(front), where="pre", color=RUNS[0], linewidth=1.2, marker="o", markersize=5.0)
+    _axis(axes, "", every[1], vertical=True)
+    axes.set_xlabel(RIVALS[name].title)
+    axes.xaxis.set_major_locator(few_ticks(6))
+    axes.xaxis.set_major_formatter(plain_numbers())
+    notes = [f"Blue: {counted(len(front), 'point')} that no other point beats in both; the table marks them."]
+    return Figure(f"Tracking error, RMS (mm), against {name}", drawing.svg(f"front-{name}", "Pareto front"), notes)

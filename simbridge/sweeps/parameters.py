@@ -153,9 +153,9 @@ def _parameter(name: str, kind: Any, about: Mapping[str, Any]) -> Parameter:
         return Parameter(name, "text", reader=about["read"])
     parts = {kind, *get_args(kind)}
     parts |= {inner for part in parts for inner in get_args(part)}
-    choices = about.get("choices") or literal_choices(kind)
-    if choices:
-        return Parameter(name, "choice", tuple(choices))
+    # An empty text is "not given", for choices too.
+    if choices := tuple(filter(None, about.get("choices") or literal_choices(kind))):
+        return Parameter(name, "choice", choices)
     if any(get_origin(part) in (tuple, Sequence, list) for part in parts):
         return Parameter(name, "numbers", units=units)
     if float in parts:

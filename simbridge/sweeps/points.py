@@ -38,7 +38,11 @@ QUANTITIES = (
     Quantity("smoothness.tool.sparc", "SPARC of the tool (closer to 0: smoother)"),
 )
 """What the page draws over the parameters; the first that there is, is what points are ranked by."""
-SMOOTHNESS = QUANTITIES[3]
+RIVALS = {
+    "smoothness": Quantity("smoothness.tool.sparc", "Roughness: -SPARC of the tool (less is smoother)", -1.0),
+    "effort": Quantity("joint_effort.torque.rms", "Torque of the joint with the most, RMS (N m)"),
+}
+"""What a small error may cost, of which less is better."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,18 @@ def _float(text: str) -> float:
         return float(text)
     except ValueError:
         return math.inf
+
+
+def front_of(rows: Sequence[Row], rival: Quantity) -> list[Row]:
+    """The rows that no other one beats both in the error and in a rival; the rows are ordered by their error."""
+    found: list[Row] = []
+    least = math.inf
+    for row in rows:
+        value = rival.scale * number(row, rival.column)
+        if value < least:
+            found.append(row)
+            least = value
+    return found
 
 
 def newest_of(rows: Sequence[Row]) -> str:

@@ -113,7 +113,8 @@ def _unpacked(context: bytes) -> tuple[Robot, Scenario]:
 def planned_figures(prepared: Prepared) -> dict[str, float]:
     """The figures of a plan: those that `check` shows, and what sampling, solver and limiter add to the error."""
     plan, robot = prepared.plan, prepared.robot
-    solution, setpoint = tool_path(robot, plan.solution), tool_path(robot, plan.setpoints)
+    solution = tool_path(robot, plan.solution)
+    setpoint = solution if plan.setpoints is plan.solution else tool_path(robot, plan.setpoints)
     reference = plan.trajectory.reference(plan.trajectory_times)
     budget = error_budget(reference, plan.targets, solution, setpoint, setpoint)
     parts: dict[str, Any] = {part.key: getattr(budget, part.attribute).statistics() for part in ERROR_PARTS[:3]}

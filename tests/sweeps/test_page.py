@@ -69,3 +69,15 @@ def test_points_without_figures_are_named_with_the_reason(count):
     assert ("refused" in page) == (count > 0) and "<wrist>" not in page
     assert ("No point has figures." in page) == (count == 2)
     assert ("2 points refused, such as: The joint" in page) == (count == 2)
+
+
+def test_points_on_a_front_are_marked_in_the_table_whatever_their_error():
+    # The rougher, the smaller the error, and the smaller the torque: one point is on the front of effort.
+    rows = made_rows(lambda kp: 10.0 / kp, kp=range(LISTED + 50, 0, -1))
+    for row in rows:
+        row["joint_effort.torque.rms"] = f"{100.0 / float(row['solver.kp'])}"
+        row["smoothness.tool.sparc"] = f"{-float(row['solver.kp'])}"
+    page = sweep_page(rows, "mine")
+    assert "against smoothness" in page and "against effort" in page
+    assert page.count(">smoothness, effort</td>") == 1 and page.count(">smoothness</td>") == LISTED + 49
+    assert "more points are in results.csv" not in page
