@@ -140,6 +140,7 @@ class Shown:
         state: Of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
         question: What is asked before a real arm moves; "" while nothing is.
+        refused: How many events of pages that may not act were ignored.
     """
 
     sentence: str = ""
@@ -153,6 +154,7 @@ class Shown:
     state: str = ""
     moving: bool = False
     question: str = ""
+    refused: int = 0
 
 
 def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
@@ -170,6 +172,8 @@ def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
     if reach > 0.0:
         words.append(f"The goal is {millimetres(reach)} mm out of reach.")
     for name, _, facts in (cause.partition(" ") for cause in sample.causes):
+        if name == "reach" and reach > 0.0:
+            continue
         words.append(f"{_CAUSES.get(name, name)}{': ' * bool(facts)}{facts}.")
     if not words and sample.distance < _THERE[0] and sample.angle < _THERE[1]:
         words = ["The arm is at the goal."]
