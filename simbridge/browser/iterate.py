@@ -88,6 +88,9 @@ def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSetti
     settings = settings or IterateSettings()
     target, q, took = pin.SE3ToXYZQUAT(goal), np.asarray(start, dtype=float), 0.0
     solver.reset(q)
+    # What is compiled at the first step is no time of an iteration.
+    solver.step(target)
+    solver.reset(q)
     for number in range(settings.iteration_limit + 1):
         distance, angle = Diagnosis(solver.robot, q, target, number, solver.task).residual
         yield Iterate(number, q, distance, angle, end_points(solver.robot, q), took)

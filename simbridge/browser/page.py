@@ -178,7 +178,7 @@ class Page:
         ))  # fmt: skip
         self._note("start")
         self._locked_on_controllers(self._button("Start here", "here", hint="The start is where the arm is now."))
-        self._locked_on_controllers(self._button("Begin at home", "home", hint="The arm's posture at the beginning."))
+        self._locked_on_controllers(self._button("Start at home", "home", hint="The arm's posture at the beginning."))
 
     def _solver_tab(self) -> None:
         self._solver = self._on(self._gui.add_dropdown("solver", list(SOLVERS)), "solver")

@@ -102,18 +102,33 @@ def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: Collis
     for number, box in enumerate(obstacles.boxes):
         place = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
         scene.add_box(f"/obstacle{number}", _GREY, box.size, opacity=0.4, wxyz=wxyz(place), position=place.translation)
+    camera = server.initial_camera
+    camera.up, camera.position, camera.look_at = _view(robot, portrait=False)
+    scene.configure_default_lights(True, cast_shadow=False)
+
+
+def look_over_panel(camera: viser.CameraHandle, robot: Robot) -> None:
+    """Where a page is higher than it is wide, its panel is at the bottom: show the arm above it."""
+    if camera.image_height > camera.image_width:
+        camera.up_direction, camera.position, camera.look_at = _view(robot, portrait=True)
+
+
+def _view(robot: Robot, *, portrait: bool) -> tuple[Array, Array, Array]:
+    """Up, and from where to where, so that an arm is seen beside the panel, or above it."""
     reach = min(robot.reach, 3.0)
     if robot.planar:
         # From above, x to the right.
-        height = float(robot.placements[0][2, 3])
-        server.initial_camera.position = (0.35 * reach, -1e-3, height + 2.3 * reach)
-        server.initial_camera.look_at = (0.35 * reach, 0.0, height)
-        server.initial_camera.up = (0.0, 1.0, 0.0)
+        centre, towards, up = (0.0, 0.0, float(robot.placements[0][2, 3])), (0.0, -1e-3, 1.0), (0.0, 1.0, 0.0)
+        away = (2.9 if portrait else 1.6) * reach
     else:
-        # The panel covers the right third.
-        server.initial_camera.position = (1.25 * reach, 0.75 * reach, 0.75 * reach)
-        server.initial_camera.look_at = (0.1 * reach, 0.3 * reach, 0.3 * reach)
-    scene.configure_default_lights(True, cast_shadow=False)
+        centre, towards, up = (0.3 * reach, 0.06 * reach, 0.25 * reach), (1.15, 0.6, 0.5), (0.0, 0.0, 1.0)
+        away = (1.8 if portrait else 1.0) * reach
+    ahead = -np.array(towards) / np.linalg.norm(towards)
+    right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))
+    # The panel covers three fifths of the height, or the right third.
+    shift = -0.46 * np.cross(right, ahead) if portrait else 0.37 * right
+    place = np.array(centre) + away * shift
+    return np.array(up), place - away * ahead, place
 
 
 class Trail:

@@ -26,6 +26,7 @@ from simbridge.backends.backend import Facts
 from simbridge.backends.registry import SIMULATION
 from simbridge.browser.access import Access, PortInUse, check_port, on_loopback
 from simbridge.browser.page import Page
+from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.view import Event
 from simbridge.browser.workspace import Workspace
@@ -274,6 +275,7 @@ class Studio:
                 controlled=self.workspace.controlled is not None,
                 scenario=self.workspace.playback.scenario,
             )
+            look_over_panel(event.value.camera, arm)
             self._pages[event.page] = page
             self.access.opened(event.page)
             self._offer(page, controls=True)

@@ -126,7 +126,7 @@ def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
     assert cli("run", "circle", "--robot", "ur5", "--out", tmp_path / "run").status == 0
     events = opened()
     problem = events.until(lambda: events.workspace.shown.problem, "load", str(tmp_path / "run"))
-    assert "ur5" in problem["loaded"]
+    assert "ur5" in problem["load"]
 
 
 def test_a_run_of_the_same_arm_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):

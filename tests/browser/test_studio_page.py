@@ -215,7 +215,7 @@ def test_a_second_page_only_watches_until_it_takes_control(open_page, ur10):
     first, second = open_page(ur10), open_page(ur10)
     second.says(f"Page {first.number} drives")
     assert ur10.access.driver == first.number
-    assert second.page.get_by_role("button", name="Begin at home").is_disabled()
+    assert second.page.get_by_role("button", name="Start at home").is_disabled()
     second.press("Take control")
     wait_for(lambda: ur10.access.driver == second.number, "control")
     first.says(f"Page {second.number} drives")
@@ -246,7 +246,7 @@ def test_a_double_click_places_the_start_of_a_planar_arm(open_page, planar):
 def test_iterations_end_within_the_threshold_and_are_saved(open_page, planar, tmp_path):
     page = open_page(planar)
     page.tab("Goal")
-    page.press("Begin at home")
+    page.press("Start at home")
     page.says("The arm is at the goal.")
     page.page.mouse.click(*page.on_screen([0.2, 0.9, 0.0]))
     wait_for(lambda: planar.workspace.goal.translation[1] > 0.85, "the goal")
