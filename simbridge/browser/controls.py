@@ -115,7 +115,7 @@ def settings_controls(kind: type, prefix: str) -> list[Control]:
         blank, unit = about.get("unset", ""), about.get("unit", "")
         words.append(f"Default: {blank or _plain(default, scale)}.")
         label = own.name.replace("_", " ") + f", {unit}" * bool(unit)
-        shown = tuple(choice or blank for choice in choices)
+        shown = tuple(dict.fromkeys(choice or blank for choice in choices))
         found.append(Control(prefix + own.name, label, form, default, " ".join(words), shown, blank, slider, (scale,)))
     return found
 

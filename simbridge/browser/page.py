@@ -6,7 +6,7 @@ What is done there is passed on as events; nothing else happens in a page.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -260,13 +260,13 @@ class Page:
         self._settings += [handle, reset]
         self._locked += [handle, reset] if control.locked else []
 
-    def show_values(self, values: dict[str, Any]) -> None:
-        """Show the values that differ from their defaults; the others show their defaults."""
+    def show_values(self, values: dict[str, Any], changed: Collection[str]) -> None:
+        """Show values, those that are not given at their defaults; the ones that were changed can be reset."""
         for name, (control, handle, reset) in self._controls.items():
             value = values.get(name, control.default)
             with contextlib.suppress(TypeError, ValueError):
                 self._set(handle, control.shown(value))
-            self._set(reset, name in values, "visible")
+            self._set(reset, name in changed, "visible")
 
     def show_choices(self, solver: str, speed: float, rival: str, scenario: str) -> None:
         """Show what was chosen: the solver, the speed, %, the second solver, and the scenario."""

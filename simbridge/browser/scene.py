@@ -108,9 +108,17 @@ def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: Collis
 
 
 def look_over_panel(camera: viser.CameraHandle, robot: Robot) -> None:
-    """Where a page is higher than it is wide, its panel is at the bottom: show the arm above it."""
-    if camera.image_height > camera.image_width:
-        camera.up_direction, camera.position, camera.look_at = _view(robot, portrait=True)
+    """Once a page is higher than it is wide, its panel is at the bottom: show the arm above it."""
+    done = False
+
+    async def look(camera: viser.CameraHandle) -> None:
+        nonlocal done
+        if not done and camera.image_height > camera.image_width:
+            done = True
+            camera.up_direction, camera.position, camera.look_at = _view(robot, portrait=True)
+
+    # A page that is being opened has no size yet, and says so when it has.
+    camera.on_update(look)
 
 
 def _view(robot: Robot, *, portrait: bool) -> tuple[Array, Array, Array]:

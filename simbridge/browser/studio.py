@@ -299,7 +299,7 @@ class Studio:
         with page.at_once():
             if controls:
                 page.offer(*workspace.controls())
-            page.show_values(workspace.values)
+            page.show_values(*workspace.values)
             page.show_goal(workspace.goal, workspace.start)
             page.show_choices(
                 workspace.setup.solver, 100.0 * workspace.share, workspace.rival, workspace.playback.scenario

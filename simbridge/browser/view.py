@@ -222,6 +222,15 @@ def figures_of(
     return rows
 
 
+def rivals_of(solvers: Sequence[str], samples: Sequence[Sample | None]) -> list[tuple[str, ...]]:
+    """Of each solver its name, its error and the sources, as text; nothing for one solver alone."""
+    return [
+        (solver, millimetres(sample.distance), *(millimetres(error) for error in sample.errors))
+        for solver, sample in zip(solvers, samples, strict=True)
+        if sample is not None and len(solvers) > 1
+    ]
+
+
 def joints_of(robot: Robot, sample: Sample) -> list[tuple[str, ...]]:
     """Of each joint its name, position and share of its range, velocity and share of its limit, as text."""
     place, velocity = shares_of_limits(robot, sample.q, sample.qd)

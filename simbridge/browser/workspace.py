@@ -27,11 +27,10 @@ from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
 from simbridge.browser.setup import StudioSetup, numbers_of, place_of
 from simbridge.browser.simulation import Simulation
-from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, sentence_of, table
+from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, rivals_of, sentence_of, table
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
-from simbridge.text import millimetres
 
 Beside = Callable[[str, Any, Callable[[], Any]], None]
 """Does something beside the loop; name and facts of the event that its result becomes."""
@@ -67,7 +66,6 @@ class Workspace:
         self._count = self._wanted = self._rival_wanted = 0
         self.share, self.shown, self._curves = 1.0, Shown(), (Curve(), Curve())
         self.offers, self._busy = False, ""
-        self._commanded: tuple[StudioSetup | None, str] = (None, "")
         self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.playback = Playback(self, scenario, folder, beside)
         self._first = self._made(setup, None)
@@ -121,9 +119,10 @@ class Workspace:
         return controls_of(self.setup, self.arm.robot)
 
     @property
-    def values(self) -> dict[str, Any]:
-        """By the names of their controls, what differs from the defaults."""
-        return {**self.setup.values, **{ITERATE + name: value for name, value in self.playback.iterating.items()}}
+    def values(self) -> tuple[dict[str, Any], set[str]]:
+        """By the names of their controls, values, and which of them were changed."""
+        of_iterations = {ITERATE + name: value for name, value in self.playback.iterating.items()}
+        return self.setup.shown_values | of_iterations, {*self.setup.values, *of_iterations}
 
     def _made(self, setup: StudioSetup, start: Array | None) -> LiveArm:
         if not setup.simulated:
@@ -292,13 +291,12 @@ class Workspace:
         Raises:
             SimbridgeError: A session refuses it; the arm and the pages keep the one before.
         """
-        arm = self.arm
-        before, self.setup, self.offers = arm.setup, setup, True
+        before, self.setup, self.offers = self.arm.setup, setup, True
         if self.controlled is not None:
             return
         same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
         try:
-            self._replace(setup, arm.q if same_lengths else setup.arm.home)
+            self._replace(setup, self.arm.q if same_lengths else setup.arm.home)
         except SimbridgeError:
             self.setup = before
             raise
@@ -380,27 +378,21 @@ class Workspace:
         """Describe the instant that was drawn last."""
         if not self.playback.describe():
             self._describe_live(self._samples)
-        if self._commanded[0] is not self.setup or self._commanded[1] != self.playback.scenario:
-            self._commanded = self.setup, self.playback.scenario
-            self.shown.command = self.setup.command(self.playback.scenario)
+        self.shown.command = self.setup.command(self.playback.scenario)
 
     def _describe_live(self, samples: list[Sample | None]) -> None:
         for _, follower in self._arms:
             follower.show_path()
-        self.shown.rivals = [
-            (arm.setup.solver, millimetres(s.distance), *(millimetres(e) for e in s.errors))
-            for (arm, _), s in zip(self._arms, samples, strict=True)
-            if s is not None and len(self._arms) > 1
-        ]
+        self.shown.rivals = rivals_of([arm.setup.solver for arm, _ in self._arms], samples)
         if (sample := samples[0]) is None:
             return
-        arm, options = self.arm, self.arm.setup.options
+        arm = self.arm
         words = "The solver is compiled; the one before goes on. " * (self._busy == "compiling")
         reach, task = out_of_reach(arm.robot, self.goal.translation), arm.solver.task
         self.shown.sentence = words + sentence_of(sample, arm.error, reach, task)
         if self.controlled is not None:
             self.shown.state, self.shown.moving = self._busy or arm.state, not arm.resting
         iterations = getattr(arm.setup.solver_settings, "iterations", None)
-        delay = options.plant_model.lookahead if options.servo == "servoj" else None
-        self.shown.figures = figures_of(sample, dexterity_at(arm.robot, sample.q, task), iterations, delay)
+        dexterity = dexterity_at(arm.robot, sample.q, task)
+        self.shown.figures = figures_of(sample, dexterity, iterations, arm.setup.servo_delay)
         self.shown.joints = joints_of(arm.robot, sample)
