@@ -16,7 +16,7 @@ import simbridge
 from simbridge.bench.chromium import chromium, free_port
 
 # An arrow of the goal's frame as the first camera sees it at this size, and how far it is dragged, pixels.
-DESKTOP, ARROW, FAR = {"width": 1280, "height": 800}, (433.0, 479.0), (-150.0, -20.0)
+DESKTOP, ARROW, FAR = {"width": 1280, "height": 800}, (344.0, 451.0), (-70.0, -14.0)
 PHONE = {"width": 390, "height": 844}
 
 

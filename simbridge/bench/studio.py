@@ -103,7 +103,7 @@ def _client(kind: str, *arguments: object) -> subprocess.Popen[str]:
 
 
 # Where the first camera sees the tip of the frame's first arrow.
-_ARROW = 440.0, 480.0
+_ARROW = 344.0, 451.0
 
 
 def _drag(page: Any) -> tuple[tuple[float, float], float]:

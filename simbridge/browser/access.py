@@ -2,8 +2,46 @@
 
 from __future__ import annotations
 
+import errno
 import hmac
 import secrets
+import socket
+
+from simbridge.errors import InvalidParameter, SimbridgeError
+
+
+class PortInUse(SimbridgeError, OSError):
+    """The studio's port is in use.
+
+    Attributes:
+        address, port: Where it was to listen.
+    """
+
+    def __init__(self, address: str, port: int) -> None:
+        self.address, self.port = address, port
+        super().__init__(f"Port {port} of {address} is in use; choose another with --port, or end what uses it.")
+
+
+def check_port(address: str, port: int) -> None:
+    """Refuses a port on which somebody listens: viser would take the next one without a word.
+
+    Raises:
+        PortInUse: It is in use.
+        InvalidParameter: It is no address of this computer.
+    """
+    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except (OSError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
+                raise PortInUse(address, port) from None
+            raise InvalidParameter("listen", f"{address}:{port}", "an address of this computer and a port") from None
+
+
+def on_loopback(address: str) -> bool:
+    """Whether only this computer reaches an address."""
+    return address in ("localhost", "::1") or address.startswith("127.")
 
 
 class Access:

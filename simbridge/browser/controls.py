@@ -6,11 +6,12 @@ import ast
 import inspect
 import math
 import textwrap
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from simbridge.browser.setup import SOLVER, TARGET_RATE
+from simbridge.browser.iterate import ITERATE, IterateSettings
+from simbridge.browser.setup import SOLVER, TARGET_RATE, StudioSetup
 from simbridge.ik.setting_checks import requirement
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
@@ -31,6 +32,7 @@ class Control:
         default: What it is unless it is changed, in SI units; None where that depends on the rest.
         help: What it means, its range, and its default.
         choices: For a choice.
+        blank: What the empty choice stands for; it is shown so.
         slider: The least and the largest value of a slider, in SI units; None for a field.
         scale: The shown unit in SI; for several numbers one each.
         step: Of the slider, in the shown unit; None for a fine one.
@@ -43,6 +45,7 @@ class Control:
     default: Any
     help: str
     choices: tuple[str, ...] = ()
+    blank: str = ""
     slider: tuple[float, float] | None = None
     scale: tuple[float, ...] = (1.0,)
     step: float | None = None
@@ -51,7 +54,7 @@ class Control:
     def shown(self, value: Any) -> Any:
         """A value in the units of the page; several numbers as text."""
         if self.kind == "choice":
-            return str(value)
+            return str(value) or self.blank
         if self.kind == "numbers":
             several = tuple(value or ())
             scales = self.scale if len(self.scale) == len(several) else self.scale[:1] * len(several)
@@ -62,20 +65,41 @@ class Control:
     def given(self, value: Any) -> Any:
         """A value of the page in SI units; a tuple for several numbers."""
         if self.kind == "choice":
-            return value
+            return "" if value == self.blank else value
         if self.kind == "numbers":
             scales = self.scale if len(self.scale) == len(value) else self.scale[:1] * len(value)
             return tuple(v * scale for v, scale in zip(value, scales, strict=True))
         return int(value) if self.kind == "whole" else float(value) * self.scale[0]
 
 
+# What may be changed of the arm on a controller, and what may not be of the solver.
+_ON_CONTROLLERS = ("servo_gain", "servo_lookahead")
+_SIMULATED = ("solver.stiffness", "solver.bias", "solver.bias_term")
+
+
+def controls_of(setup: StudioSetup, arm: Robot) -> tuple[list[Control], list[Control], list[Control]]:
+    """Those of a setup's solver, of the arm as it is now, and, without a controller, of iterations."""
+    lengths = tuple(float(v) for v in arm.placements[1:, 0, 3]) if arm.planar else None
+    found = solver_controls(setup.solver), arm_controls(arm, lengths, setup.base)
+    if setup.simulated:
+        return *found, settings_controls(IterateSettings, ITERATE)
+    fixed = {one.name for one in found[1]}.difference(_ON_CONTROLLERS).union(_SIMULATED)
+    locked = dict.fromkeys(fixed, "In simulation only.")
+    of_solver, of_arm = ([replace(one, locked=locked.get(one.name, "")) for one in some] for some in found)
+    return of_solver, of_arm, []
+
+
 def solver_controls(solver: str) -> list[Control]:
-    """Those of a solver's settings, in the order of its class."""
-    kind = SOLVERS[solver]
+    """Those of a solver's settings."""
+    return settings_controls(SOLVERS[solver], SOLVER)
+
+
+def settings_controls(kind: type, prefix: str) -> list[Control]:
+    """Those of the fields of a class of settings (see `ik.settings.setting`), whose names get a prefix."""
     hints, helps = get_type_hints(kind), _help_of(kind)
     found = []
     for own in fields(kind):
-        about = own.metadata
+        about, scale = own.metadata, own.metadata.get("scale", 1.0)
         default = about.get("default", own.default)
         choices = about.get("choices") or (get_args(hints[own.name]) if get_origin(hints[own.name]) is Literal else ())
         slider = about.get("slider")
@@ -88,9 +112,11 @@ def solver_controls(solver: str) -> list[Control]:
         words = [helps.get(own.name, "")]
         if needed := requirement(about.get("check")):
             words.append(f"Range: {needed}.")
-        words.append(f"Default: {about.get('unset') or _plain(default)}.")
-        label = own.name.replace("_", " ")
-        found.append(Control(SOLVER + own.name, label, form, default, " ".join(words), choices, slider))
+        blank, unit = about.get("unset", ""), about.get("unit", "")
+        words.append(f"Default: {blank or _plain(default, scale)}.")
+        label = own.name.replace("_", " ") + f", {unit}" * bool(unit)
+        shown = tuple(dict.fromkeys(choice or blank for choice in choices))
+        found.append(Control(prefix + own.name, label, form, default, " ".join(words), shown, blank, slider, (scale,)))
     return found
 
 
@@ -108,10 +134,10 @@ def _help_of(kind: type) -> dict[str, str]:
     return found
 
 
-def _plain(value: Any) -> str:
+def _plain(value: Any, scale: float = 1.0) -> str:
     if isinstance(value, tuple):
-        return " ".join(map(_plain, value))
-    return f"{value:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
+        return " ".join(_plain(part, scale) for part in value)
+    return f"{value / scale:g}" if isinstance(value, float) and not math.isinf(value) else str(value)
 
 
 def arm_controls(arm: Robot, lengths: tuple[float, ...] | None, base: Options) -> list[Control]:
@@ -158,7 +184,6 @@ def _described(name: str, label: str, default: Any, help: str, facts: dict[str, 
         facts["slider"] = min(low, default), max(high, default)
     if slider := facts.get("slider"):
         words.append(f"Range: {slider[0] / scale[0]:g} to {slider[1] / scale[0]:g}.")
-    if not isinstance(default, tuple):
-        words.append(f"Default: {default if isinstance(default, str) else f'{default / scale[0]:g}'}.")
+    words.append(f"Default: {_plain(default, scale[0])}.")
     kind: Kind = "choice" if "choices" in facts else "numbers" if isinstance(default, tuple) else "number"
     return Control(name, label, kind, default, " ".join(words), **facts)

@@ -21,7 +21,7 @@ _DOUBLE = 1.0, 0.005
 class GoalFrame:
     """The frame of a page.
 
-    It sends "drag" with phase and pose (7,), and for planar arms "goal" and "start" with places (3,).
+    It sends "drag" with phase and pose (7,), and for planar arms "clicked goal" and "clicked start" with places (3,).
 
     Args:
         client: Of viser.
@@ -58,7 +58,7 @@ class GoalFrame:
         async def clicked(event: viser.SceneClickEvent) -> None:
             place = on_plane(height, event.ray_origin, event.ray_direction)
             if not self._double(place):
-                send("goal", place)
+                send("clicked goal", place)
 
         # Its annotation leaves out coroutines, which it takes as all others do.
         client.scene.on_click()(clicked)  # type: ignore[arg-type]
@@ -68,7 +68,7 @@ class GoalFrame:
         before, self._clicked = self._clicked, (time.monotonic(), place)
         if self._clicked[0] - before[0] > _DOUBLE[0] or np.linalg.norm(place - before[1]) > _DOUBLE[1]:
             return False
-        self._send("start", place)
+        self._send("clicked start", place)
         return True
 
     def show(self, goal: pin.SE3) -> None:

@@ -6,24 +6,43 @@ import csv
 import io
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pinocchio as pin
 
 from simbridge.browser.setup import StudioSetup
-from simbridge.errors import SimbridgeError
+from simbridge.ik.setting_checks import one_of, positive, whole
+from simbridge.ik.settings import setting
 from simbridge.ik.solver import Diagnosis, Solver
 from simbridge.robot.kinematics import joint_origins, tool_frame
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.text import millimetres
+from simbridge.text import degrees, millimetres
 
-THRESHOLD = 1e-3
-"""Distance from the goal at which the arm halts where none is chosen, m (and rad)."""
-LIMIT = 500
-"""Iterations after which a run ends where none is chosen."""
+ITERATE = "iterate."
+"""Names of the controls of `IterateSettings` begin with this."""
+# The last iterations, which show how a run ends.
+_LAST = 20
+
+
+@dataclass(frozen=True)
+class IterateSettings:
+    """When iterations end, and how they are shown."""
+
+    threshold: float = setting(1e-3, positive, unit="mm", scale=1e-3)
+    """The arm halts within this distance of the goal; a rotation within as many mrad."""
+    iteration_limit: int = setting(500, whole)
+    """A run that has not come so near ends after so many iterations."""
+    frame_time: float = setting(0.06, positive, slider=(0.01, 1.0), unit="ms", scale=1e-3)
+    """How long a posture is shown."""
+    slow_in_slow_out: Literal["on", "off"] = setting("on", one_of("on", "off"))
+    """on: the first and the last postures are shown longer, the ones between shorter."""
+
+    def __post_init__(self) -> None:
+        for own in fields(self):
+            own.metadata["check"](own.name, getattr(self, own.name))
 
 
 class Iterate(NamedTuple):
@@ -45,24 +64,6 @@ class Iterate(NamedTuple):
     took: float
 
 
-class NotAttained(SimbridgeError, RuntimeError):
-    """The iterations ended before the goal was attained.
-
-    Attributes:
-        iterations: How many.
-        distance: Left to the goal, m.
-        least: The least distance on the way, m.
-    """
-
-    def __init__(self, iterations: int, distance: float, least: float) -> None:
-        self.iterations, self.distance, self.least = iterations, distance, least
-        swings = " It swings about the goal" if distance > 1.5 * least else " It has come no nearer"
-        super().__init__(
-            f"Not attained after {iterations} iterations: {1e3 * distance:.3g} mm are left, at best it was "
-            f"{1e3 * least:.3g} mm.{swings}; smaller steps, more damping or a goal in reach may help."
-        )
-
-
 def one_iteration(setup: StudioSetup) -> Solver:
     """The setup's solver, which makes one iteration a step."""
     settings = setup.solver_settings
@@ -72,49 +73,64 @@ def one_iteration(setup: StudioSetup) -> Solver:
     return solver
 
 
-def iterates(
-    solver: Solver, start: Array, goal: pin.SE3, *, threshold: float = THRESHOLD, limit: int = LIMIT
-) -> Iterator[Iterate]:
-    """The start, and the arm after each iteration, until it is within the threshold of the goal.
+def iterates(solver: Solver, start: Array, goal: pin.SE3, settings: IterateSettings | None = None) -> Iterator[Iterate]:
+    """The start, and the arm after each iteration, until it is within the threshold of the goal, or at the limit.
 
     Args:
         solver: See `one_iteration`.
         start: Joint positions (n,), rad.
         goal: In base_link.
-        threshold: Of the distance in m, and of the angle in rad.
-        limit: Iterations.
+        settings: The threshold and the limit.
 
     Raises:
-        NotAttained: It was not attained within the limit; what was found until then has been yielded.
         SimbridgeError: The solver cannot solve for this goal.
     """
-    target, q, took, least = pin.SE3ToXYZQUAT(goal), np.asarray(start, dtype=float), 0.0, np.inf
+    settings = settings or IterateSettings()
+    target, q, took = pin.SE3ToXYZQUAT(goal), np.asarray(start, dtype=float), 0.0
     solver.reset(q)
-    for number in range(limit + 1):
+    # What is compiled at the first step is no time of an iteration.
+    solver.step(target)
+    solver.reset(q)
+    for number in range(settings.iteration_limit + 1):
         distance, angle = Diagnosis(solver.robot, q, target, number, solver.task).residual
         yield Iterate(number, q, distance, angle, end_points(solver.robot, q), took)
-        least = min(least, distance)
-        if distance <= threshold and angle <= threshold:
+        if max(distance, angle) <= settings.threshold or number == settings.iteration_limit:
             return
         begin = time.perf_counter()
         q = solver.step(target)
         took += time.perf_counter() - begin
-    raise NotAttained(limit, distance, least)
 
 
-def iterated(
-    setup: StudioSetup, start: Array, goal: pin.SE3, threshold: float, limit: int
-) -> tuple[list[Iterate], str]:
+def iterated(setup: StudioSetup, start: Array, goal: pin.SE3, settings: IterateSettings) -> tuple[list[Iterate], str]:
     """All iterates of a setup's solver, and how it ended, as a sentence. Arguments: see `iterates`."""
-    found: list[Iterate] = []
-    try:
-        for one in iterates(one_iteration(setup), start, goal, threshold=threshold, limit=limit):
-            found.append(one)
-    except NotAttained as error:
-        return found, str(error)
+    found = list(iterates(one_iteration(setup), start, goal, settings))
     last = found[-1]
+    if max(last.distance, last.angle) > settings.threshold:
+        return found, not_attained(found)
     left = f"{millimetres(last.distance)} mm are left"
-    return found, f"{last.number} iterations in {1e3 * last.took:.2f} ms of computing: {left}."
+    return found, f"At the goal after {last.number} iterations and {1e3 * last.took:.2f} ms of computing: {left}."
+
+
+def not_attained(found: Sequence[Iterate]) -> str:
+    """What is left at the limit of iterations, and how the last of them went, as a sentence."""
+    last, least = found[-1], min(one.distance for one in found)
+    # A turn of 1 rad counts as 1 m.
+    steps = np.diff([one.distance + one.angle for one in found[-_LAST:]])
+    tiny = 1e-6 * (last.distance + last.angle)
+    turn = f" and {degrees(last.angle)}°" if last.angle > 0.0 else ""
+    return (
+        f"Not attained after {last.number} iterations: {millimetres(last.distance)} mm{turn} are left, at best it was "
+        f"{millimetres(least)} mm. {_ENDINGS[bool((steps < -tiny).any()), bool((steps > tiny).any())]}"
+    )
+
+
+# Whether the error fell in the last iterations, and whether it rose.
+_ENDINGS = {
+    (True, True): "It swings: in the last iterations the error fell and rose. Smaller steps or more damping may help.",
+    (True, False): "It still comes nearer: a higher limit may be enough.",
+    (False, True): "It moves away from the goal: smaller steps or more damping may help.",
+    (False, False): "It comes no nearer: the pose may be out of reach, or the solver is stuck.",
+}
 
 
 def end_points(robot: Robot, q: Array) -> Array:

@@ -111,12 +111,6 @@ class LiveArm(ABC):
             causes=tuple(cause.text for cause in last.causes),
         )
 
-    @property
-    def dexterity(self) -> tuple[float, float]:
-        """Condition number and manipulability of the task's Jacobian where the arm is."""
-        found = Diagnosis(self.robot, self.q, pin.SE3ToXYZQUAT(pin.SE3.Identity()), 0, self.solver.task)
-        return found.condition, found.manipulability
-
     def posture_at(self, pose: pin.SE3, name: str) -> Array:
         """Joint positions (n,), rad, in which the TCP is at a pose in base_link, which the user knows by a name.
 
@@ -141,6 +135,12 @@ def _errors(robot: Robot, last: Period, state: ArmState, goal: Array) -> tuple[f
     points = tool_path(robot, np.stack([last.solution, last.setpoint, law, state.q]))[:, :3]
     way = np.vstack([goal[:3], last.target[:3], points])
     return tuple(np.linalg.norm(np.diff(way, axis=0), axis=1).tolist())
+
+
+def dexterity_at(robot: Robot, q: Array, task: str) -> tuple[float, float]:
+    """Condition number and manipulability of a task's Jacobian at joint positions (n,), rad."""
+    found = Diagnosis(robot, q, pin.SE3ToXYZQUAT(pin.SE3.Identity()), 0, task)
+    return found.condition, found.manipulability
 
 
 def out_of_reach(robot: Robot, point: Array) -> float:

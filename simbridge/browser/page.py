@@ -1,14 +1,12 @@
 """One page in a browser: its panel, made for this page alone, and the frame by which the goal is dragged.
 
-Callbacks are coroutines, which viser runs one after the other in the order of arrival; they only pass events on.
+What is done there is passed on as events; nothing else happens in a page.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +16,8 @@ from markupsafe import escape
 
 from simbridge.browser.controls import Control
 from simbridge.browser.goal_frame import GoalFrame
-from simbridge.browser.iterate import LIMIT, THRESHOLD
-from simbridge.browser.plots import ErrorPlots, JointPlots
+from simbridge.browser.inputs import Inputs
+from simbridge.browser.plots import ErrorPlot, JointPlots
 from simbridge.browser.view import SOURCES, Curve, Event, Shown, table
 from simbridge.ik.settings import SOLVERS
 from simbridge.resources import scenario_files
@@ -29,14 +27,12 @@ NONE = "none"
 _SIMULATED = (
     "In simulation only. `simbridge run` sends a scenario to a controller; its command is in the tab *Scenario*."
 )
-# Fields into which one types, and how long after the last key, s, the text counts.
-_TYPED = (viser.GuiTextHandle, viser.GuiNumberHandle, viser.GuiVector3Handle)
-_TYPING = 0.6
 # How often a held button says so, Hz.
 _HOLDS = 20.0
 _COPY = (
-    '<button style="margin:0 0.5em" data-command="{}" onclick="navigator.clipboard.writeText(this.dataset.command)">'
-    "Copy the command</button>"
+    '<button style="margin:0 0.75em 0.5em;padding:0.3em 1em;border:1px solid #228be6;border-radius:4px;'
+    'background:none;color:#228be6;font:inherit;cursor:pointer" data-command="{}" '
+    'onclick="navigator.clipboard.writeText(this.dataset.command)">Copy the command</button>'
 )
 
 
@@ -64,7 +60,9 @@ class Page:
         controlled: bool,
         scenario: str,
     ) -> None:
-        self.id, self._client, self._gui, self._events = client.client_id, client, client.gui, events
+        self.id, self._client, self._gui = client.client_id, client, client.gui
+        self._inputs = Inputs(self.id, self._gui, events)
+        self._on, self._button, self._set = self._inputs.on, self._inputs.button, self._inputs.set
         self._planar = height is not None
         self._drives = True
         self._controlled, self._moving = controlled, False
@@ -73,35 +71,41 @@ class Page:
         self._locked: list[Any] = []
         self._moves: Any = None
         self._controls: dict[str, tuple[Control, Any, Any]] = {}
-        self._all: list[Any] = []
-        # Fields into which somebody types just now.
-        self._typing: set[int] = set()
+        # Below a control: what went wrong there.
+        self._notes: dict[str, Any] = {}
         self._access()
         self._sentence = self._gui.add_markdown("")
         self._problem = self._gui.add_markdown("", visible=False)
-        self._plots = ErrorPlots(self._gui)
+        self._plot = ErrorPlot(self._gui)
         tabs = self._gui.add_tab_group()
         with tabs.add_tab("Goal"):
             if controlled:
                 self._controller_part()
             self._speed = self._on(
-                self._gui.add_slider("speed, %", 0, 100, 5, 100, hint="Of full speed, at most; at 0 the arm holds."),
+                self._gui.add_slider(
+                    "speed, %", 0, 100, 5, 100, hint="Of full speed, at most; at 0 the arm holds. Default: 100."
+                ),
                 "speed",
             )
+            self._note("speed")
             self._goal_tab()
-            self._frame = GoalFrame(client, self._event, scale, height)
+            self._frame = GoalFrame(client, self._inputs.event, scale, height)
         with tabs.add_tab("Solver"):
             self._solver_tab()
         with tabs.add_tab("Arm"):
             self._arm_folder = self._gui.add_folder("Arm, servo, targets")
         with tabs.add_tab("Iterate"):
-            self._iterate_tab()
+            self._iterations = self._gui.add_markdown(_SIMULATED if controlled else "")
+            self._iterate_folder = self._gui.add_folder("Iterate from the start to the goal", visible=not controlled)
+            if not controlled:
+                self._iterate_buttons()
         with tabs.add_tab("Scenario"):
             self._scenario_tab(scenario)
         with tabs.add_tab("Figures"):
             self._figures = self._gui.add_markdown("")
             self._joint_plots = JointPlots(self._gui, joints)
             self._joints = self._gui.add_markdown("")
+            self._refused = self._gui.add_markdown("")
         self._look()
 
     def _look(self) -> None:
@@ -118,44 +122,8 @@ class Page:
             control_width="large", show_logo=False, show_share_button=False, dark_mode=dark
         )  # fmt: skip
 
-    def _event(self, name: str, value: Any = None) -> None:
-        self._events(Event(self.id, name, value, time.monotonic()))
-
-    def _on(self, handle: Any, name: str, value: Callable[[Any], Any] = lambda value: value) -> Any:
-        """Pass on what is done at a handle; what the studio itself sets is none."""
-
-        async def changed(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is None:
-                return
-            if isinstance(handle, _TYPED):
-                # Each key that is pressed in such a field arrives: the text counts once no other key follows.
-                self._typing.add(id(handle))
-                asyncio.get_running_loop().call_later(_TYPING, send_unless_typed_on, handle.value)
-            else:
-                send(handle.value)
-
-        def send(given: Any) -> None:
-            self._event(name, value(given))
-
-        def send_unless_typed_on(given: Any) -> None:
-            if handle.value == given:
-                self._typing.discard(id(handle))
-                send(given)
-
-        handle.on_update(changed)
-        self._all.append(handle)
-        return handle
-
-    def _button(self, label: str, name: str, value: Callable[[], Any] = lambda: None, **more: Any) -> Any:
-        handle = self._gui.add_button(label, **more)
-
-        @handle.on_click
-        async def _(event: viser.GuiEvent[Any]) -> None:
-            if event.client_id is not None:
-                self._event(name, value())
-
-        self._all.append(handle)
-        return handle
+    def _note(self, name: str) -> None:
+        self._notes[name] = self._gui.add_markdown("", visible=False)
 
     def _locked_on_controllers(self, handle: Any) -> Any:
         if self._controlled:
@@ -168,12 +136,12 @@ class Page:
         self._token = self._gui.add_text("token", "", visible=False, hint="It is printed in the terminal.")
         self._on(self._token, "token")
         # It works where nothing else does.
-        self._all.remove(self._token)
+        self._inputs.handles.remove(self._token)
         self._take = self._gui.add_button("Take control", visible=False)
 
         @self._take.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
-            self._event("take control")
+            self._inputs.event("take control")
 
     def _controller_part(self) -> None:
         self._state = self._gui.add_markdown("")
@@ -183,58 +151,52 @@ class Page:
             self._button("Cancel", "answer", lambda: False, visible=False),
         ]
         self._button("Engage", "engage", hint="Afterwards the arm moves while the goal is dragged, or *Go* is held.")
+        self._note("engage")
         self._button("Disengage", "disengage")
         go = self._button("Go (hold)", "release", hint="The arm goes towards the goal while this is held.")
 
         async def held(_: viser.GuiEvent[Any]) -> None:
-            self._event("hold go")
+            self._inputs.event("hold go")
 
         go.on_hold(held, callback_hz=_HOLDS)
 
     def _goal_tab(self) -> None:
         hint = "In base_link. A drag of the frame in the scene does the same."
         self._place = self._on(self._gui.add_vector3("position, m", (0.0, 0.0, 0.0), step=0.005, hint=hint), "goal")
+        self._note("goal")
         turn = "Rotation vector in base_link, degrees."
         self._turn = self._gui.add_vector3("rotation, degrees", (0.0, 0.0, 0.0), step=1.0, hint=turn)
         if self._planar:
             self._turn.visible = False
         self._on(self._turn, "goal turn")
+        self._note("goal turn")
         self._start = self._locked_on_controllers(self._on(
             self._gui.add_vector3(
                 "start, m", (0.0, 0.0, 0.0), step=0.005,
                 hint="The arm goes there at once, by inverse kinematics, and begins there.",
             ), "start",
         ))  # fmt: skip
-        self._locked_on_controllers(self._button("Begin at home", "home"))
+        self._note("start")
+        self._locked_on_controllers(self._button("Start here", "here", hint="The start is where the arm is now."))
+        self._locked_on_controllers(self._button("Start at home", "home", hint="The arm's posture at the beginning."))
 
     def _solver_tab(self) -> None:
         self._solver = self._on(self._gui.add_dropdown("solver", list(SOLVERS)), "solver")
+        self._note("solver")
         self._solver_folder = self._gui.add_folder("Settings")
         self._settings.append(self._solver)
         hint = "Follows the same goal, in another colour, at its defaults."
         rival = self._gui.add_dropdown("second solver", [NONE, *SOLVERS], hint=hint)
         self._rival = self._locked_on_controllers(self._on(rival, "rival"))
+        self._note("rival")
         self._rivals = self._gui.add_markdown("")
 
-    def _iterate_tab(self) -> None:
-        self._iterations = self._gui.add_markdown(_SIMULATED if self._controlled else "")
-        if self._controlled:
-            return
-        self._threshold = self._gui.add_number("threshold, mm", 1e3 * THRESHOLD, min=1e-6, step=0.1)
-        self._limit = self._gui.add_number("largest number of iterations", LIMIT, min=1, max=100_000, step=1)
-        self._pause = self._gui.add_slider("time a frame, ms", 10, 1000, 10, 60)
-        self._slow = self._gui.add_checkbox("slow in, slow out", True)
-        self._all += [self._threshold, self._limit, self._pause, self._slow]
-
-        def asked() -> dict[str, Any]:
-            return {
-                "threshold": 1e-3 * self._threshold.value, "limit": int(self._limit.value),
-                "pause": 1e-3 * self._pause.value, "slow": self._slow.value,
-            }  # fmt: skip
-
-        self._button("Iterate, a frame each", "iterate", lambda: {**asked(), "animated": True})
-        self._button("Iterate at once", "iterate", lambda: {**asked(), "animated": False})
+    def _iterate_buttons(self) -> None:
+        self._button("Iterate, a frame each", "iterate", lambda: True)
+        self._button("Iterate at once", "iterate", lambda: False)
+        self._note("iterate")
         self._button("Save iterations as CSV", "save iterations")
+        self._note("save iterations")
 
     def _scenario_tab(self, scenario: str) -> None:
         names = list(dict.fromkeys([scenario, *scenario_files()]))
@@ -249,23 +211,28 @@ class Page:
         @moves.on_click
         async def _(event: viser.GuiEvent[Any]) -> None:
             if event.client_id is not None:
-                self._event(moves.value.lower())
+                self._inputs.event(moves.value.lower())
 
         # A group of buttons cannot be disabled: it is hidden where a page does not drive.
         self._moves = moves
+        self._note("play")
         self._scrub = self._on(self._gui.add_slider("time, %", 0.0, 100.0, 0.1, 0.0), "scrub")
         self._button("Keep this", "keep", hint="Writes a run directory with its report under runs/.")
-        self._load = self._on(self._gui.add_text("load a kept run", "", hint="Its directory."), "load")
+        self._note("keep")
+        kept = self._gui.add_text("kept run", "", hint="Its directory, such as runs/circle-1.")
+        self._inputs.handles.append(kept)
+        self._button("Load", "load", lambda: kept.value, hint="Shows a kept run of this arm.")
+        self._note("load")
 
-    def offer(self, solver: str, solver_controls: list[Control], arm_controls: list[Control]) -> None:
-        """Show the controls of a solver and of the arm."""
-        for _, handle, reset in self._controls.values():
-            handle.remove(), reset.remove()
-            for known in (self._all, self._settings, self._locked):
+    def offer(self, *controls_of: list[Control]) -> None:
+        """Show the controls of the solver, of the arm, and of iterations."""
+        for name, (_, handle, reset) in self._controls.items():
+            handle.remove(), reset.remove(), self._notes.pop(name).remove()
+            for known in (self._inputs.handles, self._settings, self._locked):
                 known[:] = [one for one in known if one not in (handle, reset)]
         self._controls.clear()
-        self._solver.value = solver
-        for folder, controls in ((self._solver_folder, solver_controls), (self._arm_folder, arm_controls)):
+        folders = (self._solver_folder, self._arm_folder, self._iterate_folder)
+        for folder, controls in zip(folders, controls_of, strict=True):
             with folder:
                 for control in controls:
                     self._add(control)
@@ -288,22 +255,18 @@ class Page:
             handle = self._gui.add_number(control.label, shown, **facts)
         self._on(handle, "change", lambda value: (control.name, value))
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
+        self._note(control.name)
         self._controls[control.name] = (control, handle, reset)
         self._settings += [handle, reset]
         self._locked += [handle, reset] if control.locked else []
 
-    def show_values(self, values: dict[str, Any]) -> None:
-        """Show the values that differ from their defaults; the others show their defaults."""
+    def show_values(self, values: dict[str, Any], changed: Collection[str]) -> None:
+        """Show values, those that are not given at their defaults; the ones that were changed can be reset."""
         for name, (control, handle, reset) in self._controls.items():
             value = values.get(name, control.default)
             with contextlib.suppress(TypeError, ValueError):
                 self._set(handle, control.shown(value))
-            self._set(reset, name in values, "visible")
-
-    def _set(self, handle: Any, value: Any, what: str = "value") -> None:
-        # What is being typed stays.
-        if getattr(handle, what) != value and not (what == "value" and id(handle) in self._typing):
-            setattr(handle, what, value)
+            self._set(reset, name in changed, "visible")
 
     def show_choices(self, solver: str, speed: float, rival: str, scenario: str) -> None:
         """Show what was chosen: the solver, the speed, %, the second solver, and the scenario."""
@@ -337,7 +300,7 @@ class Page:
             self._set(self._moves, drives, "visible")
 
     def _disable(self) -> None:
-        for handle in self._all:
+        for handle in self._inputs.handles:
             busy = self._moving and handle in self._settings
             self._set(handle, not self._drives or busy or handle in self._locked, "disabled")
 
@@ -347,26 +310,22 @@ class Page:
 
     def show(self, shown: Shown) -> None:
         """Show texts."""
+        for name, note in self._notes.items():
+            self._warn(note, [shown.problem.get(name, "")])
+        self._warn(self._problem, [what for name, what in shown.problem.items() if name not in self._notes])
         for handle, text in (
             (self._sentence, f"**{shown.sentence}**" if shown.sentence else ""),
-            (
-                self._problem,
-                "\n\n".join(
-                    f"⚠ {self._controls[name][0].label}: {what}" if name in self._controls else f"⚠ {what}"
-                    for name, what in shown.problem.items()
-                ),
-            ),
             *(
                 ((self._state, f"The arm is **{shown.state}**."), (self._question, shown.question))
                 if self._controlled
                 else ((self._iterations, shown.iterations), (self._playing, shown.playing))
             ),
+            (self._refused, f"Ignored events of pages that do not act: {shown.refused}." * bool(shown.refused)),
             (self._figures, table(shown.figures, ("figure", "now")) if shown.figures else ""),
             (self._joints, table(shown.joints, ("joint", "position", "of its range", "velocity", "of its limit"))),
             (self._rivals, table(shown.rivals, ("solver", "error", *SOURCES)) if shown.rivals else ""),
         ):
             self._set(handle, text, "content")
-        self._set(self._problem, bool(shown.problem), "visible")
         if self._controlled:
             for handle in (self._question, *self._answers):
                 self._set(handle, bool(shown.question), "visible")
@@ -377,9 +336,14 @@ class Page:
             self._set(self._command, shown.command)
             self._copy.content = _COPY.format(escape(shown.command))
 
+    def _warn(self, note: Any, words: Sequence[str]) -> None:
+        text = "\n\n".join(f"⚠ {what}" for what in words if what)
+        self._set(note, text, "content")
+        self._set(note, bool(text), "visible")
+
     def show_curves(self, first: Curve, second: Curve | None) -> None:
         """Show error against time, and the joints against their limits."""
-        self._plots.show(first, second)
+        self._plot.show(first, second)
         self._joint_plots.show(first)
 
     def show_time(self, percent: float) -> None:

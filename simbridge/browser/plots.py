@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from viser import GuiApi, uplot
 
 from simbridge.browser.view import SOURCES, Curve
@@ -15,9 +16,17 @@ _RIVAL = "#d55e00"
 _JOINTS = (*_COLOURS[1:], _RIVAL, "#a6761d")
 
 
+# Without the values under the pointer, which are dashes where there is none.
+_LEGEND = uplot.Legend(live=False)
+
+
 def _series(names: Sequence[str], colours: Sequence[str], widths: Sequence[float]) -> tuple[uplot.Series, ...]:
     lines = zip(names, colours, widths, strict=True)
     return (uplot.Series(label="s"), *(uplot.Series(label=n, stroke=c, width=w) for n, c, w in lines))
+
+
+_ALONE = _series(("error", *SOURCES), _COLOURS, (2.0, *(1.0 for _ in SOURCES)))
+_COMPARED = _series(("second solver, or run before",), (_RIVAL,), (2.0,))[1:]
 
 
 def _scales(curve: Curve, largest: float) -> dict[str, uplot.Scale]:
@@ -30,20 +39,19 @@ def _scale(plot: Any, curve: Curve, largest: float) -> None:
         plot.scales = scales
 
 
-class ErrorPlots:
-    """Error against time; below it, where there is one, the whole error of a second solver or run."""
+class ErrorPlot:
+    """Error against time, with the whole error of a second solver, or of the run before, where there is one."""
 
     def __init__(self, gui: GuiApi) -> None:
-        self._gui = gui
         self._plot = gui.add_uplot(
             Curve().errors,
-            _series(("error", *SOURCES), _COLOURS, (2.0, *(1.0 for _ in SOURCES))),
+            _ALONE,
             title="distance from the goal, mm",
             padding=(14, 14, 0, 0),
             scales=_scales(Curve(), 1.0),
+            legend=_LEGEND,
             aspect=1.8,
         )
-        self._rival: Any = None
         self._drawn: list[tuple[int, int]] = []
 
     def show(self, first: Curve, second: Curve | None) -> None:
@@ -52,23 +60,21 @@ class ErrorPlots:
         if drawn == self._drawn:
             return
         self._drawn = drawn
-        _scale(self._plot, first, first.largest)
-        self._plot.data = first.errors
+        data, series = first.errors, _ALONE
+        if second is not None:
+            time, error = second.errors[:2]
+            data = (*data, np.interp(data[0], time, error, left=np.nan, right=np.nan))
+            series = (*_ALONE, *_COMPARED)
+        _scale(self._plot, first, max(first.largest, second.largest if second is not None else 0.0))
+        # The page draws with each of them: it must have the data of every series.
         if second is None:
-            if self._rival is not None:
-                self._rival.remove()
-            self._rival = None
-        elif self._rival is None:
-            self._rival = self._gui.add_uplot(
-                second.errors[:2],
-                _series(("error",), (_RIVAL,), (2.0,)),
-                title="the second solver, or the run before, mm",
-                aspect=2.5,
-                scales=_scales(second, second.largest),
-            )
-        else:
-            _scale(self._rival, second, second.largest)
-            self._rival.data = second.errors[:2]
+            self._name(series)
+        self._plot.data = data
+        self._name(series)
+
+    def _name(self, series: tuple[uplot.Series, ...]) -> None:
+        if len(self._plot.series) != len(series):
+            self._plot.series = series
 
 
 class JointPlots:
@@ -84,6 +90,7 @@ class JointPlots:
                 title=title,
                 padding=(14, 14, 0, 0),
                 scales=_scales(Curve(), 100.0),
+                legend=_LEGEND,
                 aspect=1.8,
             )
             for title in ("joint positions, % of their ranges", "joint velocities, % of their limits")

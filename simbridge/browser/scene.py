@@ -21,6 +21,7 @@ COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
 """Of the first solver and of the second, which colour-blind people can tell apart (Okabe and Ito)."""
 # Points of a path that are kept, and the error at which its colour is the last one, m.
 _PATH, _WORST = 400, 0.02
+_SHADES = (255 * matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 256))[:, :3]).astype(np.uint8)
 _GHOST, _RIVAL = 0.25, 0.55
 # A joint's mark is shown from this share of a limit on, and its radius, m.
 _NEAR, _MARK = 0.8, 0.06
@@ -51,12 +52,17 @@ class Follower:
             server.scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
             for i in range(robot.n)
         ]
-        self._path: deque[tuple[Array, float]] = deque(maxlen=_PATH)
+        self._path: deque[tuple[Array, Array]] = deque(maxlen=_PATH)
+        self._grown = False
+
+    def pose(self, q: Array, solution: Array) -> None:
+        """Show the arm and the ghost at joint positions (n,), rad."""
+        self._arm.move(q)
+        self._ghost.move(solution)
 
     def show(self, sample: Sample) -> None:
         """Show an instant."""
-        self._arm.move(sample.q)
-        self._ghost.move(sample.solution)
+        self.pose(sample.q, sample.solution)
         origins = joint_origins(self._robot.placements, self._robot.prismatic, sample.q[None])[0]
         used = np.maximum(*shares_of_limits(self._robot, sample.q, sample.qd))
         for mark, place, share in zip(self._marks, origins, used, strict=True):
@@ -65,15 +71,15 @@ class Follower:
                 mark.position = place
         point = tool_frame(self._robot, sample.q).translation
         if not self._path or np.linalg.norm(point - self._path[-1][0]) > 1e-3:
-            self._path.append((point, sample.distance))
+            self._path.append((point, _SHADES[min(int(255.0 * sample.distance / _WORST), 255)]))
+            self._grown = True
 
     def show_path(self) -> None:
-        """Draw the path again, its colour the distance from the goal."""
-        if len(self._path) < 2:
+        """Draw the path, its colour the distance from the goal, where it has grown."""
+        if len(self._path) < 2 or not self._grown:
             return
-        points = np.array([point for point, _ in self._path], dtype=np.float32)
-        shares = np.clip(np.array([distance for _, distance in self._path]) / _WORST, 0.0, 1.0)
-        colours = (255 * matplotlib.colormaps["viridis"](shares)[:, :3]).astype(np.uint8)
+        self._grown = False
+        points, colours = (np.array(part) for part in zip(*self._path, strict=True))
         ends, paint = np.stack([points[:-1], points[1:]], axis=1), np.stack([colours[:-1], colours[1:]], axis=1)
         self._server.scene.add_line_segments(f"{self._name}/path", ends, paint, thickness=4.0, thickness_units="screen")
 
@@ -96,18 +102,41 @@ def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: Collis
     for number, box in enumerate(obstacles.boxes):
         place = pin.SE3(pin.exp3(np.array(box.rotation)), np.array(box.centre))
         scene.add_box(f"/obstacle{number}", _GREY, box.size, opacity=0.4, wxyz=wxyz(place), position=place.translation)
+    camera = server.initial_camera
+    camera.up, camera.position, camera.look_at = _view(robot, portrait=False)
+    scene.configure_default_lights(True, cast_shadow=False)
+
+
+def look_over_panel(camera: viser.CameraHandle, robot: Robot) -> None:
+    """Once a page is higher than it is wide, its panel is at the bottom: show the arm above it."""
+    done = False
+
+    async def look(camera: viser.CameraHandle) -> None:
+        nonlocal done
+        if not done and camera.image_height > camera.image_width:
+            done = True
+            camera.up_direction, camera.position, camera.look_at = _view(robot, portrait=True)
+
+    # A page that is being opened has no size yet, and says so when it has.
+    camera.on_update(look)
+
+
+def _view(robot: Robot, *, portrait: bool) -> tuple[Array, Array, Array]:
+    """Up, and from where to where, so that an arm is seen beside the panel, or above it."""
     reach = min(robot.reach, 3.0)
     if robot.planar:
         # From above, x to the right.
-        height = float(robot.placements[0][2, 3])
-        server.initial_camera.position = (0.35 * reach, -1e-3, height + 2.3 * reach)
-        server.initial_camera.look_at = (0.35 * reach, 0.0, height)
-        server.initial_camera.up = (0.0, 1.0, 0.0)
+        centre, towards, up = (0.0, 0.0, float(robot.placements[0][2, 3])), (0.0, -1e-3, 1.0), (0.0, 1.0, 0.0)
+        away = (2.9 if portrait else 1.6) * reach
     else:
-        # The panel covers the right third.
-        server.initial_camera.position = (1.25 * reach, 0.75 * reach, 0.75 * reach)
-        server.initial_camera.look_at = (0.1 * reach, 0.3 * reach, 0.3 * reach)
-    scene.configure_default_lights(True, cast_shadow=False)
+        centre, towards, up = (0.3 * reach, 0.06 * reach, 0.25 * reach), (1.15, 0.6, 0.5), (0.0, 0.0, 1.0)
+        away = (1.8 if portrait else 1.0) * reach
+    ahead = -np.array(towards) / np.linalg.norm(towards)
+    right = np.cross(ahead, up) / np.linalg.norm(np.cross(ahead, up))
+    # The panel covers three fifths of the height, or the right third.
+    shift = -0.46 * np.cross(right, ahead) if portrait else 0.37 * right
+    place = np.array(centre) + away * shift
+    return np.array(up), place - away * ahead, place
 
 
 class Trail:

@@ -154,6 +154,17 @@ class StudioSetup:
         return solver
 
     @property
+    def shown_values(self) -> dict[str, Any]:
+        """Of the solver's settings and of what differs from its default; a preset may set several of the former."""
+        settings = self.solver_settings
+        return {SOLVER + own.name: getattr(settings, own.name) for own in fields(settings)} | dict(self.values)
+
+    @property
+    def servo_delay(self) -> float | None:
+        """By which the servo law trails a steady motion, s; None for an ideal servo."""
+        return self.options.plant_model.lookahead if self.options.servo == "servoj" else None
+
+    @property
     def target_rate(self) -> float:
         """How often the goal becomes the session's target, Hz."""
         rate: float = self.values.get("sample_rate", TARGET_RATE)

@@ -7,11 +7,9 @@ beside it.
 from __future__ import annotations
 
 import contextlib
-import errno
 import io
 import queue
 import shutil
-import socket
 import sys
 import tempfile
 import threading
@@ -26,60 +24,32 @@ import viser
 
 from simbridge.backends.backend import Facts
 from simbridge.backends.registry import SIMULATION
-from simbridge.browser.access import Access
+from simbridge.browser.access import Access, PortInUse, check_port, on_loopback
 from simbridge.browser.page import Page
+from simbridge.browser.scene import look_over_panel
 from simbridge.browser.setup import StudioSetup
 from simbridge.browser.view import Event
 from simbridge.browser.workspace import Workspace
-from simbridge.errors import InvalidParameter, SimbridgeError
+from simbridge.errors import SimbridgeError
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import load_scenario
 from simbridge.scheduling import ask_for_short_slices
 
-TICK = 0.008
-"""The loop's period, s."""
-# Frames and texts a second.
-_FRAMES, _TEXTS = 30.0, 5.0
+TICK = 1.0 / 30.0
+"""The loop's period, s: a frame each. The control periods in between are simulated in one go."""
+# Texts a second.
+_TEXTS = 5.0
 # Simulated time that is caught up with after the loop was late, s.
 _MOST = 0.1
 # How long the loop sleeps while nothing moves, unless an event comes, s.
 _SLEEP = 0.5
-_NO_PAGE = -1
+_NO_PAGE, _BESIDE = -1, -2
 # How long one thread keeps the interpreter while another waits for it, s.
 _SWITCH = 5e-4
 # A sign that a person holds the goal is too old after this, s.
 _FRESH = 0.1
 # For an answer before a real arm moves, s.
 _PATIENCE = 60.0
-
-
-class PortInUse(SimbridgeError, OSError):
-    """The studio's port is in use.
-
-    Attributes:
-        address, port: Where it was to listen.
-    """
-
-    def __init__(self, address: str, port: int) -> None:
-        self.address, self.port = address, port
-        super().__init__(f"Port {port} of {address} is in use; choose another with --port, or end what uses it.")
-
-
-def check_port(address: str, port: int) -> None:
-    """Refuses a port on which somebody listens: viser would take the next one without a word.
-
-    Raises:
-        PortInUse: It is in use.
-        InvalidParameter: It is no address of this computer.
-    """
-    with socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((address, port))
-        except (OSError, OverflowError) as error:
-            if isinstance(error, OSError) and error.errno in (errno.EADDRINUSE, errno.EACCES):
-                raise PortInUse(address, port) from None
-            raise InvalidParameter("listen", f"{address}:{port}", "an address of this computer and a port") from None
 
 
 class _Server(viser.ViserServer):
@@ -113,7 +83,7 @@ class Studio:
         load_scenario(scenario, setup.arm, setup.options.reading)
         self._setup, self._scenario, self._listen, self._port = setup, scenario, listen, port
         self.url = f"http://{listen}:{port}"
-        self.access = Access(token=not (setup.simulated and _loopback(listen)))
+        self.access = Access(token=not (setup.simulated and on_loopback(listen)))
         self._events: queue.Queue[Event] = queue.Queue()
         self._pages: dict[int, Page] = {}
         self._closed = threading.Event()
@@ -194,9 +164,9 @@ class Studio:
     def _beside(self, name: str, facts: Any, task: Callable[[], Any]) -> None:
         def work() -> None:
             try:
-                event = Event(_NO_PAGE, name, (facts, task()))
+                event = Event(_BESIDE, name, (facts, task()))
             except Exception as error:  # foreign scenarios may fail in any way
-                event = Event(_NO_PAGE, "failed", (name, facts, error))
+                event = Event(_BESIDE, "failed", (name, facts, error))
             self._events.put(event)
 
         self._work.submit(work)
@@ -209,13 +179,13 @@ class Studio:
                 answers.get_nowait()
         if self._closed.is_set():
             return False
-        self._events.put(Event(_NO_PAGE, "asked", (facts, question)))
+        self._events.put(Event(_BESIDE, "asked", (facts, question)))
         try:
             return answers.get(timeout=_PATIENCE)
         except queue.Empty:
             return False
         finally:
-            self._events.put(Event(_NO_PAGE, "asked"))
+            self._events.put(Event(_BESIDE, "asked"))
 
     def run(self) -> None:
         """Serve the pages until `close`."""
@@ -229,26 +199,23 @@ class Studio:
             sys.setswitchinterval(before)
 
     def _run(self) -> None:
-        due = before = frame = text = time.monotonic()
+        due = before = text = time.monotonic()
         while not self._closed.is_set():
             asleep = self.workspace.resting
             self._take_events(_SLEEP if asleep else due - time.monotonic())
             now = time.monotonic()
+            if now < due and not asleep:
+                continue
             try:
                 # What moves after a rest begins now.
                 self.workspace.advance(TICK if asleep else min(now - before, _MOST))
-                if drawn := now >= frame:
-                    self.workspace.draw()
-                    frame = max(frame + 1.0 / _FRAMES, now)
-                # Not in the pass of a frame, where it can wait: together they would make the next one late.
-                if now >= text and (asleep or not drawn or now >= text + 1.0 / _TEXTS):
+                self.workspace.draw()
+                if now >= text:
                     self._describe()
                     text = max(text + 1.0 / _TEXTS, now)
             except Exception as error:  # whatever fails, the server goes on
                 self._say("", error)
-            before = now
-            if now >= due:
-                due = max(due + TICK, now)
+            before, due = now, max(due + TICK, now)
 
     def _say(self, where: str, error: Exception) -> None:
         words = str(error) if isinstance(error, SimbridgeError) else f"{type(error).__name__}: {error}"
@@ -268,7 +235,7 @@ class Studio:
                 self._take_access(event, page)
             except Exception as error:  # a page that cannot be shown must not end the server
                 self._say("page", error)
-        elif event.page == _NO_PAGE or (page is not None and self.access.drives(event.page)):
+        elif event.page in (_NO_PAGE, _BESIDE) or (page is not None and self.access.drives(event.page)):
             late = time.monotonic() - event.at > _FRESH and self.workspace.controlled is not None
             if event.name in ("drag", "hold go") and late:
                 # The hand may have let go since; that it did comes next.
@@ -286,10 +253,12 @@ class Studio:
 
     def _do(self, event: Event) -> None:
         where = _control_of(event)
+        if event.page != _BESIDE:
+            # A sentence on what went wrong stands until something else is done.
+            self.workspace.shown.problem.clear()
         try:
             name = f"on_{event.name.replace(' ', '_')}"
             (getattr(self.workspace, name, None) or getattr(self.workspace.playback, name))(event.value)
-            self.workspace.shown.problem.pop(where, None)
         except Exception as error:  # whatever a page sends, and whatever fails, the server goes on
             self._say(where, error)
 
@@ -306,6 +275,7 @@ class Studio:
                 controlled=self.workspace.controlled is not None,
                 scenario=self.workspace.playback.scenario,
             )
+            look_over_panel(event.value.camera, arm)
             self._pages[event.page] = page
             self.access.opened(event.page)
             self._offer(page, controls=True)
@@ -328,8 +298,8 @@ class Studio:
         workspace = self.workspace
         with page.at_once():
             if controls:
-                page.offer(workspace.setup.solver, *workspace.controls())
-            page.show_values(dict(workspace.setup.values))
+                page.offer(*workspace.controls())
+            page.show_values(*workspace.values)
             page.show_goal(workspace.goal, workspace.start)
             page.show_choices(
                 workspace.setup.solver, 100.0 * workspace.share, workspace.rival, workspace.playback.scenario
@@ -339,6 +309,7 @@ class Studio:
     def _describe(self) -> None:
         workspace = self.workspace
         workspace.describe()
+        workspace.shown.refused = self.access.refused
         first, second = workspace.curves
         for page in self._pages.values():
             with page.at_once():
@@ -354,12 +325,15 @@ def _control_of(event: Event) -> str:
     name, value = event.name, event.value
     if name == "failed":
         name, value = value[0], value[1:]
-    named = {"change": lambda: value[0], "built": lambda: value[0][0]}.get(name)
-    return named() if named is not None else name
+    named = {"change": lambda: value[0], "built": lambda: value[0][0] or "solver"}.get(name)
+    return named() if named is not None else _ASKED_BY.get(name, name)
 
 
-def _loopback(address: str) -> bool:
-    return address in ("localhost", "::1") or address.startswith("127.")
+# What was done beside the loop, by the event that asked for it.
+_ASKED_BY = {
+    "rival built": "rival", "iterated": "iterate", "recorded": "play", "loaded": "load", "kept": "keep",
+    "engaged": "engage", "home": "start", "here": "start",
+}  # fmt: skip
 
 
 def studio(

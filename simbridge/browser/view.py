@@ -140,6 +140,7 @@ class Shown:
         state: Of the session with a controller, such as "holding".
         moving: Whether settings must wait until the arm is at rest.
         question: What is asked before a real arm moves; "" while nothing is.
+        refused: How many events of pages that may not act were ignored.
     """
 
     sentence: str = ""
@@ -153,6 +154,7 @@ class Shown:
     state: str = ""
     moving: bool = False
     question: str = ""
+    refused: int = 0
 
 
 def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
@@ -170,6 +172,8 @@ def sentence_of(sample: Sample, error: str, reach: float, task: str) -> str:
     if reach > 0.0:
         words.append(f"The goal is {millimetres(reach)} mm out of reach.")
     for name, _, facts in (cause.partition(" ") for cause in sample.causes):
+        if name == "reach" and reach > 0.0:
+            continue
         words.append(f"{_CAUSES.get(name, name)}{': ' * bool(facts)}{facts}.")
     if not words and sample.distance < _THERE[0] and sample.angle < _THERE[1]:
         words = ["The arm is at the goal."]
@@ -216,6 +220,15 @@ def figures_of(
     if delay is not None:
         rows.append(("servo delay", f"{1e3 * delay:.0f} ms"))
     return rows
+
+
+def rivals_of(solvers: Sequence[str], samples: Sequence[Sample | None]) -> list[tuple[str, ...]]:
+    """Of each solver its name, its error and the sources, as text; nothing for one solver alone."""
+    return [
+        (solver, millimetres(sample.distance), *(millimetres(error) for error in sample.errors))
+        for solver, sample in zip(solvers, samples, strict=True)
+        if sample is not None and len(solvers) > 1
+    ]
 
 
 def joints_of(robot: Robot, sample: Sample) -> list[tuple[str, ...]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import queue
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +19,21 @@ from numpy.typing import ArrayLike
 
 from simbridge.backends.backend import Facts
 from simbridge.browser.controlled_arm import ControlledArm
-from simbridge.browser.controls import Control, arm_controls, solver_controls
-from simbridge.browser.live_arm import LiveArm, Refused, out_of_reach
+from simbridge.browser.controls import Control, controls_of
+from simbridge.browser.iterate import ITERATE
+from simbridge.browser.live_arm import LiveArm, Refused, dexterity_at, out_of_reach
 from simbridge.browser.page import NONE
 from simbridge.browser.playback import Playback
 from simbridge.browser.scene import Follower, draw_surroundings
 from simbridge.browser.setup import StudioSetup, numbers_of, place_of
 from simbridge.browser.simulation import Simulation
-from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, sentence_of, table
+from simbridge.browser.view import Curve, Sample, Shown, figures_of, joints_of, rivals_of, sentence_of, table
 from simbridge.errors import SimbridgeError
 from simbridge.robot.kinematics import tool_frame
 from simbridge.robot.pose import Array
-from simbridge.text import millimetres
 
 Beside = Callable[[str, Any, Callable[[], Any]], None]
 """Does something beside the loop; name and facts of the event that its result becomes."""
-# What may be changed on a controller, besides the solver's settings.
-_ON_CONTROLLERS = ("servo_gain", "servo_lookahead")
 
 
 class Workspace:
@@ -65,10 +62,10 @@ class Workspace:
     ) -> None:
         self.setup, self._folder, self._beside, self._ask = setup, folder, beside, ask
         self._arms: list[tuple[LiveArm, Follower]] = []
+        self._samples: list[Sample | None] = []
         self._count = self._wanted = self._rival_wanted = 0
         self.share, self.shown, self._curves = 1.0, Shown(), (Curve(), Curve())
         self.offers, self._busy = False, ""
-        self._commanded: tuple[StudioSetup | None, str] = (None, "")
         self.answers: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self.playback = Playback(self, scenario, folder, beside)
         self._first = self._made(setup, None)
@@ -117,16 +114,15 @@ class Workspace:
             return first, second
         return self._curves[0], self._curves[1] if len(self._arms) > 1 else None
 
-    def controls(self) -> tuple[list[Control], list[Control]]:
-        """Those of the solver, and those of the arm."""
-        robot, found = self.arm.robot, solver_controls(self.setup.solver)
-        lengths = tuple(float(v) for v in robot.placements[1:, 0, 3]) if robot.planar else None
-        of_arm = arm_controls(robot, lengths, self.setup.base)
-        if self.controlled is not None:
-            of_arm = [
-                one if one.name in _ON_CONTROLLERS else replace(one, locked="In simulation only.") for one in of_arm
-            ]
-        return found, of_arm
+    def controls(self) -> tuple[list[Control], ...]:
+        """Those of the solver, of the arm, and of iterations."""
+        return controls_of(self.setup, self.arm.robot)
+
+    @property
+    def values(self) -> tuple[dict[str, Any], set[str]]:
+        """By the names of their controls, values, and which of them were changed."""
+        of_iterations = {ITERATE + name: value for name, value in self.playback.iterating.items()}
+        return self.setup.shown_values | of_iterations, {*self.setup.values, *of_iterations}
 
     def _made(self, setup: StudioSetup, start: Array | None) -> LiveArm:
         if not setup.simulated:
@@ -148,6 +144,8 @@ class Workspace:
 
     def on_goal(self, position: ArrayLike) -> None:
         self._go(pin.SE3(self.goal.rotation, place_of(position, 3)))
+
+    on_clicked_goal = on_goal
 
     def on_goal_turn(self, rotation: ArrayLike) -> None:
         self._go(pin.SE3(pin.exp3(np.radians(place_of(rotation, 3))), self.goal.translation))
@@ -213,6 +211,11 @@ class Workspace:
     def on_start(self, position: ArrayLike) -> None:
         self._begin_at(self.arm.posture_at(pin.SE3(self.goal.rotation, place_of(position, 3)), "start"))
 
+    on_clicked_start = on_start
+
+    def on_here(self, _: None) -> None:
+        self._begin_at(self.arm.q)
+
     def on_home(self, _: None) -> None:
         self._begin_at(self.arm.robot.home)
 
@@ -237,7 +240,11 @@ class Workspace:
         given = None if value is None else control.given(value)
         if isinstance(control.default, tuple) and isinstance(given, float):
             given = (given,)
-        self._prepare(self.setup.changed(name, None if given == control.default else given), name)
+        given = None if given == control.default else given
+        if name.startswith(ITERATE):
+            self.playback.change(name.removeprefix(ITERATE), given)
+        else:
+            self._prepare(self.setup.changed(name, given), name)
 
     def on_solver(self, solver: str) -> None:
         self._prepare(self.setup.with_solver(solver))
@@ -284,13 +291,12 @@ class Workspace:
         Raises:
             SimbridgeError: A session refuses it; the arm and the pages keep the one before.
         """
-        arm = self.arm
-        before, self.setup, self.offers = arm.setup, setup, True
+        before, self.setup, self.offers = self.arm.setup, setup, True
         if self.controlled is not None:
             return
         same_lengths = setup.values.get("link_lengths") == before.values.get("link_lengths")
         try:
-            self._replace(setup, arm.q if same_lengths else setup.arm.home)
+            self._replace(setup, self.arm.q if same_lengths else setup.arm.home)
         except SimbridgeError:
             self.setup = before
             raise
@@ -361,37 +367,32 @@ class Workspace:
         with self._server.atomic():
             if self.playback.draw():
                 return
-            for (arm, follower), curve in zip(self._arms, self._curves, strict=False):
-                if (sample := arm.sample()) is not None:
+            self._samples = [arm.sample() for arm, _ in self._arms]
+            for (arm, follower), sample, curve in zip(self._arms, self._samples, self._curves, strict=False):
+                if sample is not None:
                     follower.show(sample)
                     if not arm.resting:
                         curve.add(arm.robot, sample)
 
     def describe(self) -> None:
-        """Describe the present instant."""
-        samples = [arm.sample() for arm, _ in self._arms]
+        """Describe the instant that was drawn last."""
         if not self.playback.describe():
-            if samples[0] is not None:
-                self._describe_sample(samples[0])
-            for _, follower in self._arms:
-                follower.show_path()
-        if self._commanded[0] is not self.setup or self._commanded[1] != self.playback.scenario:
-            self._commanded = self.setup, self.playback.scenario
-            self.shown.command = self.setup.command(self.playback.scenario)
-        self.shown.rivals = [
-            (arm.setup.solver, millimetres(s.distance), *(millimetres(e) for e in s.errors))
-            for (arm, _), s in zip(self._arms, samples, strict=True)
-            if s is not None and len(self._arms) > 1
-        ]
+            self._describe_live(self._samples)
+        self.shown.command = self.setup.command(self.playback.scenario)
 
-    def _describe_sample(self, sample: Sample) -> None:
-        arm, options = self.arm, self.arm.setup.options
-        reach = out_of_reach(arm.robot, self.goal.translation)
+    def _describe_live(self, samples: list[Sample | None]) -> None:
+        for _, follower in self._arms:
+            follower.show_path()
+        self.shown.rivals = rivals_of([arm.setup.solver for arm, _ in self._arms], samples)
+        if (sample := samples[0]) is None:
+            return
+        arm = self.arm
         words = "The solver is compiled; the one before goes on. " * (self._busy == "compiling")
-        self.shown.sentence = words + sentence_of(sample, arm.error, reach, arm.solver.task)
+        reach, task = out_of_reach(arm.robot, self.goal.translation), arm.solver.task
+        self.shown.sentence = words + sentence_of(sample, arm.error, reach, task)
         if self.controlled is not None:
             self.shown.state, self.shown.moving = self._busy or arm.state, not arm.resting
         iterations = getattr(arm.setup.solver_settings, "iterations", None)
-        delay = options.plant_model.lookahead if options.servo == "servoj" else None
-        self.shown.figures = figures_of(sample, arm.dexterity, iterations, delay)
+        dexterity = dexterity_at(arm.robot, sample.q, task)
+        self.shown.figures = figures_of(sample, dexterity, iterations, arm.setup.servo_delay)
         self.shown.joints = joints_of(arm.robot, sample)

@@ -100,7 +100,8 @@ def setting(default: Any, check: Check | None = None, unset: str = "", **more: A
         check: See `setting_checks`.
         unset: What an empty default stands for: the help shows it.
         more: `slider`, the least and the largest value of a slider, where that is narrower than what the check lets
-            pass; `choices`, the texts among which one is chosen.
+            pass; `choices`, the texts among which one is chosen; `unit`, in which a page shows it, and that unit's
+            `scale` in SI.
     """
     return field(default=default, metadata={"check": check, "unset": unset, **more})
 
@@ -116,25 +117,25 @@ class ForwardDynamicsParameters(SolverParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.forward_dynamics", "ForwardDynamics")
 
-    dt: float = unless_preset(0.1, number, slider=(0.01, 1.0))
+    dt: float = unless_preset(0.1, positive, slider=(0.01, 1.0), unit="s")
     """Virtual time step, s."""
     iterations: int = unless_preset(50, whole, slider=(1, 200))
     """Iterations per control period (N in the paper)."""
-    kp: tuple[float, ...] = unless_preset((50.0,), gains, slider=(0.5, 200.0))
+    kp: tuple[float, ...] = unless_preset((50.0,), gains, slider=(0.5, 200.0), unit="N/m")
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
-    kd: tuple[float, ...] = unless_preset((0.0,), gains, slider=(0.0, 10.0))
+    kd: tuple[float, ...] = unless_preset((0.0,), gains, slider=(0.0, 10.0), unit="N s/m")
     """Damping, likewise, N s/m and N m s/rad."""
-    tool_mass: float = unless_preset(1.0)
+    tool_mass: float = unless_preset(1.0, positive, unit="kg")
     """Virtual mass at the tool, kg."""
-    tool_inertia: float = unless_preset(1.0)
+    tool_inertia: float = unless_preset(1.0, positive, unit="kg m²")
     """Virtual inertia at the tool, kg m^2."""
-    link_mass: float = unless_preset(1e-3, slider=(1e-3, 0.5))
+    link_mass: float = unless_preset(1e-3, positive, slider=(1e-3, 0.5), unit="kg")
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""
-    link_inertia: float = unless_preset(1e-6)
+    link_inertia: float = unless_preset(1e-6, positive, unit="kg m²")
     """Virtual inertia of each link, kg m^2."""
-    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), error_clamp)
+    error_clamp: tuple[float, ...] = unless_preset((0.2, 0.5), error_clamp, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf is the paper's plain algorithm."""
-    step_clamp: float = unless_preset(0.1, step_clamp, slider=(0.005, 1.0))
+    step_clamp: float = unless_preset(0.1, step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     scheme: Literal["paper", "velocity-accumulation"] = unless_preset("paper", one_of("paper", "velocity-accumulation"))
     """Integration scheme: as printed in the paper, or as in the released controller (dt 0.02, no step clamp)."""
@@ -159,9 +160,9 @@ class IterativeParameters(SolverParameters):
 
     iterations: int = setting(10, whole, slider=(1, 200))
     """Iterations per control period."""
-    error_clamp: tuple[float, ...] = setting((0.2, 0.5), error_clamp)
+    error_clamp: tuple[float, ...] = setting((0.2, 0.5), error_clamp, unit="m and rad")
     """The error is clamped to this, m and rad; inf inf for no clamp."""
-    step_clamp: float = setting(0.1, step_clamp, slider=(0.005, 1.0))
+    step_clamp: float = setting(0.1, step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
     task: str = setting("", unset="the robot's", choices=TASKS)
     """Part of the target to attain: pose, axis (position and the tool's z axis) or position."""
@@ -179,9 +180,9 @@ class JacobianTransposeParameters(IterativeParameters):
     """paper: a constant gain, comparable to forward dynamics; buss-kim: the length that reduces the error most."""
     alpha: float = setting(0.0, only_if(number, _not_negative, "a positive number, or 0 to compute it"))
     """For step length paper: the constant that replaces the twin's inverse mass matrix; 0 computes it."""
-    dt: float = setting(0.1, positive)
+    dt: float = setting(0.1, positive, unit="s")
     """For step length paper: virtual time step, s."""
-    kp: tuple[float, ...] = setting((50.0,), gains, slider=(0.5, 200.0))
+    kp: tuple[float, ...] = setting((50.0,), gains, slider=(0.5, 200.0), unit="N/m")
     """For step length paper: stiffness, one number (N/m; rotation gets a tenth, N m/rad) or six."""
 
 
@@ -205,17 +206,17 @@ class DampedLeastSquaresParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.damped_least_squares", "DampedLeastSquares")
 
-    damping: float = setting(0.05, positive, slider=(0.001, 1.0))
+    damping: float = setting(0.05, positive, slider=(0.001, 1.0), unit="m/rad")
     """lambda, in m per rad (translation) and rad per rad (rotation)."""
     stiffness: tuple[float, ...] = setting(
         (0.0,), only_if(numbers, _below_one, "from 0 to below 1, where joints swing")
     )
     """Joint stiffness beta: one number, or one per joint, below 1; with a step clamp it acts in the null space only."""
-    bias: tuple[float, ...] = setting((), numbers, "the robot's home")
+    bias: tuple[float, ...] = setting((), numbers, "the robot's home", unit="rad")
     """Bias angles, rad."""
     bias_term: Literal["gradient", "printed"] = setting("gradient", one_of("gradient", "printed"))
     """Stiffness term: 2 beta (q - bias), or beta (q - bias)^2 as printed in the source, which ignores the sign."""
-    step_clamp: float = setting(0.15, step_clamp, slider=(0.005, 1.0))
+    step_clamp: float = setting(0.15, step_clamp, slider=(0.005, 1.0), unit="rad")
     """Largest joint motion in an iteration, rad (m if sliding); without (inf) steps may increase the error."""
 
 
@@ -225,7 +226,7 @@ class SelectivelyDampedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.selectively_damped", "SelectivelyDamped")
 
-    largest_angle: float = setting(0.785, positive, slider=(0.01, 1.57))
+    largest_angle: float = setting(0.785, positive, slider=(0.01, 1.57), unit="rad")
     """gamma_max, the largest joint motion along one singular vector, rad."""
 
 
@@ -235,7 +236,9 @@ class FeedbackParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.feedback", "FeedbackIK")
 
-    gain: tuple[float, ...] = setting((400.0,), only_if(numbers, _one_or_six, "one positive number, or six"))
+    gain: tuple[float, ...] = setting(
+        (400.0,), only_if(numbers, _one_or_six, "one positive number, or six"), unit="1/m²"
+    )
     """Q, the loop's gain, 1/m^2 (rotation: 1): one number, which is 1 / damping^2, or six, translation first."""
 
 
@@ -245,7 +248,7 @@ class ConstrainedParameters(IterativeParameters):
 
     solver_class: ClassVar[tuple[str, str]] = ("simbridge.ik.constrained", "Constrained")
 
-    posture: tuple[float, ...] = setting((), numbers, "the robot's home")
+    posture: tuple[float, ...] = setting((), numbers, "the robot's home", unit="rad")
     """The natural posture, rad."""
     weights: tuple[float, ...] = setting((1.0,), only_if(numbers, _positive, "positive numbers"))
     """Weights of the joints' distances from the natural posture: one number, or one per joint; positive."""

@@ -49,7 +49,8 @@ class ArmScene:
         self._joints, path = [], name
         for i in range(len(placements) - 1):
             path += f"/joint{i + 1}"
-            self._joints.append(scene.add_frame(path, show_axes=False))
+            at = self._placements[i].translation
+            self._joints.append(scene.add_frame(path, show_axes=False, position=at))
             for number, shape in enumerate(links[i + 1] if i + 1 < len(links) else []):
                 self._draw(f"{path}/shape{number}", shape)
         end = self._placements[-1]
@@ -84,7 +85,9 @@ class ArmScene:
             self._joints, self._placements[:-1], self._prismatic, np.asarray(q).tolist(), strict=True
         ):
             moved = placement * along_z(value, bool(slides))
-            frame.wxyz, frame.position = wxyz(moved), moved.translation
+            frame.wxyz = wxyz(moved)
+            if slides:
+                frame.position = moved.translation
 
 
 def _sticks(placements: Array) -> list[list[dict[str, Any]]]:

@@ -220,7 +220,7 @@ def test_a_real_arm_engages_only_once_the_page_confirms_what_was_found(calibrate
     page.does("engage")
     assert "serial number" in page.shows(lambda shown: shown.question)
     page.does("answer", False)
-    page.shows(lambda shown: "not confirmed" in shown.problem.get("engaged", ""))
+    page.shows(lambda shown: "not confirmed" in shown.problem.get("engage", ""))
     page.types_a_goal(0.0, 0.1, 0.0)
     page.holds(0.3)
     assert never_moved(calibrated, begin)

@@ -7,13 +7,15 @@ from dataclasses import fields
 import pytest
 
 import simbridge
-from simbridge.browser.controls import arm_controls, solver_controls
+from simbridge.browser.controls import arm_controls, controls_of, settings_controls, solver_controls
+from simbridge.browser.iterate import ITERATE, IterateSettings
 from simbridge.browser.setup import StudioSetup
 from simbridge.errors import InvalidParameter
 from simbridge.ik.settings import SOLVERS
 from simbridge.planning.options import Options
 
 EVERY = [control for solver in SOLVERS for control in solver_controls(solver)]
+EVERY += settings_controls(IterateSettings, ITERATE)
 ARM = arm_controls(simbridge.load_robot("ur10"), None, Options())
 
 
@@ -42,6 +44,25 @@ def test_a_default_that_is_shown_and_given_back_is_the_default(control):
 def test_a_slider_contains_its_default():
     for control in (one for one in [*EVERY, *ARM] if one.slider is not None):
         assert control.slider[0] <= control.given(control.shown(control.default)) <= control.slider[1], control.name
+
+
+def test_a_choice_has_each_option_once_and_its_default_is_one_of_them():
+    for control in (one for one in [*EVERY, *ARM] if one.kind == "choice"):
+        assert len(set(control.choices)) == len(control.choices) and "" not in control.choices, control.name
+        assert control.shown(control.default) in control.choices
+
+
+def test_a_preset_shows_the_values_that_it_sets():
+    setup = StudioSetup(values={"solver.preset": "one-shot"})
+    assert setup.shown_values["solver.iterations"] == 200 and setup.shown_values["solver.preset"] == "one-shot"
+
+
+def test_stiffness_and_bias_are_locked_on_a_controller_and_there_is_nothing_to_iterate():
+    setup = StudioSetup("ur10", "damped-least-squares", backend="ursim")
+    of_solver, of_arm, of_iterations = controls_of(setup, setup.arm)
+    locked = {one.name for one in (*of_solver, *of_arm) if one.locked}
+    assert {"solver.stiffness", "solver.bias", "sample_noise", "unmodelled_payload"} <= locked
+    assert not locked & {"solver.damping", "servo_gain", "servo_lookahead"} and not of_iterations
 
 
 def test_link_lengths_are_offered_for_planar_arms_alone():

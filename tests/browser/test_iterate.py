@@ -9,8 +9,16 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from simbridge.browser.iterate import NotAttained, iterates, iterations_csv, one_iteration, slow_in_slow_out
+from simbridge.browser.iterate import (
+    IterateSettings,
+    iterated,
+    iterates,
+    iterations_csv,
+    one_iteration,
+    slow_in_slow_out,
+)
 from simbridge.browser.setup import StudioSetup
+from simbridge.errors import InvalidParameter
 from simbridge.robot.kinematics import tool_frame
 
 PLANAR = StudioSetup("planar3r", "damped-least-squares")
@@ -22,7 +30,7 @@ def goal(x, y):
 
 
 def test_it_ends_within_the_threshold_and_each_iterate_is_the_solvers_step():
-    found = list(iterates(one_iteration(PLANAR), START, goal(-0.6, 0.7), threshold=1e-4))
+    found = list(iterates(one_iteration(PLANAR), START, goal(-0.6, 0.7), IterateSettings(threshold=1e-4)))
     assert found[0].number == 0 and np.array_equal(found[0].q, START)
     assert found[-1].distance <= 1e-4 < found[-2].distance
     solver = one_iteration(PLANAR)
@@ -37,12 +45,24 @@ def test_the_largest_change_of_a_joint_holds_in_each_iteration():
     assert np.abs(np.diff(found, axis=0)).max() == pytest.approx(0.05)
 
 
-def test_a_goal_that_is_not_attained_ends_with_a_sentence_and_what_was_found():
-    found = []
-    with pytest.raises(NotAttained, match="after 30 iterations"):
-        for one in iterates(one_iteration(PLANAR), START, goal(1.6, 0.0), limit=30):
-            found.append(one)
-    assert [one.number for one in found] == list(range(31))
+@pytest.mark.parametrize(("setup", "ending"), [
+    (PLANAR.changed("solver.damping", 1.0), "still comes nearer"),
+    # Without a largest change of the joints, and with too large a gain.
+    (StudioSetup("planar3r", "jacobian-transpose", {"solver.alpha": 20.0, "solver.step_clamp": np.inf}), "It swings"),
+])  # fmt: skip
+def test_at_the_limit_of_iterations_a_sentence_says_what_is_left_and_how_it_ends(setup, ending):
+    found, words = iterated(setup, START, goal(-0.6, 0.7), IterateSettings(iteration_limit=12))
+    assert [one.number for one in found] == list(range(13))
+    assert "Not attained after 12 iterations" in words and f"{1e3 * found[-1].distance:.3g}" in words
+    assert ending in words
+
+
+@pytest.mark.parametrize(("setting", "value"), [
+    ("threshold", 0.0), ("iteration_limit", 0), ("frame_time", -1.0), ("slow_in_slow_out", "maybe"),
+])  # fmt: skip
+def test_settings_of_iterations_that_make_no_sense_are_refused(setting, value):
+    with pytest.raises(InvalidParameter, match=setting):
+        IterateSettings(**{setting: value})
 
 
 def test_the_file_holds_joint_positions_and_the_end_points_of_the_links():

@@ -96,6 +96,56 @@ def test_whatever_an_event_asks_for_the_studio_goes_on(opened, event):
     assert events.workspace.arm.sample() is not None
 
 
+@pytest.mark.parametrize("event", ["start", "clicked start"])
+def test_a_start_out_of_reach_gives_a_sentence_with_the_distance_until_something_else_is_done(opened, event):
+    events = opened("planar3r")
+    before = events.workspace.arm.q
+    words = events(event, (1.7, 0.0, 0.0)).problem[event]
+    assert "200 mm out of reach" in words and np.allclose(events.workspace.arm.q, before, atol=1e-6)
+    assert not events("speed", 100).problem
+
+
+def test_a_goal_out_of_reach_gives_a_sentence_with_the_distance_once(opened):
+    events = opened("planar3r")
+    for _ in range(30):
+        events("clicked goal", (1.7, 0.0, 0.0))
+    assert events.workspace.shown.sentence.count("200 mm") == 1
+    events.studio._events.put(Event(-1, "iterate", True))
+    assert "200 mm out of reach" in events.until(lambda: events.workspace.shown.problem)["iterate"]
+
+
+def test_the_start_can_be_where_a_drag_has_taken_the_arm_and_iterations_halt_there(opened):
+    events = opened("planar3r")
+    for _ in range(20):
+        events("clicked goal", (0.4, 0.7, 0.0))
+    events("here")
+    start = events.workspace.start
+    assert np.allclose(start, (0.4, 0.7, 0.0), atol=1e-3)
+    for _ in range(20):
+        events("clicked goal", (0.8, -0.3, 0.0))
+    events("change", ("iterate.threshold", 5.0))
+    player = events.until(lambda: events.workspace.playback.player, "iterate", False)
+    assert np.allclose(player.iterates[0].points[-1], start, atol=1e-9)
+    assert player.iterates[-1].distance <= 5e-3 < player.iterates[-2].distance
+    assert f"{player.iterates[-1].number} iterations" in events.workspace.shown.iterations
+    assert "must be a positive number" in events("change", ("iterate.threshold", -1.0)).problem["iterate.threshold"]
+
+
+def test_stiffness_draws_a_joint_towards_its_bias_angle(opened):
+    def elbow(*changes):
+        events = opened("planar3r")
+        for change in changes:
+            events("change", change)
+        for _ in range(20):
+            events("clicked goal", (0.9, 0.4, 0.0))
+        arm = events.workspace.arm
+        assert np.allclose(tool_frame(arm.robot, arm.q).translation, (0.9, 0.4, 0.0), atol=1e-3)
+        return arm.q[1]
+
+    assert elbow() > 1.3
+    assert elbow(("solver.stiffness", "0 0.4 0"), ("solver.bias", "0 1 0")) == pytest.approx(1.0, abs=1e-3)
+
+
 def test_options_of_the_command_line_are_the_values_of_the_controls_and_stand_in_the_command(opened, tmp_path):
     cell = tmp_path / "lab.toml"
     cell.write_text('payload = 1.5\nmounting = "floor"\n')
@@ -126,7 +176,7 @@ def test_a_run_of_another_arm_is_not_loaded(opened, cli, tmp_path, short_pages):
     assert cli("run", "circle", "--robot", "ur5", "--out", tmp_path / "run").status == 0
     events = opened()
     problem = events.until(lambda: events.workspace.shown.problem, "load", str(tmp_path / "run"))
-    assert "ur5" in problem["loaded"]
+    assert "ur5" in problem["load"]
 
 
 def test_a_run_of_the_same_arm_is_loaded_with_its_solver(opened, cli, tmp_path, short_pages):

@@ -36,7 +36,7 @@ class Opened:
     """A page of a studio, with what its console said."""
 
     def __init__(self, browser: Any, made: Any, size: tuple[int, int] = SIZE) -> None:
-        self.made = made
+        self.made, self.size = made, size
         self.context = browser.new_context(viewport=dict(zip(("width", "height"), size, strict=True)))
         self.page = self.context.new_page()
         self.errors: list[str] = []
@@ -82,8 +82,8 @@ class Opened:
             [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
         ])  # fmt: skip
         seen = rotation.T @ (np.asarray(point) - camera.position)
-        focal = 0.5 * SIZE[1] / np.tan(0.5 * camera.fov)
-        return SIZE[0] / 2 + focal * seen[0] / seen[2], SIZE[1] / 2 + focal * seen[1] / seen[2]
+        focal = 0.5 * self.size[1] / np.tan(0.5 * camera.fov)
+        return self.size[0] / 2 + focal * seen[0] / seen[2], self.size[1] / 2 + focal * seen[1] / seen[2]
 
 
 @pytest.fixture(scope="module")
@@ -162,10 +162,10 @@ def test_a_goal_that_is_typed_key_by_key_takes_the_arm_there(open_page, ur10):
 def test_a_setting_changes_what_follows_the_goal_and_can_be_reset(open_page, ur10):
     page = open_page(ur10)
     page.tab("Solver")
-    page.fill("error clamp", "0.1 0.25")
+    page.fill("error clamp, m and rad", "0.1 0.25")
     wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.1, 0.25), "the setting")
     assert "--solver.error-clamp 0.1 0.25" in ur10.workspace.setup.command("circle")
-    page.press("Reset error clamp")
+    page.press("Reset error clamp, m and rad")
     wait_for(lambda: ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5), "the default")
 
 
@@ -174,13 +174,17 @@ def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_g
     page = open_page(ur10)
     page.tab("Solver")
     for wrong in ("-1 1", "fast"):
-        page.fill("error clamp", wrong)
+        page.fill("error clamp, m and rad", wrong)
         wait_for(lambda: "solver.error_clamp" in ur10.workspace.shown.problem, wrong)
-        wait_for(lambda: page.field("error clamp").input_value() == "0.2 0.5", "the control shows the value before")
+        field = page.field("error clamp, m and rad")
+        wait_for(lambda field=field: field.input_value() == "0.2 0.5", "the control shows the value before")
+        said = page.page.get_by_text("The solver's error").bounding_box()
+        below = said["y"] - field.bounding_box()["y"] - field.bounding_box()["height"]
+        assert 0.0 < below < 40.0, "the sentence is at the control"
     assert ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5)
-    page.fill("error clamp", "0.2 0.4")
+    page.fill("error clamp, m and rad", "0.2 0.4")
     wait_for(lambda: not ur10.workspace.shown.problem, "the sentence is gone")
-    page.press("Reset error clamp")
+    page.press("Reset error clamp, m and rad")
 
 
 @pytest.mark.soak
@@ -208,6 +212,41 @@ def test_a_kept_session_is_a_run_that_repeats_to_the_bit(open_page, ur10, cli, s
     assert cli(*shlex.split(command)[1:], "--out", "again").status == 0
     before, after = read_log(kept / "log.mcap"), read_log(Path("again") / "log.mcap")
     assert np.array_equal(before.setpoint, after.setpoint[: len(before.setpoint)])
+    page.fill("kept run", str(kept))
+    page.press("Load")
+    wait_for(lambda: ur10.workspace.playback.player, "it is loaded")
+    page.press("Stop")
+
+
+@pytest.mark.soak
+def test_a_browser_that_leaves_and_comes_back_finds_its_state(open_page, ur10):
+    page = open_page(ur10)
+    page.says("The arm is at the goal.")
+    page.fill("position, m", "0.5")
+    wait_for(lambda: abs(ur10.workspace.goal.translation[2] - 0.5) < 1e-6, "the goal")
+    page.tab("Iterate")
+    page.fill("threshold, mm", "2.5")
+    wait_for(lambda: ur10.workspace.playback.iterating == {"threshold": 2.5e-3}, "the threshold")
+    page.page.reload()
+    page.page.get_by_role("tab", name="Iterate").wait_for(timeout=1e3 * PATIENCE)
+    page.number = max(wait_for(lambda: set(ur10._pages) - {page.number}, "the page has arrived again"))
+    page.tab("Iterate")
+    wait_for(lambda: page.field("threshold, mm").input_value() == "2.5", "the threshold is shown")
+    page.press("Reset threshold, mm")
+    wait_for(lambda: not ur10.workspace.playback.iterating, "the default")
+    page.tab("Goal")
+    wait_for(lambda: float(page.field("position, m").input_value()) == 0.5, "the goal is shown")
+    assert ur10.access.driver == page.number
+
+
+@pytest.mark.soak
+def test_a_phone_shows_the_arm_above_the_panel(open_page, ur10):
+    page = open_page(ur10, (390, 844))
+    page.says("The arm is at the goal.")
+    panel = page.page.get_by_text("simbridge studio").bounding_box()["y"]
+    origins = np.zeros(3), tool(ur10)
+    wait_for(lambda: all(0.0 < page.on_screen(place)[1] < panel for place in origins), "the arm is above the panel")
+    assert all(0.0 < page.on_screen(place)[0] < 390.0 for place in origins)
 
 
 @pytest.mark.soak
@@ -215,7 +254,7 @@ def test_a_second_page_only_watches_until_it_takes_control(open_page, ur10):
     first, second = open_page(ur10), open_page(ur10)
     second.says(f"Page {first.number} drives")
     assert ur10.access.driver == first.number
-    assert second.page.get_by_role("button", name="Begin at home").is_disabled()
+    assert second.page.get_by_role("button", name="Start at home").is_disabled()
     second.press("Take control")
     wait_for(lambda: ur10.access.driver == second.number, "control")
     first.says(f"Page {second.number} drives")
@@ -246,7 +285,7 @@ def test_a_double_click_places_the_start_of_a_planar_arm(open_page, planar):
 def test_iterations_end_within_the_threshold_and_are_saved(open_page, planar, tmp_path):
     page = open_page(planar)
     page.tab("Goal")
-    page.press("Begin at home")
+    page.press("Start at home")
     page.says("The arm is at the goal.")
     page.page.mouse.click(*page.on_screen([0.2, 0.9, 0.0]))
     wait_for(lambda: planar.workspace.goal.translation[1] > 0.85, "the goal")

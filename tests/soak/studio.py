@@ -18,7 +18,7 @@ LONGEST = 1800.0
 # Largest growth of the mean between the second and the last third, and how often it is measured, s.
 _GROWTH, _EVERY = 0.05, 5.0
 # Where the first camera of this page sees an arrow of the goal's frame, and how far it is dragged, pixels.
-_ARROW, _FAR = (202.0, 290.0), 40.0
+_ARROW, _FAR = (142.0, 270.5), 30.0
 
 
 def drag(seconds: float) -> list[str]:
