@@ -1,7 +1,7 @@
 """Clearance of a posture: link against link, and links against the floor and other obstacles.
 
-Links are the capsules, cylinders and convex hulls of the robot's description. A sequence of postures is not tested one by one: two
-bodies at a distance d cannot touch until they have moved by d relative to each other.
+Links are the capsules, cylinders and convex hulls of the robot's description. A sequence of postures is not tested one
+by one: two bodies at a distance d cannot touch until they have moved by d relative to each other.
 """
 
 from __future__ import annotations

@@ -30,8 +30,11 @@ _FULL_SIZE, _STEP = 0.775, 0.05
 _HELD = 0.575
 # Sampled postures from which a span is found.
 _POSTURES = 1000
-# Half the edges of the cube, of the ready-made motions of scale 1, m.
-_CUBE = np.array([[x, y, z] for x in (-0.2, 0.2) for y in (-0.2, 0.2) for z in (-0.2, 0.2)])
+# Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
+_CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+# How the velocity jumps at a corner of the square of scale 1, m/s.
+_CORNER_SPEED = 0.2 * math.sqrt(2.0)
+_SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
 _YAWS = 4
 # The tool downwards, turned by quarters about its axis.
 _DOWNWARDS = [pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k])) for k in range(_YAWS)]
@@ -55,7 +58,12 @@ def whole_scale(length: float, largest: int = 20) -> float:
 def with_found_home(robot: Robot) -> Robot:
     """The arm with a home that is found, the workspace around it, and a note of both."""
     workspaces = _workspaces(robot)
-    found = _found(robot, workspaces[:_YAWS], _SEEDS) or _found(robot, workspaces[_YAWS:], _SEEDS // 6)
+    front = len(workspaces) // len(_SIDES)
+    found = (
+        _found(robot, workspaces[:_YAWS], _SEEDS)
+        or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
+        or _found(robot, workspaces[front:], _SEEDS // 6)
+    )
     if found is None:
         note = (
             "The file has no home, and no posture was found that holds the tool downwards with room around it: home is "
@@ -73,20 +81,20 @@ def with_found_home(robot: Robot) -> Robot:
 
 
 def _workspaces(robot: Robot) -> list[Workspace]:
-    """Where the cube may be, best first: large, then smaller; low, then higher; in front, to the sides, behind. Each
+    """Where the cube may be, best first: in front, to the sides, behind; large, then smaller; low, then higher. Each
     with the tool turned by quarters about its axis, in a row."""
     heights = tool_path(robot, restart_postures(robot, _POSTURES))[:, 2]
     low, high = np.quantile(heights, [0.05, 0.95])
-    size, largest, found = _HELD * span(robot), 10 if robot.planar else 20, []
+    size, largest = _HELD * span(robot), 10 if robot.planar else 20
     whole = whole_scale(size, largest)
-    for shrunk in (1.0, 0.75, 0.5):
-        scale = whole_scale(shrunk * size, largest)
-        levels = [CENTRE[2] * whole, *(low + part * (high - low) for part in (0.5, 0.3, 0.7))]
-        for z in [float(heights[0])] if robot.planar else levels:
-            for angle in (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi):
-                x, y, _ = pin.utils.rotate("z", angle) @ [CENTRE[0] * whole, CENTRE[1] * whole, 0.0]
-                centre = float(x), float(y), float(z)
-                found += [Workspace(scale, centre, tuple(orientation.tolist())) for orientation in _DOWNWARDS]
+    levels = [CENTRE[2] * whole, *(low + part * (high - low) for part in (0.5, 0.3, 0.7))]
+    found = []
+    for angle in _SIDES:
+        x, y, _ = pin.utils.rotate("z", angle) @ [CENTRE[0] * whole, CENTRE[1] * whole, 0.0]
+        for shrunk in (1.0, 0.85, 0.7, 0.5):
+            for z in heights[:1] if robot.planar else levels:
+                centre, scale = (float(x), float(y), float(z)), whole_scale(shrunk * size, largest)
+                found += [Workspace(scale, centre, tuple(turned.tolist())) for turned in _DOWNWARDS]
     return found
 
 
@@ -101,7 +109,7 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
     centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
     targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
     q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
-    q, group = q[attained], group[attained]
+    q, group = _unwound(robot, q[attained]), group[attained]
     if not len(q):
         return None
     order = np.lexsort([-_score(robot, q), group // _YAWS])
@@ -116,7 +124,9 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
     begin = np.repeat([posture for _, posture in chosen], len(cube), axis=0)
     reached, attained = _solved(robot, begin, np.concatenate(corners))
     near = attained & (np.abs(reached - begin).max(axis=1) < 0.5 * math.pi)
-    fits = near.reshape(len(chosen), -1).all(axis=1)
+    jumps = _rates(robot, reached).reshape(len(chosen), -1)[:, :4].max(axis=1)
+    jumps *= [_CORNER_SPEED * workspaces[index].scale for index, _ in chosen]
+    fits = near.reshape(len(chosen), -1).all(axis=1) & (jumps < robot.max_velocity_jump)
     if not fits.any():
         return None
     best = chosen[int(np.argmax(fits))][0]
@@ -148,13 +158,25 @@ def _solved(robot: Robot, begin: Array, targets: Array) -> tuple[Array, Flags]:
     return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= _NEAR
 
 
+def _unwound(robot: Robot, q: Array) -> Array:
+    """Postures (T, n) with whole turns taken away that lead from the middle of a joint's range."""
+    turned = q - 2.0 * math.pi * np.round((q - _middle(robot)) / (2.0 * math.pi)) * ~robot.prismatic
+    return np.where((turned >= robot.position_min) & (turned <= robot.position_max), turned, q)
+
+
+def _rates(robot: Robot, q: Array) -> Array:
+    """The largest velocity of a joint at postures (T, n) for 1 m/s of the tool in any direction (T,), rad/s."""
+    rows = task_jacobians(robot.placements, robot.prismatic, q, robot.task)
+    return np.linalg.norm(np.linalg.pinv(rows)[:, :, :3], axis=2).max(axis=1)
+
+
 def _middle(robot: Robot) -> Array:
     low, high = (np.clip(limit, -math.pi, math.pi) for limit in (robot.position_min, robot.position_max))
     return 0.5 * (low + high)
 
 
 def _score(robot: Robot, q: Array) -> Array:
-    """How good homes (T, n) are (T,): height of the joints, near the middle of their ranges, away from singularities."""
+    """How good homes (T, n) are (T,): joints high up, near the middle of their ranges, away from singularities."""
     origins = joint_origins(robot.placements, robot.prismatic, q)
     size = np.linalg.norm(origins - origins[:, :1], axis=2).max(initial=1e-6)
     room = np.minimum(q - robot.position_min, robot.position_max - q).min(axis=1) / math.pi

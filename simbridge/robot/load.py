@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,8 +66,10 @@ def load_robot(
             path, found = described(text)
             known = found | known
         arm = read_urdf(path, base=base, tip=tip, packages=known)
+        for note in arm.notes:
+            warnings.warn(note, stacklevel=2)
     else:
-        hint = "A custom arm is given by its path: ./arm.urdf or ./arm.toml; one of robot_descriptions as NAME_description."
+        hint = "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions as NAME_description."
         raise UnknownName("robot", text, files, hint)
     return arm if home is None else replace(arm, home=_checked_home(arm, home), file_home=arm.home)
 

@@ -25,13 +25,14 @@ from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_fu
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options, recorded_options
+from simbridge.planning.option_field import recorded_options
+from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
-from simbridge.robot.load import load_robot
 from simbridge.robot.parts import DhTable, Shape
 from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession
@@ -150,7 +151,8 @@ def prepare(
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
     if session is not None and earlier is None:
         earlier = session.solved_again(chosen, options)
-    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier)
+    start: StartChoice = "auto" if controller is None else "home"
+    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier, start=start)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
@@ -173,6 +175,8 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "feedforward": prepared.options.feedforward == "on",
         "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
         "solver_notes": list(prepared.solver_notes),
+        "robot_notes": list(robot.notes),
+        "start": None if plan.start is None else {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
@@ -241,10 +245,10 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
     if solver is None:
-        arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
+        arm = robot if isinstance(robot, Robot) else options.load(robot)
         return options.equipped(arm)
     if robot is not None:
-        described = options.equipped(robot if isinstance(robot, Robot) else load_robot(robot))
+        described = options.equipped(robot if isinstance(robot, Robot) else options.load(robot))
         if described.checksum == solver.robot.checksum:
             return described
     arm = options.equipped(solver.robot)
@@ -264,7 +268,7 @@ def replayed(
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
     flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
-    flags |= {"sampling": options.sampling is not None}
+    flags |= {"sampling": options.sampling is not None, "--start": options.start}
     given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
     if given:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
@@ -342,6 +346,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "file": None if scenario.file is None else str(scenario.file),
             "description": scenario.description,
             "source": plan.trajectory.source,
+            "start": plan.start and {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
             "hold": plan.hold,
             "on_limits": options.on_limits or scenario.on_limits,
             "floor": options.collision_scene.floor,
@@ -351,6 +356,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "name": robot.name,
             "title": robot.title,
             "source": "" if robot.source is None else str(robot.source),
+            "notes": list(robot.notes) or None,
             "joint_names": list(robot.joint_names),
             "home": robot.home.tolist(),
             "file_home": None if robot.file_home is None else robot.file_home.tolist(),

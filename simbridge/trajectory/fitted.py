@@ -65,8 +65,9 @@ class PaperSize:
 def paper_size(robot: Robot) -> PaperSize:
     """The size that suits an arm: in proportion to the distance of the flange from the base at its file's home.
 
-    Of an arm whose file has no home: what was found with it (`Robot.workspace`). The distance is bounded in proportion to the arm's span. A planar arm works around the flange at home, at half the
-    size at most; any other in front of the base at CENTRE, multiplied by the scale.
+    That distance is bounded in proportion to the arm's span. A planar arm works around the flange at home, at half the
+    size at most; any other in front of the base at CENTRE, multiplied by the scale. An arm whose file has no home works
+    where that was found (`Robot.workspace`).
     """
     if robot.workspace is not None:
         own = robot.workspace
