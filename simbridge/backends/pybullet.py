@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
+from simbridge.robot.meshes import with_mesh_files, without_meshes
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
@@ -171,8 +173,10 @@ class PyBulletBackend(Backend):
         )
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "robot.urdf")
+            # Meshes are only drawn, and take a while to load.
+            shown = with_mesh_files(self._real, Path(directory)) if self._gui else without_meshes(self._real)
             with open(path, "w", encoding="utf-8") as file:
-                file.write(self._real.urdf)
+                file.write(shown.urdf)
             # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
             body = b.loadURDF(path, useFixedBase=True, flags=flags, physicsClientId=client)

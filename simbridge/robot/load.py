@@ -69,7 +69,9 @@ def load_robot(
         for note in arm.notes:
             warnings.warn(note, stacklevel=2)
     else:
-        hint = "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions as NAME_description."
+        hint = (
+            "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions as NAME_description."
+        )
         raise UnknownName("robot", text, files, hint)
     return arm if home is None else replace(arm, home=_checked_home(arm, home), file_home=arm.home)
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import coal
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
 from simbridge.robot.input_file import MIB, read_bytes
+from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -42,6 +45,48 @@ class DrawnMesh:
     vertices: NDArray[np.float32]
     triangles: Triangles
     color: tuple[float, float, float]
+
+
+class Drawing(NamedTuple):
+    """The meshes of an arm as views draw them.
+
+    Attributes:
+        meshes: Simplified where they have many triangles.
+        triangles: How many the files have.
+    """
+
+    meshes: Sequence[DrawnMesh] = ()
+    triangles: int = 0
+
+    @property
+    def words(self) -> str:
+        """How far they are simplified; "" if they are not."""
+        shown = sum(len(mesh.triangles) for mesh in self.meshes)
+        if shown == self.triangles:
+            return ""
+        return f"The meshes of the arm are simplified: {shown:,} of {self.triangles:,} triangles."
+
+    def as_arrays(self) -> dict[str, Any]:
+        """As named arrays, for a file; `from_arrays` reads them back."""
+        arrays: dict[str, Any] = {"triangles": self.triangles, "count": len(self.meshes)}
+        for k, mesh in enumerate(self.meshes):
+            arrays |= {f"{name}_{k}": value for name, value in vars(mesh).items()}
+        return arrays
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Any]) -> Drawing:
+        """The drawing of such arrays.
+
+        Raises:
+            KeyError, ValueError: They are not one.
+        """
+        meshes = []
+        for k in range(int(arrays["count"])):
+            body, vertices, triangles, color = (arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh))
+            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or triangles.max(initial=0) >= len(vertices):
+                raise ValueError(f"mesh {k} is none")
+            meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
+        return Drawing(meshes, int(arrays["triangles"]))
 
 
 @lru_cache(maxsize=64)
@@ -98,42 +143,52 @@ def coal_hull(vertices: Array) -> coal.ConvexBase:
     return coal.Convex.convexHull(points, True, "Qt")
 
 
-def drawn_meshes(robot: Robot) -> list[DrawnMesh]:
-    """All meshes that are drawn, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
+def drawing_of(robot: Robot) -> Drawing:
+    """The meshes of an arm, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
     meshes = [(0, mesh, pin.SE3.Identity()) for mesh in robot.base_meshes]
     meshes += [(i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes]
-    found = []
-    for body, mesh, frame in meshes:
-        if not mesh.drawn:
-            continue
-        try:
-            vertices, triangles = read_mesh(mesh.file)
-            vertices = placed(vertices, mesh.scale, frame * mesh.placement)
-        except InputFileError:
-            if mesh.hull is None:
-                continue
-            hull = coal_hull(mesh.hull)
-            vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
-            triangles = np.array([[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32)
-        found.append(DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color))
-    return _simplified(found)
-
-
-def triangle_count(robot: Robot) -> int:
-    """How many triangles the files of the meshes that are drawn have."""
-    every = [mesh for meshes in (robot.base_meshes, *(link.meshes for link in robot.links)) for mesh in meshes]
-    return sum(len(read_mesh(mesh.file)[1]) for mesh in every if mesh.drawn)
-
-
-def _simplified(meshes: list[DrawnMesh]) -> list[DrawnMesh]:
-    total = sum(len(mesh.triangles) for mesh in meshes)
+    found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
+    whole = [mesh for mesh in found if mesh is not None]
+    total = sum(len(mesh.triangles) for mesh in whole)
     if total <= MAX_TRIANGLES:
-        return meshes
+        return Drawing(whole, total)
     import fast_simplification  # only for large meshes
 
     reduced = []
-    for mesh in meshes:
+    for mesh in whole:
         wanted = max(12, len(mesh.triangles) * MAX_TRIANGLES // total)
         vertices, triangles = fast_simplification.simplify(mesh.vertices, mesh.triangles, target_count=wanted)
-        reduced.append(DrawnMesh(mesh.body, vertices, np.asarray(triangles, dtype=np.int32), mesh.color))
-    return reduced
+        reduced.append(replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32)))
+    return Drawing(reduced, total)
+
+
+def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
+    try:
+        vertices, triangles = read_mesh(mesh.file)
+        vertices = placed(vertices, mesh.scale, frame * mesh.placement)
+    except InputFileError:
+        if mesh.hull is None:
+            return None
+        hull = coal_hull(mesh.hull)
+        vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
+        triangles = np.array([[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32)
+    return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)
+
+
+def without_meshes(robot: Robot) -> Robot:
+    """The arm without its meshes."""
+    return replace(robot, base_meshes=(), links=tuple(replace(link, meshes=()) for link in robot.links))
+
+
+def with_mesh_files(robot: Robot, directory: Path) -> Robot:
+    """The arm with its meshes as they are drawn, each written to an OBJ file in a directory."""
+    meshes: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
+    for number, drawn in enumerate(drawing_of(robot).meshes):
+        file = directory / f"mesh{number}.obj"
+        lines = [f"v {x} {y} {z}" for x, y, z in drawn.vertices.tolist()]
+        lines += [f"f {a} {b} {c}" for a, b, c in (drawn.triangles + 1).tolist()]
+        file.write_text("\n".join([*lines, ""]))
+        frame = robot.links[drawn.body - 1].placement if drawn.body else pin.SE3.Identity()
+        meshes[drawn.body].append(Mesh(file, (1.0, 1.0, 1.0), frame.inverse(), color=drawn.color))
+    links = [replace(link, meshes=tuple(own)) for link, own in zip(robot.links, meshes[1:], strict=True)]
+    return replace(robot, base_meshes=tuple(meshes[0]), links=tuple(links))

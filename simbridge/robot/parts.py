@@ -209,6 +209,17 @@ def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[s
     return parts
 
 
+def _mesh_visuals(meshes: tuple[Mesh, ...], placement: pin.SE3, link: str) -> list[str]:
+    parts = []
+    for number, mesh in enumerate(meshes):
+        geometry = f"<mesh filename={quoteattr(str(mesh.file))} scale={_numbers(mesh.scale)}/>"
+        material = f"<material name={quoteattr(f'{link}_mesh_{number}')}><color rgba={_numbers((*mesh.color, 1.0))}/>"
+        if mesh.drawn:
+            at = _origin(placement * mesh.placement)
+            parts.append(f"<visual>{at}<geometry>{geometry}</geometry>{material}</material></visual>")
+    return parts
+
+
 def _limit(low: float, high: float) -> str:
     # A continuous joint is written with a range that no run can leave.
     low, high = (max(low, -1e6), min(high, 1e6))
@@ -223,6 +234,7 @@ def urdf_text(
     inertias: Sequence[pin.Inertia],
     tool0: pin.SE3,
     tcp: pin.SE3,
+    base_meshes: tuple[Mesh, ...] = (),
 ) -> str:
     """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
 
@@ -230,19 +242,21 @@ def urdf_text(
 
     Args:
         name: Of the robot.
-        base_shapes: Shapes of the base, in base_link.
+        base_shapes, base_meshes: Of the base, in base_link.
         joints, links: n of each.
         inertias: Of the links in their joints' frames (n), the payload included.
         tool0, tcp: Both in the last joint's frame.
     """
     lines = [f"<robot name={quoteattr(name)}>", f'<link name="base_link">{_MASSLESS}']
-    lines += [*_visuals(base_shapes, pin.SE3.Identity(), "base_link"), "</link>"]
+    lines += _visuals(base_shapes, pin.SE3.Identity(), "base_link")
+    lines += [*_mesh_visuals(base_meshes, pin.SE3.Identity(), "base_link"), "</link>"]
     parent = "base_link"
     for joint, link, inertia in zip(joints, links, inertias, strict=True):
         lines += [
             f"<link name={quoteattr(link.name)}>",
             _inertial(inertia),
             *_visuals(link.shapes, link.placement, link.name),
+            *_mesh_visuals(link.meshes, link.placement, link.name),
             "</link>",
             f'<joint name={quoteattr(joint.name)} type="{joint.kind}">',
             f"<parent link={quoteattr(parent)}/><child link={quoteattr(link.name)}/>",

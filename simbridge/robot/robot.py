@@ -210,7 +210,8 @@ class Robot:
     def urdf(self) -> str:
         """URDF text of the same arm, for PyBullet and viewers."""
         tcp = self.tool0 * self.tcp
-        return urdf_text(self.name, self.base_shapes, self.joints, self.links, self.link_inertias, self.tool0, tcp)
+        bodies = self.base_shapes, self.joints, self.links, self.link_inertias
+        return urdf_text(self.name, *bodies, self.tool0, tcp, self.base_meshes)
 
     @cached_property
     def link_inertias(self) -> tuple[pin.Inertia, ...]:

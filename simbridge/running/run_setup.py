@@ -326,8 +326,9 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
 
 def shapes_of(robot: Robot) -> dict[str, Any]:
     """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
-    found = {"base_link": [_shape(shape, pin.SE3.Identity()) for shape in robot.base_shapes]}
-    return found | {link.name: [_shape(shape, link.placement) for shape in link.shapes] for link in robot.links}
+    bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
+    bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
+    return {name: [_shape(shape, at) for shape in shapes if shape.drawn] for name, shapes, at in bodies}
 
 
 def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
