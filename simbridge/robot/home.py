@@ -57,13 +57,7 @@ def whole_scale(length: float, largest: int = 20) -> float:
 
 def with_found_home(robot: Robot) -> Robot:
     """The arm with a home that is found, the workspace around it, and a note of both."""
-    workspaces = _workspaces(robot)
-    front = len(workspaces) // len(_SIDES)
-    found = (
-        _found(robot, workspaces[:_YAWS], _SEEDS)
-        or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
-        or _found(robot, workspaces[front:], _SEEDS // 6)
-    )
+    found = _search(robot) if robot.planar or robot.n >= 3 else None
     if found is None:
         note = (
             "The file has no home, and no posture was found that holds the tool downwards with room around it: home is "
@@ -78,6 +72,16 @@ def with_found_home(robot: Robot) -> Robot:
         f"UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
     )
     return replace(robot, home=read_only(home), workspace=workspace, notes=(*robot.notes, note))
+
+
+def _search(robot: Robot) -> tuple[Array, Workspace] | None:
+    workspaces = _workspaces(robot)
+    front = len(workspaces) // len(_SIDES)
+    return (
+        _found(robot, workspaces[:_YAWS], _SEEDS)
+        or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
+        or _found(robot, workspaces[front:], _SEEDS // 6)
+    )
 
 
 def _workspaces(robot: Robot) -> list[Workspace]:

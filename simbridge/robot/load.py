@@ -15,6 +15,7 @@ import pinocchio as pin
 from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
 from simbridge.resources import robot_files
 from simbridge.robot.descriptions import DESCRIPTION, described
+from simbridge.robot.home import with_found_home
 from simbridge.robot.input_file import TomlFile
 from simbridge.robot.packages import named
 from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
@@ -65,7 +66,7 @@ def load_robot(
         if path.suffix.lower() not in _URDF and os.sep not in text:
             path, found = described(text)
             known = found | known
-        arm = read_urdf(path, base=base, tip=tip, packages=known)
+        arm = with_found_home(read_urdf(path, base=base, tip=tip, packages=known))
         for note in arm.notes:
             warnings.warn(note, stacklevel=2)
     else:

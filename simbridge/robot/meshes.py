@@ -173,22 +173,3 @@ def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
         vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
         triangles = np.array([[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32)
     return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)
-
-
-def without_meshes(robot: Robot) -> Robot:
-    """The arm without its meshes."""
-    return replace(robot, base_meshes=(), links=tuple(replace(link, meshes=()) for link in robot.links))
-
-
-def with_mesh_files(robot: Robot, directory: Path) -> Robot:
-    """The arm with its meshes as they are drawn, each written to an OBJ file in a directory."""
-    meshes: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
-    for number, drawn in enumerate(drawing_of(robot).meshes):
-        file = directory / f"mesh{number}.obj"
-        lines = [f"v {x} {y} {z}" for x, y, z in drawn.vertices.tolist()]
-        lines += [f"f {a} {b} {c}" for a, b, c in (drawn.triangles + 1).tolist()]
-        file.write_text("\n".join([*lines, ""]))
-        frame = robot.links[drawn.body - 1].placement if drawn.body else pin.SE3.Identity()
-        meshes[drawn.body].append(Mesh(file, (1.0, 1.0, 1.0), frame.inverse(), color=drawn.color))
-    links = [replace(link, meshes=tuple(own)) for link, own in zip(robot.links, meshes[1:], strict=True)]
-    return replace(robot, base_meshes=tuple(meshes[0]), links=tuple(links))

@@ -16,7 +16,6 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InputFileError
-from simbridge.robot.home import with_found_home
 from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, RESERVED
 from simbridge.robot.packages import Packages
 from simbridge.robot.parts import Joint, Link
@@ -34,7 +33,7 @@ DEFAULT_PERIOD = 0.008
 def read_urdf(
     path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
 ) -> Robot:
-    """Read one arm, and find a home for it.
+    """Read one arm, whose home is the middle of its joints' ranges (see `with_found_home`).
 
     Args:
         path: A URDF, or a xacro file.
@@ -85,7 +84,7 @@ def read_urdf(
     for element in tree.path(base, None) or []:
         tilt = tilt * tree.resting(element)
     upright = np.allclose(tilt.rotation[2], [0.0, 0.0, 1.0], rtol=0.0, atol=1e-9)
-    robot = Robot(
+    return Robot(
         name=path.name.removesuffix(".xacro").removesuffix(".urdf").removesuffix(".xml"),
         title=top.attributes.get("name") or path.stem,
         series="",
@@ -101,7 +100,6 @@ def read_urdf(
         source=path.resolve(),
         notes=(*_notes(tree, base, tip, chain, upright), *reading.notes),
     )
-    return with_found_home(robot)
 
 
 @contextlib.contextmanager

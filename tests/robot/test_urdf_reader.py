@@ -105,14 +105,16 @@ def test_fixed_links_add_their_mass_to_their_parent():
     assert lower.inertia.mass == pytest.approx(2.0 + 0.9 + 0.1)
 
 
-def test_collision_geometry_is_read_before_visual_and_meshes_are_not():
+def test_visual_geometry_is_drawn_and_collision_geometry_is_checked():
     robot = load_robot(URDF / "gripper.urdf")
-    (upper,) = robot.links[0].shapes
+    ball, upper = robot.links[0].shapes
+    assert (ball.radius, ball.drawn, ball.solid) == (9.0, True, False)
+    assert (upper.drawn, upper.solid) == (False, True)
     assert (upper.kind, upper.radius) == ("cylinder", 0.05)
     np.testing.assert_allclose([upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12)
     kinds = [shape.kind for shape in robot.links[1].shapes]
     assert kinds == ["capsule"] * 3
-    assert all(shape.solid for link in robot.links for shape in link.shapes)
+    assert all(shape.solid and shape.drawn for shape in robot.links[1].shapes)
 
 
 def test_a_box_counts_as_the_capsule_that_encloses_it():
