@@ -12,11 +12,10 @@ import viser
 from simbridge.browser.view import Sample, shares_of_limits
 from simbridge.report.arm_scene import ArmScene, Rgb, wxyz
 from simbridge.robot.kinematics import joint_origins, tool_frame
-from simbridge.robot.meshes import drawing_of
+from simbridge.robot.meshes import drawing_of, shapes_of
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.run_setup import shapes_of
 
 COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
 """Of the first solver and of the second, which colour-blind people can tell apart (Okabe and Ito)."""

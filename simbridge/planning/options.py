@@ -41,7 +41,6 @@ OnScaling = Literal["follow", "stop"]
 OnPause = Literal["wait", "stop"]
 
 _RUN, _PLANNED = ("run",), ("run", "check", "inspect")
-_LOADED = (*_PLANNED, "studio", "teleop")
 
 
 def read_floor(text: str) -> Floor:
@@ -151,8 +150,7 @@ class Options:
     )
     start: StartChoice | None = option(
         None,
-        "Where the plan begins: on home's branch of the inverse kinematics, or (auto) on another one that keeps the "
-        "whole path in reach where home's does not.",
+        "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where home's is refused.",
         unset="auto in simulation; home on ursim and real",
     )
     speed_scale: float = option(1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario")
@@ -206,26 +204,21 @@ class Options:
     )
     base: str | None = option(
         None,
-        "The link of a URDF where the arm begins.",
+        "Link of a URDF where the arm begins.",
         "LINK",
         "base_link, else the root",
-        commands=_LOADED,
+        commands=_PLANNED,
         table="robot",
     )
     tip: str | None = option(
-        None,
-        "The link of a URDF that is the tool.",
-        "LINK",
-        "tool0, else the only end",
-        commands=_LOADED,
-        table="robot",
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED, table="robot"
     )
     package: tuple[str, ...] = option(
         (),
         "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
         "NAME=DIR",
         "ROS_PACKAGE_PATH, and the directories around the file",
-        commands=_LOADED,
+        commands=_PLANNED,
         table="robot",
         read=read_packages,
     )

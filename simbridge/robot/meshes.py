@@ -1,4 +1,5 @@
-"""Meshes of an arm: read by trimesh, their convex hulls made by coal for collision checks, simplified for views."""
+"""How an arm looks: its shapes as plain values, and its meshes, read by trimesh and simplified for views; their convex
+hulls, made by coal, for collision checks."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
 from simbridge.robot.input_file import MIB, read_bytes
-from simbridge.robot.parts import Mesh
+from simbridge.robot.parts import Mesh, Shape
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -87,6 +88,18 @@ class Drawing(NamedTuple):
                 raise ValueError(f"mesh {k} is none")
             meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
         return Drawing(meshes, int(arrays["triangles"]))
+
+
+def shapes_of(robot: Robot) -> dict[str, Any]:
+    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
+    bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
+    bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
+    return {name: [_shape(shape, at) for shape in shapes if shape.drawn] for name, shapes, at in bodies}
+
+
+def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
+    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
+    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
 
 
 @lru_cache(maxsize=64)

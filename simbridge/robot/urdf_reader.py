@@ -143,6 +143,10 @@ def _notes(tree: Tree, base: str, tip: str, chain: list[Element], upright: bool)
         fixed.append(f"{name} at {value:g} {unit}" + (f" (mimics {leader.text('joint')})" if leader else ""))
     if fixed:
         yield f"The arm is the chain from {base} to {tip}; joints off it are fixed: {listed(fixed)}."
+    joints = sum(movable(joint) for joint in chain)
+    if (task := _task(joints)) != "pose":
+        attained = "positions" if task == "position" else "positions and directions of the tool's z axis"
+        yield f"With {joints} joints the arm attains {attained} of targets, and is asked for no more."
     if not upright:
         yield f"{base} is tilted against the root of the file, which is taken as upright: gravity follows."
 

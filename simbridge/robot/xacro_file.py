@@ -24,28 +24,31 @@ def expanded(path: Path, packages: Packages) -> str:
         import xacro  # an optional extra
     except ImportError:
         raise MissingPackage("xacro", f"{path} is a xacro file, and reading it", extra="xacro") from None
+    missing: list[str] = []
     try:
-        with _finding(packages), warnings.catch_warnings():
+        with _finding(packages, missing), warnings.catch_warnings():
             # Of xacro's own use of the XML library.
             warnings.simplefilter("ignore")
             return str(xacro.process_file(str(path)).toprettyxml(indent=" "))
-    except InputFileError:
-        raise
-    except Exception as error:  # what a file's expressions bring about
+    except Exception as error:  # whatever a file's expressions bring about
+        if missing:
+            name = missing[0]
+            reason = f"there is no package '{name}' for $(find {name}); say where it is with --package {name}=DIR"
+            raise InputFileError(path, reason) from None
         reason = f"xacro cannot expand it: {type(error).__name__}: {error}"
         advice = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
         raise InputFileError(path, f"{reason}; {advice}") from None
 
 
 @contextlib.contextmanager
-def _finding(packages: Packages) -> Iterator[None]:
-    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python."""
+def _finding(packages: Packages, missing: list[str]) -> Iterator[None]:
+    """Answer `$(find NAME)`, for which xacro imports ROS's ament_index_python; what is not found is added to a list."""
 
     def get_package_share_directory(name: str) -> str:
         found = packages.find(name)
         if found is None:
-            reason = f"there is no package '{name}' for $(find {name}); say where it is: --package {name}=DIR"
-            raise InputFileError(packages.file, reason)
+            missing.append(name)
+            raise LookupError(name)
         return str(found)
 
     index, inner = ModuleType("ament_index_python"), ModuleType("ament_index_python.packages")

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.backends.backend import Backend
@@ -33,7 +32,8 @@ from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
-from simbridge.robot.parts import DhTable, Shape
+from simbridge.robot.meshes import shapes_of
+from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.servo.plant import controller_cycle, plant_model
@@ -322,18 +322,6 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
         "ursim": facts.ursim,
         "kinematics_checksum": [int(word) for word in facts.arm.checksum],
     }
-
-
-def shapes_of(robot: Robot) -> dict[str, Any]:
-    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
-    bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
-    bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
-    return {name: [_shape(shape, at) for shape in shapes if shape.drawn] for name, shapes, at in bodies}
-
-
-def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
-    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
-    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
 
 
 def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
