@@ -12,7 +12,7 @@ def scenario(robot: Robot) -> Scenario:
     # The standard asks for the largest one, which `simbridge.trajectory.largest_cube` finds.
     cube = IsoCube(size.centre, edge=0.4 * size.scale)
     return Scenario(
-        trajectory=cube.cycle(Trapezoid(size.speed, 4.0 * size.speed), dwell=0.5, laps=2),
+        trajectory=cube.cycle(Trapezoid(size.speed, 4.0 * size.speed), dwell=0.5, orientation=size.orientation, laps=2),
         description=f"Poses P1 to P5 of a test cube of {0.4 * size.scale:g} m, two cycles",
     )
 

@@ -8,7 +8,12 @@ def scenario(robot: Robot) -> Scenario:
     size = paper_size(robot)
     beyond = (robot.reach + 0.1, size.centre[1], size.centre[2])
     return Scenario(
-        trajectory=trace(paths.line(size.centre, beyond), ConstantSpeed(size.speed), source="past the edge"),
+        trajectory=trace(
+            paths.line(size.centre, beyond),
+            ConstantSpeed(size.speed),
+            orientation=size.orientation,
+            source="past the edge",
+        ),
         description="A line outwards past the edge of the workspace, which is refused",
     )
 

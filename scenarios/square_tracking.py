@@ -8,7 +8,9 @@ def scenario(robot: Robot) -> Scenario:
     size = paper_size(robot)
     tool = "tool down, " if robot.task == "pose" else ""
     return Scenario(
-        trajectory=square(side=size.side, centre=size.centre, speed=size.speed, rate=100.0, laps=2),
+        trajectory=square(
+            side=size.side, centre=size.centre, speed=size.speed, rate=100.0, orientation=size.orientation, laps=2
+        ),
         description=f"A square of {size.side:g} m at {size.speed:g} m/s, sampled at 100 Hz, {tool}two laps",
     )
 

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,9 @@ from simbridge.errors import InvalidParameter, MissingPackage, NoDisplay
 from simbridge.planning.approach import plan_approach
 from simbridge.planning.guard import Guard
 from simbridge.planning.options import Options
+from simbridge.robot.meshes import drawing_of
 from simbridge.robot.obstacles import BARE_FLOOR, CollisionScene
+from simbridge.robot.parts import Mesh
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import BRAKING, InverseServoj
@@ -70,6 +73,25 @@ def _loaded(robot: Robot, mass: float) -> Robot:
     last = robot.links[-1]
     at_tcp = pin.Inertia(mass, (robot.tool0 * robot.tcp).translation, np.zeros((3, 3)))
     return replace(robot, links=(*robot.links[:-1], replace(last, inertia=last.inertia + at_tcp)))
+
+
+def _without_meshes(robot: Robot) -> Robot:
+    """The arm without its meshes."""
+    return replace(robot, base_meshes=(), links=tuple(replace(link, meshes=()) for link in robot.links))
+
+
+def _with_mesh_files(robot: Robot, directory: Path) -> Robot:
+    """The arm with its meshes as they are drawn, each written to an OBJ file in a directory."""
+    meshes: list[list[Mesh]] = [[] for _ in range(robot.n + 1)]
+    for number, drawn in enumerate(drawing_of(robot).meshes):
+        file = directory / f"mesh{number}.obj"
+        lines = [f"v {x} {y} {z}" for x, y, z in drawn.vertices.tolist()]
+        lines += [f"f {a} {b} {c}" for a, b, c in (drawn.triangles + 1).tolist()]
+        file.write_text("\n".join([*lines, ""]))
+        frame = robot.links[drawn.body - 1].placement if drawn.body else pin.SE3.Identity()
+        meshes[drawn.body].append(Mesh(file, (1.0, 1.0, 1.0), frame.inverse(), color=drawn.color))
+    links = [replace(link, meshes=tuple(own)) for link, own in zip(robot.links, meshes[1:], strict=True)]
+    return replace(robot, base_meshes=tuple(meshes[0]), links=tuple(links))
 
 
 class PyBulletBackend(Backend):
@@ -171,8 +193,10 @@ class PyBulletBackend(Backend):
         )
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "robot.urdf")
+            # Meshes are only drawn, and take a while to load.
+            shown = _with_mesh_files(self._real, Path(directory)) if self._gui else _without_meshes(self._real)
             with open(path, "w", encoding="utf-8") as file:
-                file.write(self._real.urdf)
+                file.write(shown.urdf)
             # Without this flag PyBullet derives inertias from the shapes.
             flags = b.URDF_USE_INERTIA_FROM_FILE
             body = b.loadURDF(path, useFixedBase=True, flags=flags, physicsClientId=client)

@@ -12,10 +12,10 @@ import viser
 from simbridge.browser.view import Sample, shares_of_limits
 from simbridge.report.arm_scene import ArmScene, Rgb, wxyz
 from simbridge.robot.kinematics import joint_origins, tool_frame
+from simbridge.robot.meshes import drawing_of, shapes_of
 from simbridge.robot.obstacles import CollisionScene
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
-from simbridge.running.run_setup import shapes_of
 
 COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
 """Of the first solver and of the second, which colour-blind people can tell apart (Okabe and Ito)."""
@@ -40,14 +40,16 @@ class Follower:
     def __init__(self, server: viser.ViserServer, robot: Robot, number: int) -> None:
         self._server, self._robot, self._name = server, robot, f"/follower{number}"
         shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
-        shapes = shapes if any(shapes) else []
+        meshes = drawing_of(robot).meshes
         alone = number == 0
         colour = COLOURS[number]
         self._arm = ArmScene(
-            server.scene, f"{self._name}/arm", *chain, shapes, colour=None if alone else colour,
+            server.scene, f"{self._name}/arm", *chain, shapes, meshes, colour=None if alone else colour,
             opacity=1.0 if alone else _RIVAL,
         )  # fmt: skip
-        self._ghost = ArmScene(server.scene, f"{self._name}/ghost", *chain, shapes, colour=colour, opacity=_GHOST)
+        self._ghost = ArmScene(
+            server.scene, f"{self._name}/ghost", *chain, shapes, meshes, colour=colour, opacity=_GHOST
+        )
         self._marks = [
             server.scene.add_icosphere(f"{self._name}/limit{i}", _MARK, (230, 60, 40), opacity=0.5, visible=False)
             for i in range(robot.n)

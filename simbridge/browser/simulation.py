@@ -13,7 +13,6 @@ from simbridge.browser.setup import StudioSetup
 from simbridge.errors import SimbridgeError
 from simbridge.planning.live.options import SIMULATED
 from simbridge.planning.live.phase import Phase
-from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.running.live_begin import live
 
@@ -35,7 +34,7 @@ class Simulation(LiveArm):
     def __init__(self, setup: StudioSetup, out: Path, start: Array | None = None) -> None:
         options, solver = setup.options, setup.build_solver()
         session = live(
-            robot=load_robot(setup.robot, lengths=setup.values.get("link_lengths")),
+            robot=setup.options.load(setup.robot, lengths=setup.values.get("link_lengths")),
             solver=solver,
             out=out,
             realtime=False,

@@ -9,21 +9,24 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Literal, get_type_hints
 
 import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.option_field import option
+from simbridge.planning.option_field import literal_choices, option
 from simbridge.planning.scenario import OnLimits
+from simbridge.planning.start import StartChoice
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
 from simbridge.robot.cell import Cell, load_cell, requirement
+from simbridge.robot.load import load_robot
 from simbridge.robot.obstacles import CollisionScene, Floor
+from simbridge.robot.packages import read_packages
 from simbridge.robot.robot import Robot
 from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
@@ -145,6 +148,11 @@ class Options:
         "and keep the acceleration limit, too.",
         unset="the scenario's",
     )
+    start: StartChoice | None = option(
+        None,
+        "Where the plan begins: home's branch of the inverse kinematics, or (auto) another where home's is refused.",
+        unset="auto in simulation; home on ursim and real",
+    )
     speed_scale: float = option(1.0, "Playback speed: 0.2 is a fifth of the trajectory's.", "FACTOR", table="scenario")
     max_tool_speed: float | None = option(None, "Largest speed of the TCP.", "M/S", "the robot's; 0.25 on real")
     floor: Floor | None = option(
@@ -193,6 +201,26 @@ class Options:
         "PLANT.TOML",
         "none",
         commands=_PLANNED,
+    )
+    base: str | None = option(
+        None,
+        "Link of a URDF where the arm begins.",
+        "LINK",
+        "base_link, else the root",
+        commands=_PLANNED,
+        table="robot",
+    )
+    tip: str | None = option(
+        None, "Link of a URDF that is the tool.", "LINK", "tool0, else the only end", commands=_PLANNED, table="robot"
+    )
+    package: tuple[str, ...] = option(
+        (),
+        "Where a package of a URDF's meshes or of $(find NAME) is; several separated by commas.",
+        "NAME=DIR",
+        "ROS_PACKAGE_PATH, and the directories around the file",
+        commands=_PLANNED,
+        table="robot",
+        read=read_packages,
     )
     feedforward: Switch | None = option(
         None,
@@ -293,6 +321,18 @@ class Options:
         floor = 0.0 if self.floor is None else None if self.floor == "none" else self.floor
         return CollisionScene(floor) if self.cell is None else replace(self.cell.collision_scene, floor=floor)
 
+    def load(
+        self, robot: AnyPath | None = None, home: Sequence[float] | None = None, lengths: Sequence[float] | None = None
+    ) -> Robot:
+        """The arm of that name, as `load_robot` loads it, between the links that the options name.
+
+        Raises:
+            UnknownName, InputFileError, InvalidHome, InvalidParameter: As `load_robot`.
+        """
+        return load_robot(
+            robot or self.robot, home=home, lengths=lengths, base=self.base, tip=self.tip, packages=self.package
+        )
+
     def equipped(self, robot: Robot) -> Robot:
         """The arm with the chosen kinematics, TCP and payload, mounted as in the cell.
 
@@ -359,26 +399,8 @@ class Options:
             raise InvalidParameter("servo", self.servo, needed)
 
 
-def literal_choices(kind: Any) -> tuple[str, ...]:
-    """The values of a `Literal`, also of one that may be None; () for another type."""
-    parts = (kind, *get_args(kind))
-    return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
-
-
 @cache
 def _choices() -> dict[str, tuple[str, ...]]:
     """The values of the options that have a list of them; a floor may be a height instead."""
     listed = {name: literal_choices(kind) for name, kind in get_type_hints(Options).items() if name != "floor"}
     return {name: choices for name, choices in listed.items() if choices}
-
-
-def recorded_options(options: Options) -> dict[str, dict[str, Any]]:
-    """The options that settings.toml records as given, by table; an option that was left out is left out."""
-    tables: dict[str, dict[str, Any]] = {}
-    for own in fields(options):
-        value = getattr(options, own.name)
-        if (table := own.metadata.get("table")) and value is not None and value != ():
-            plain = list(value) if isinstance(value, tuple) else value
-            plain = plain if isinstance(plain, (bool, int, float, list)) else str(plain)
-            tables.setdefault(table, {})[own.name] = plain
-    return tables

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from simbridge.errors import InvalidParameter, InvalidTrajectory, TargetOutOfReach
-from simbridge.ik.solver import TOLERANCE, Solver
+from simbridge.errors import InvalidParameter, InvalidTrajectory, PlanRefused
+from simbridge.ik.solver import Solver
 from simbridge.planning.check import (
     Peaks,
     Remedies,
@@ -27,13 +28,13 @@ from simbridge.planning.guard import allowed_distance
 from simbridge.planning.limiter import limited, stretched_times, tool_speeds
 from simbridge.planning.options import Options
 from simbridge.planning.scenario import Scenario
+from simbridge.planning.start import Start, StartChoice, advise_start, depends_on_start, home_start, other_starts
 from simbridge.robot.collision import CollisionModel
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.servo.feedforward import MAX_ACCELERATION
 from simbridge.servo.law import JointMotion, VelocityGain
 from simbridge.servo.plant import controller_cycle
-from simbridge.text import degrees, listed, pose_residual
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
 # Control periods in a plan at most: hours of motion, and a few GB of memory.
@@ -64,6 +65,7 @@ class Plan:
         wanted: With feedforward: the joint targets that the commands are computed for (T, n), rad: the setpoints, taken
             ahead by what the arm is late, and smoothed at corners. They belong to a servo's tuning, so they are no part
             of the plan's file.
+        start: Where it begins if not on home's branch; None on that.
     """
 
     checksum: str
@@ -76,6 +78,7 @@ class Plan:
     limited: NDArray[np.bool_]
     given: Trajectory | None = None
     wanted: Array | None = None
+    start: Start | None = None
 
     def __post_init__(self) -> None:
         for array in (self.trajectory_times, self.solution, self.setpoints, self.limited):
@@ -116,6 +119,8 @@ class Plan:
     def as_arrays(self) -> dict[str, Any]:
         """The plan as named arrays and scalars, for a file; `from_arrays` reads them back bit for bit."""
         given = {} if self.given is None else {"given_stamps": self.given.times, "given_poses": self.given.poses}
+        if self.start is not None:
+            given |= {"start": self.start.joints, "start_reason": self.start.reason}
         return {
             "checksum": self.checksum,
             "period": self.period,
@@ -158,6 +163,7 @@ class Plan:
             setpoints=arrays["setpoints"],
             limited=arrays["limited"],
             given=given,
+            start=Start(arrays["start"], str(arrays["start_reason"])) if "start" in arrays else None,
         )
 
     def check_made_for(self, checksum: str, period: float) -> None:
@@ -188,7 +194,13 @@ def is_slowed_down(duration: float, trajectory_duration: float, period: float) -
 
 
 def make_plan(
-    robot: Robot, scenario: Scenario, solver: Solver, options: Options | None = None, *, replay: Plan | None = None
+    robot: Robot,
+    scenario: Scenario,
+    solver: Solver,
+    options: Options | None = None,
+    *,
+    replay: Plan | None = None,
+    start: StartChoice = "auto",
 ) -> tuple[Plan, Peaks]:
     """Solve and check a scenario.
 
@@ -200,6 +212,7 @@ def make_plan(
             sampling the target is held (zero-order) unless `hold` is given: a sampled source does not know its next
             sample.
         replay: An earlier plan for the same kinematics and period, which is only checked.
+        start: Where it begins, unless the options say so: "home", or "auto" for another branch where home's is refused.
 
     Returns:
         The plan, and the peaks that the check found.
@@ -208,9 +221,29 @@ def make_plan(
         PlanRefused: One of its subclasses names the limit, the sample and the value.
     """
     options = options or Options()
-    period = options.period or robot.period
     if options.sampling is not None:
         scenario = replace(scenario, sampling=options.sampling, hold="zero-order")
+    try:
+        return _planned(robot, scenario, solver, options, replay)
+    except PlanRefused as refusal:
+        if replay is not None or not depends_on_start(refusal, solver):
+            raise
+        trajectory = scenario.trajectory if scenario.sampling is None else scenario.sampling.of(scenario.trajectory)
+        for joints in other_starts(robot, trajectory.start, solver.reaching):
+            with contextlib.suppress(PlanRefused):
+                found = _planned(robot, scenario, solver, options, None, Start(joints, str(refusal)))
+                if (options.start or start) == "auto":
+                    return found
+                advise_start(refusal, joints)
+                break
+        raise
+
+
+def _planned(
+    robot: Robot, scenario: Scenario, solver: Solver, options: Options, replay: Plan | None, start: Start | None = None
+) -> tuple[Plan, Peaks]:
+    """A plan from one start, or home's branch for None, and its peaks."""
+    period = options.period or robot.period
     limiting = (options.on_limits or scenario.on_limits) == "limit"
     max_tool_speed = options.max_tool_speed or robot.max_tool_speed
     plant, cycle = options.plant_model, controller_cycle(robot.period, period)
@@ -220,7 +253,9 @@ def make_plan(
     # With feedforward the arm is checked with the commands that it gets then.
     lagging = predicted if options.feedforward == "off" else None
     servo = None if lagging is None else (lagging, plant.law(cycle).velocity_gain(plant.phase))
-    plan = replay or _solve(robot, scenario, solver, options, period, max_tool_speed if limiting else None, servo)
+    plan = replay or _solve(
+        robot, scenario, solver, options, period, max_tool_speed if limiting else None, servo, start
+    )
     # At a rate of its own, a sampling takes smaller steps on a slower trajectory.
     own = scenario.sampling is None or scenario.sampling.rate is None
     gaps = np.diff((plan.given or plan.trajectory).times)
@@ -272,23 +307,24 @@ def _solve(
     period: float,
     max_tool_speed: float | None,
     servo: tuple[Prediction, VelocityGain] | None,
+    start: Start | None,
 ) -> Plan:
     """A plan that is not checked yet; its setpoints are limited if a tool speed (m/s) is given."""
     trajectory = scenario.trajectory.time_scaled(options.speed_scale)
     hold = options.hold or scenario.hold
     count = _samples(trajectory, period)
     given = trajectory if scenario.sampling is None else scenario.sampling.of(trajectory)
-    start = _start(robot, given, solver)
+    begin = home_start(robot, given, solver) if start is None else start.joints
     # The last sample may be past the trajectory's end by less than a period: it belongs to the end.
     times = np.minimum(np.arange(count) * period, trajectory.duration)
     targets = given.target(times, hold)
-    check_reach(solver.reaching, given, times, targets, start)
-    solution = solver.track(targets, start)
+    check_reach(solver.reaching, given, times, targets, begin)
+    solution = solver.track(targets, begin)
     setpoints, changed = solution, np.zeros(count, dtype=bool)
     if max_tool_speed is not None:
         solution, setpoints, changed, times = _limited(robot, solution, times, period, max_tool_speed, servo)
     sampled = None if given is trajectory else given
-    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled)
+    return Plan(robot.checksum, period, trajectory, hold, times, solution, setpoints, changed, sampled, start=start)
 
 
 def _limited(
@@ -326,33 +362,6 @@ def _samples(trajectory: Trajectory, period: float) -> int:
             source=trajectory.source,
         )
     return math.ceil(periods - 1e-9) + 1
-
-
-def _start(robot: Robot, trajectory: Trajectory, solver: Solver) -> Array:
-    """The plan's first joints: solved from home, never from the measured arm, so that a plan is the same everywhere."""
-    solver = solver.reaching
-    solution = solver.solve(trajectory.start, robot.home)
-    outside = np.flatnonzero((solution.q < robot.position_min) | (solution.q > robot.position_max))
-    # `solve` is stricter than the reach check of every target; the tolerance of the latter is enough here, too.
-    attained = solution.distance <= TOLERANCE[0] and solution.angle <= TOLERANCE[1]
-    if solution.converged or (attained and not len(outside)):
-        return solution.q
-    # The message of the reach check includes the other targets.
-    times = np.zeros(1)
-    check_reach(solver, trajectory, times, trajectory.target(times, "linear"), robot.home)
-    reason = (
-        f"the nearest posture found to the first target stays {pose_residual(solution.distance, solution.angle)} away"
-    )
-    if attained:
-        beyond = listed([f"{robot.joint_names[i]} at {degrees(solution.q[i])} degrees" for i in outside])
-        reason = f"the first target can only be attained outside of the joint limits ({beyond})"
-    raise TargetOutOfReach(
-        f"The plan was refused: {reason}. Move the trajectory, or begin from another posture (--home).",
-        sample=0,
-        time=0.0,
-        distance=solution.distance,
-        angle=solution.angle,
-    )
 
 
 def _stretched(

@@ -1,4 +1,4 @@
-"""The directory of one run: settings.toml, plan.npz, log.mcap, summary.json and report.html."""
+"""The directory of one run: settings.toml, plan.npz, meshes.npz, log.mcap, summary.json and report.html."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from simbridge.errors import InputFileError, NotARun, OutputError, SimbridgeErro
 from simbridge.recording.log import LogColumns
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.input_file import MIB, decode_toml, expansion, open_file, read_bytes, read_text
+from simbridge.robot.meshes import Drawing
 from simbridge.robot.output_file import replacing, write_file, writing
 
 T = TypeVar("T")
@@ -49,6 +50,7 @@ class RunDirectory:
         self.path = path
         self.settings_file = path / "settings.toml"
         self.plan_file = path / "plan.npz"
+        self.meshes_file = path / "meshes.npz"
         self.log_file = path / "log.mcap"
         self.summary_file = path / "summary.json"
         self.evaluation_file = path / "evaluation.json"
@@ -141,16 +143,33 @@ class RunDirectory:
         Raises:
             NotARun: It is missing or broken.
         """
+        return self._arrays(self.plan_file, decode)
+
+    def write_meshes(self, drawing: Drawing) -> None:
+        """Write meshes.npz, for an arm with meshes."""
+        if drawing.meshes:
+            with replacing(self.meshes_file) as new:
+                np.savez_compressed(new, **drawing.as_arrays())
+
+    def meshes(self) -> Drawing:
+        """Read meshes.npz; nothing is drawn without it.
+
+        Raises:
+            NotARun: It is broken.
+        """
+        return self._arrays(self.meshes_file, Drawing.from_arrays) if self.meshes_file.exists() else Drawing()
+
+    def _arrays(self, path: Path, decode: Callable[[Mapping[str, Any]], T]) -> T:
         try:
-            with open_file(self.plan_file) as file:
+            with open_file(path) as file:
                 _check_arrays(file)
                 with np.load(file, allow_pickle=False) as arrays:
                     return decode(arrays)
         except InputFileError as error:
-            raise NotARun(self.path, "plan.npz", error.reason) from None
+            raise NotARun(self.path, path.name, error.reason) from None
         except Exception as error:
             # Damaged bytes can fail anywhere in zipfile, zlib and numpy.
-            raise NotARun(self.path, "plan.npz", f"it cannot be read ({error or type(error).__name__})") from None
+            raise NotARun(self.path, path.name, f"it cannot be read ({error or type(error).__name__})") from None
 
     def log(self) -> LogColumns:
         """Read log.mcap, as far as it was written.

@@ -1,4 +1,4 @@
-"""An arm in a scene of viser's: its shapes on its joints' frames."""
+"""An arm in a scene of viser's: its shapes and meshes on its joints' frames."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 import viser
 
+from simbridge.robot.meshes import DrawnMesh
 from simbridge.robot.pose import Array
 
 # Links of unknown shape are drawn as sticks of this radius, m.
@@ -24,7 +25,8 @@ class ArmScene:
         scene: Of a viser server, or of one of its clients.
         name: Of its node.
         placements, prismatic: See `Robot.placements` and `Robot.prismatic`.
-        shapes: Of the base and of each link, as settings.toml records them; sticks where there are none.
+        shapes: Of the base and of each link, as settings.toml records them.
+        meshes: Of the same; sticks where there are neither.
         colour: Of all shapes; their own by default.
         opacity: 1 for solid.
     """
@@ -36,6 +38,7 @@ class ArmScene:
         placements: Array,
         prismatic: Iterable[bool],
         shapes: Sequence[Sequence[dict[str, Any]]] = (),
+        meshes: Sequence[DrawnMesh] = (),
         *,
         colour: Rgb | None = None,
         opacity: float = 1.0,
@@ -43,8 +46,8 @@ class ArmScene:
         self._placements, self._prismatic = [pin.SE3(placement) for placement in placements], list(prismatic)
         self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
         scene.add_frame(name, show_axes=False)
-        links = list(shapes) or _sticks(placements)
-        for number, shape in enumerate(links[0]):
+        links = list(shapes) if any(shapes) or meshes else _sticks(placements)
+        for number, shape in enumerate(links[0] if links else []):
             self._draw(f"{name}/shape{number}", shape)
         self._joints, path = [], name
         for i in range(len(placements) - 1):
@@ -53,14 +56,20 @@ class ArmScene:
             self._joints.append(scene.add_frame(path, show_axes=False, position=at))
             for number, shape in enumerate(links[i + 1] if i + 1 < len(links) else []):
                 self._draw(f"{path}/shape{number}", shape)
+        bodies = [name, *("".join(f"/joint{k}" for k in range(1, i + 1)) for i in range(1, len(placements)))]
+        for number, mesh in enumerate(meshes):
+            body = name if mesh.body == 0 else name + bodies[mesh.body]
+            scene.add_mesh_simple(
+                f"{body}/mesh{number}", mesh.vertices, mesh.triangles, color=colour or _rgb(mesh.color),
+                opacity=self._opacity, side="double",
+            )  # fmt: skip
         end = self._placements[-1]
         scene.add_frame(f"{path}/tcp", axes_length=0.08, axes_radius=0.004, wxyz=wxyz(end), position=end.translation)
 
     def _draw(self, name: str, shape: dict[str, Any]) -> None:
         start, end = np.array(shape["start"]), np.array(shape["end"])
         length = float(np.linalg.norm(end - start))
-        red, green, blue = self._colour or (round(255 * part) for part in shape["color"])
-        colour = red, green, blue
+        colour = self._colour or _rgb(shape["color"])
         if length > 0.0:
             # The axis of viser's cylinder is z.
             turn = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), (end - start) / length)
@@ -88,6 +97,11 @@ class ArmScene:
             frame.wxyz = wxyz(moved)
             if slides:
                 frame.position = moved.translation
+
+
+def _rgb(color: Sequence[float]) -> Rgb:
+    red, green, blue = (round(255 * part) for part in color)
+    return red, green, blue
 
 
 def _sticks(placements: Array) -> list[list[dict[str, Any]]]:

@@ -53,13 +53,14 @@ def replay_page(evaluation: Evaluation, title: str) -> str:
     with _viser() as server:
         placements, prismatic = evaluation.chain
         shapes = list((evaluation.settings.get("shapes") or {}).values())
-        arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes)
+        drawing = evaluation.directory.meshes()
+        arm = ArmScene(server.scene, "/arm", placements, prismatic, shapes, drawing.meshes)
         edges = _draw_paths(server, evaluation)
         _set_view(server, evaluation)
         recorder = server.get_scene_serializer()
         _record_motion(server, recorder, evaluation, arm)
         page = recorder.as_html()
-    return _finished(page, title, _legend(evaluation, edges))
+    return _finished(page, title, _legend(evaluation, edges, drawing.words))
 
 
 @contextlib.contextmanager
@@ -145,13 +146,14 @@ def _rgb(colour: Any) -> tuple[int, int, int]:
     return round(255 * red), round(255 * green), round(255 * blue)
 
 
-def _legend(evaluation: Evaluation, edges: Array) -> str:
+def _legend(evaluation: Evaluation, edges: Array, meshes: str) -> str:
     """The meaning of the colours, as HTML over the scene."""
     return render(
         "replay_legend.html",
         scenario=evaluation.settings["scenario"]["name"],
         robot=evaluation.settings["robot"]["title"],
         reference=REFERENCE,
+        meshes=meshes,
         steps=list(zip(map(_rgb, colours(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges], strict=False)),
         largest=f"{as_written(float(f'{edges[-1]:.3g}'))}{NO_BREAK}mm",
     )

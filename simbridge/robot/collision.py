@@ -1,7 +1,7 @@
 """Clearance of a posture: link against link, and links against the floor and other obstacles.
 
-Links are the capsules and cylinders of the robot's description. A sequence of postures is not tested one by one: two
-bodies at a distance d cannot touch until they have moved by d relative to each other.
+Links are the capsules, cylinders and convex hulls of the robot's description. A sequence of postures is not tested one
+by one: two bodies at a distance d cannot touch until they have moved by d relative to each other.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import CollisionKind, PlannedCollision
+from simbridge.robot.meshes import coal_hull
 from simbridge.robot.obstacles import BARE_FLOOR, Capsule, CollisionScene
-from simbridge.robot.parts import Shape
+from simbridge.robot.parts import Mesh, Shape
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 
@@ -91,8 +92,10 @@ class CollisionModel:
         self._bodies: list[_Body] = []
         self._add_zones(collision_scene)
         self._add_shapes("base_link", _BASE_OWNER, robot.base_shapes, pin.SE3.Identity())
+        self._add_hulls("base_link", _BASE_OWNER, robot.base_meshes, pin.SE3.Identity())
         for index, link in enumerate(robot.links):
             self._add_shapes(link.name, index, link.shapes, link.placement)
+            self._add_hulls(link.name, index, link.meshes, link.placement)
         self._add_tool(collision_scene.tool)
         self._pairs = self._find_pairs()
         self._create_buffers()
@@ -140,6 +143,13 @@ class CollisionModel:
                 radius = float(np.linalg.norm(ends[:, :2], axis=1).max()) + shape.radius
                 kind = coal.Capsule if shape.kind == "capsule" else coal.Cylinder
                 self._add(_Body(name, owner, extent, radius), kind(shape.radius, length), frame * middle)
+
+    def _add_hulls(self, name: str, owner: int, meshes: tuple[Mesh, ...], frame: pin.SE3) -> None:
+        for mesh in meshes:
+            if mesh.hull is not None:
+                corners = mesh.hull @ frame.rotation.T + frame.translation
+                extent, radius = (float(np.linalg.norm(part, axis=1).max()) for part in (corners, corners[:, :2]))
+                self._add(_Body(name, owner, extent, radius), coal_hull(mesh.hull), frame)
 
     def _find_pairs(self) -> list[tuple[_Body, _Body]]:
         """Add the pairs to test to the geometry; in each, the second body moves relative to the first."""

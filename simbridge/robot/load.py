@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,24 +14,38 @@ import pinocchio as pin
 
 from simbridge.errors import InvalidHome, InvalidParameter, UnknownName
 from simbridge.resources import robot_files
+from simbridge.robot.descriptions import DESCRIPTION, described
+from simbridge.robot.home import with_found_home
 from simbridge.robot.input_file import TomlFile
+from simbridge.robot.packages import named
 from simbridge.robot.parts import Joint, Link, Shape, inertia_fault, inertia_tensor
 from simbridge.robot.pose import Array, read_only, snapped
 from simbridge.robot.robot import Robot
 from simbridge.robot.robot_file import COLORS, RobotFile, ShapeTable, check_robot, with_lengths
 from simbridge.robot.urdf_reader import read_urdf
 
+_URDF = {".urdf", ".xml", ".xacro"}
+
 
 def load_robot(
-    robot: str | os.PathLike[str], *, home: Sequence[float] | None = None, lengths: Sequence[float] | None = None
+    robot: str | os.PathLike[str],
+    *,
+    home: Sequence[float] | None = None,
+    lengths: Sequence[float] | None = None,
+    base: str | None = None,
+    tip: str | None = None,
+    packages: Sequence[str] = (),
 ) -> Robot:
     """Load an arm.
 
     Args:
-        robot: A name in robots/ ("ur10"), or the path of a robot TOML or of a URDF.
+        robot: A name in robots/ ("ur10", in any case), the path of a robot TOML, of a URDF or of a xacro file, or a
+            name of robot_descriptions ("panda_description"), which downloads what it does not have.
         home: Joint positions (n,) in rad from which plans start, instead of the file's. A URDF has none: there, the
-            default is the middle of each joint's range.
+            default is found (see `simbridge.robot.home`).
         lengths: Link lengths of a planar arm (n,) in m, instead of the file's ("planar2r", "planar3r").
+        base, tip: The links of a URDF between which the arm is; see `read_urdf`.
+        packages: Directories of a URDF's packages, each as NAME=DIR; see `Packages`.
 
     Raises:
         UnknownName: There is no robot of that name.
@@ -39,16 +54,26 @@ def load_robot(
         InvalidParameter: `lengths` are given for an arm that is not planar, or are not one positive number per link.
     """
     files = robot_files()
-    text = os.fspath(robot)
-    path = files.get(text) or Path(text)
+    text, known = os.fspath(robot), named(tuple(packages))
+    path = files.get(text) or files.get(text.lower()) or Path(text)
     if path.suffix.lower() == ".toml":
+        if base or tip or packages:
+            raise InvalidParameter("base, tip or package", text, "left out: they are for a URDF")
         arm = read_toml(path, lengths)
-    elif path.suffix.lower() in {".urdf", ".xml", ".xacro"} or os.sep in text:
+    elif path.suffix.lower() in _URDF or os.sep in text or text.endswith(DESCRIPTION):
         if lengths is not None:
             raise InvalidParameter("link lengths", list(lengths), "left out for a URDF, which defines its own links")
-        arm = read_urdf(path)
+        if path.suffix.lower() not in _URDF and os.sep not in text:
+            path, found = described(text)
+            known = found | known
+        arm = with_found_home(read_urdf(path, base=base, tip=tip, packages=known))
+        for note in arm.notes:
+            warnings.warn(note, stacklevel=2)
     else:
-        raise UnknownName("robot", text, files, "A custom arm is given by its path: ./arm.urdf or ./arm.toml.")
+        hint = (
+            "A custom arm is given by its path: ./arm.urdf, ./arm.toml; one of robot_descriptions as NAME_description."
+        )
+        raise UnknownName("robot", text, files, hint)
     return arm if home is None else replace(arm, home=_checked_home(arm, home), file_home=arm.home)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 from xml.sax.saxutils import quoteattr
 
@@ -12,6 +13,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 ShapeKind = Literal["capsule", "cylinder"]
+
+# Of shapes to which no colour is given.
+COLOR = (0.75, 0.77, 0.80)
 
 # Published tensors are rounded: a moment may exceed the sum of the other two by this fraction.
 _ROUNDING = 0.01
@@ -30,14 +34,16 @@ class Shape:
         radius: In m.
         color: Red, green, blue in 0..1.
         solid: Whether it takes part in collision checks; otherwise it is only drawn.
+        drawn: Whether it is drawn; otherwise it only takes part in collision checks.
     """
 
     kind: ShapeKind
     start: tuple[float, float, float]
     end: tuple[float, float, float]
     radius: float
-    color: tuple[float, float, float] = (0.75, 0.77, 0.80)
+    color: tuple[float, float, float] = COLOR
     solid: bool = True
+    drawn: bool = True
 
     def axis_frame(self) -> tuple[pin.SE3, float]:
         """The frame at the middle of the axis with z along it, in the link's frame, and the axis' length in m."""
@@ -46,6 +52,27 @@ class Shape:
         along = (end - start) / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
         rotation = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), along)
         return pin.SE3(rotation.toRotationMatrix(), 0.5 * (start + end)), length
+
+
+@dataclass(frozen=True, eq=False)
+class Mesh:
+    """A mesh on a link: its file is drawn, its convex hull takes part in collision checks.
+
+    Attributes:
+        file: STL, OBJ, DAE, or another format that trimesh reads.
+        scale: Factors (3,) of its coordinates, which are in m.
+        placement: Of the scaled mesh, in the link's frame.
+        hull: Corners of its convex hull (K, 3) in the link's frame, m; None where it is only drawn.
+        color: Red, green, blue in 0..1.
+        drawn: Whether it is drawn.
+    """
+
+    file: Path
+    scale: tuple[float, float, float]
+    placement: pin.SE3
+    hull: NDArray[np.float64] | None = None
+    color: tuple[float, float, float] = COLOR
+    drawn: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,13 +105,14 @@ class Link:
         name: As in the robot's TOML or URDF.
         placement: The link's frame in the joint's frame; `shapes` are given in the link's frame.
         inertia: Mass (kg), centre of mass (m) and tensor (kg m^2), in the joint's frame.
-        shapes: For drawing and for collision checks.
+        shapes, meshes: For drawing and for collision checks.
     """
 
     name: str
     placement: pin.SE3
     inertia: pin.Inertia
     shapes: tuple[Shape, ...] = ()
+    meshes: tuple[Mesh, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -165,6 +193,8 @@ def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[s
     # A capsule is written as a cylinder with a sphere at each end: URDF itself knows no capsule.
     parts = []
     for number, shape in enumerate(shapes):
+        if not shape.drawn:
+            continue
         frame, length = shape.axis_frame()
         material = (
             f"<material name={quoteattr(f'{link}_{number}')}><color rgba={_numbers((*shape.color, 1.0))}/></material>"
@@ -176,6 +206,17 @@ def _visuals(shapes: tuple[Shape, ...], placement: pin.SE3, link: str) -> list[s
             bodies += [(pin.SE3(np.eye(3), np.array(end)), ball) for end in (shape.start, shape.end)]
         for at, geometry in bodies:
             parts.append(f"<visual>{_origin(placement * at)}<geometry>{geometry}</geometry>{material}</visual>")
+    return parts
+
+
+def _mesh_visuals(meshes: tuple[Mesh, ...], placement: pin.SE3, link: str) -> list[str]:
+    parts = []
+    for number, mesh in enumerate(meshes):
+        geometry = f"<mesh filename={quoteattr(str(mesh.file))} scale={_numbers(mesh.scale)}/>"
+        material = f"<material name={quoteattr(f'{link}_mesh_{number}')}><color rgba={_numbers((*mesh.color, 1.0))}/>"
+        if mesh.drawn:
+            at = _origin(placement * mesh.placement)
+            parts.append(f"<visual>{at}<geometry>{geometry}</geometry>{material}</material></visual>")
     return parts
 
 
@@ -193,6 +234,7 @@ def urdf_text(
     inertias: Sequence[pin.Inertia],
     tool0: pin.SE3,
     tcp: pin.SE3,
+    base_meshes: tuple[Mesh, ...] = (),
 ) -> str:
     """The arm as URDF: the link frames are the joint frames, every joint's axis is z, inertias along principal axes.
 
@@ -200,19 +242,21 @@ def urdf_text(
 
     Args:
         name: Of the robot.
-        base_shapes: Shapes of the base, in base_link.
+        base_shapes, base_meshes: Of the base, in base_link.
         joints, links: n of each.
         inertias: Of the links in their joints' frames (n), the payload included.
         tool0, tcp: Both in the last joint's frame.
     """
     lines = [f"<robot name={quoteattr(name)}>", f'<link name="base_link">{_MASSLESS}']
-    lines += [*_visuals(base_shapes, pin.SE3.Identity(), "base_link"), "</link>"]
+    lines += _visuals(base_shapes, pin.SE3.Identity(), "base_link")
+    lines += [*_mesh_visuals(base_meshes, pin.SE3.Identity(), "base_link"), "</link>"]
     parent = "base_link"
     for joint, link, inertia in zip(joints, links, inertias, strict=True):
         lines += [
             f"<link name={quoteattr(link.name)}>",
             _inertial(inertia),
             *_visuals(link.shapes, link.placement, link.name),
+            *_mesh_visuals(link.meshes, link.placement, link.name),
             "</link>",
             f'<joint name={quoteattr(joint.name)} type="{joint.kind}">',
             f"<parent link={quoteattr(parent)}/><child link={quoteattr(link.name)}/>",

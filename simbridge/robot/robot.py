@@ -16,7 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.parts import DhTable, Joint, Link, RosCalibration, Shape, urdf_text
+from simbridge.robot.parts import DhTable, Joint, Link, Mesh, RosCalibration, Shape, urdf_text
 from simbridge.robot.pose import Array, read_only
 from simbridge.robot.values import Task
 
@@ -48,6 +48,21 @@ class JointLimits:
 
 
 @dataclass(frozen=True)
+class Workspace:
+    """Where the ready-made motions fit on an arm.
+
+    Attributes:
+        scale: Of all lengths and speeds, 1 on a UR10.
+        centre: (3,), m, from base_link.
+        orientation: Of the tool, downwards (4,).
+    """
+
+    scale: float
+    centre: tuple[float, float, float]
+    orientation: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class Robot:
     """A serial arm of n joints from base_link to the TCP.
 
@@ -57,7 +72,7 @@ class Robot:
         series: The controller's series ("CB3", "e-Series"), or "" when unknown.
         period: The controller's control period, s.
         joints, links: n of each; `links[i]` follows `joints[i]`.
-        base_shapes: Shapes of the base, in base_link.
+        base_shapes, base_meshes: Of the base, in base_link.
         tool0: The flange, in the last joint's frame.
         tcp: The tool centre point, in tool0.
         payload: A point mass in kg that is part of the nominal model.
@@ -74,6 +89,8 @@ class Robot:
         source: The file it was read from.
         calibration: This arm's own Denavit-Hartenberg table or joint frames, from which its chain was made; None for
             the file's chain.
+        workspace: Where the ready-made motions fit, found with the home of an arm whose file has none.
+        notes: What was decided when its file was read, as sentences.
     """
 
     name: str
@@ -96,6 +113,9 @@ class Robot:
     task: Task = "pose"
     source: Path | None = None
     calibration: DhTable | RosCalibration | None = None
+    base_meshes: tuple[Mesh, ...] = ()
+    workspace: Workspace | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -190,7 +210,8 @@ class Robot:
     def urdf(self) -> str:
         """URDF text of the same arm, for PyBullet and viewers."""
         tcp = self.tool0 * self.tcp
-        return urdf_text(self.name, self.base_shapes, self.joints, self.links, self.link_inertias, self.tool0, tcp)
+        bodies = self.base_shapes, self.joints, self.links, self.link_inertias
+        return urdf_text(self.name, *bodies, self.tool0, tcp, self.base_meshes)
 
     @cached_property
     def link_inertias(self) -> tuple[pin.Inertia, ...]:

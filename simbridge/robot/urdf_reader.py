@@ -1,47 +1,65 @@
-"""Read a serial arm from a user's URDF; every error names the element and its line.
+"""Read a serial arm from a user's URDF or xacro file; every error names the element and its line.
 
-The chain runs from the link base_link (else the root) to the link tool0 (else the only end). Links attached by fixed
-joints add their mass and shapes to their parent. Meshes are not read: they are not drawn and take no part in collision
-checks; a box becomes the capsule that encloses it.
+The chain runs from the base (base_link, else the root) to the tip (tool0, else the only end). What is off the chain is
+fixed where it is at zero, and adds its mass, shapes and meshes to the link that carries it. A box becomes the capsule
+that encloses it, a mesh its convex hull.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
 
+from simbridge.errors import InputFileError
 from simbridge.robot.input_file import MAX_JOINTS, MAX_SHAPES, RESERVED
-from simbridge.robot.parts import Joint, Link, Shape, ShapeKind, inertia_fault, inertia_tensor
+from simbridge.robot.packages import Packages
+from simbridge.robot.parts import Joint, Link
 from simbridge.robot.pose import read_only
-from simbridge.robot.robot import Robot
-from simbridge.robot.urdf_tree import Element, Tree, axis_frame, child, movable, origin, read_tree, read_xml
+from simbridge.robot.robot import G, Robot
+from simbridge.robot.urdf_shapes import Body, Reading
+from simbridge.robot.urdf_tree import Element, Tree, axis_frame, axis_of, child, movable, origin, read_tree, read_xml
+from simbridge.robot.values import Task
+from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
 DEFAULT_PERIOD = 0.008
 
 
-def read_urdf(path: Path) -> Robot:
-    """Read one arm.
+def read_urdf(
+    path: Path, *, base: str | None = None, tip: str | None = None, packages: Mapping[str, Path] | None = None
+) -> Robot:
+    """Read one arm, whose home is the middle of its joints' ranges (see `with_found_home`).
+
+    Args:
+        path: A URDF, or a xacro file.
+        base: The link where the arm begins; base_link, else the root, by default.
+        tip: The tool's link; tool0, else the only link without children, by default.
+        packages: Directories of packages, by name (see `Packages`).
 
     Raises:
-        InputFileError: Names the element and the line at fault.
+        InputFileError: Names the element and the line at fault, or all of them if there are several.
+        MissingPackage: It is a xacro file, and xacro is not installed.
     """
-    top = read_xml(path)
+    places = Packages(path, packages or {})
+    top = read_xml(path, places)
     if top.tag != "robot":
         top.refuse("a URDF begins with <robot>")
-    if any(element.tag.startswith("xacro:") for element in top.children):
-        top.refuse("this is xacro, not yet URDF; expand it first: xacro FILE > arm.urdf")
     tree = read_tree(top)
-    base, chain = tree.chain()
+    base, tip, chain = tree.chain(base, tip)
     moving = [joint for joint in chain if movable(joint)]
     if not moving:
-        top.refuse("its chain has no movable joint")
+        top.refuse(f"the chain from '{base}' to '{tip}' has no movable joint; choose others with --base and --tip")
     if len(moving) > MAX_JOINTS:
         top.refuse(f"its chain has {len(moving)} movable joints; at most {MAX_JOINTS} are read")
-    _, base_shapes = _body(tree, base, moving)
+    reading = Reading(places, top)
+    faults: list[InputFileError] = []
+    with _collected(faults):
+        at_base = reading.body(tree, base, moving)
     joints: list[Joint] = []
     links: list[Link] = []
     # In the frame of the previous movable joint; after the last one, the tool.
@@ -51,29 +69,86 @@ def read_urdf(path: Path) -> Robot:
         if element not in moving:
             continue
         # Our joints' axes are z: the link's frame may be rotated relative to its joint's.
-        to_z = axis_frame(_axis(element))
-        joints.append(_joint(element, placement * to_z))
+        to_z = pin.SE3.Identity()
+        with _collected(faults):
+            to_z = axis_frame(axis_of(element))
+            joints.append(_joint(element, placement * to_z))
         placement = to_z.inverse()
-        inertia, shapes = _body(tree, child(element), moving)
-        if inertia.mass <= 0.0 or np.linalg.eigvalsh(inertia.inertia)[0] <= 0.0:
-            tree.links[child(element)].refuse("a link that moves needs mass and inertia: add <inertial>")
-        links.append(Link(_name(child(element), tree), placement, placement.act(inertia), shapes))
-    if len(base_shapes) + sum(len(link.shapes) for link in links) > MAX_SHAPES:
+        with _collected(faults):
+            body = reading.body(tree, child(element), moving)
+            links.append(_link(_name(child(element), tree), tree.links[child(element)], body, placement))
+    _refuse_all(path, faults)
+    if len(at_base.shapes) + sum(len(link.shapes) + len(link.meshes) for link in links) > MAX_SHAPES:
         top.refuse(f"its links have more than {MAX_SHAPES} shapes together")
-    low, high = [joint.position_min for joint in joints], [joint.position_max for joint in joints]
-    home = [0.5 * (a + b) if np.isfinite(a + b) else min(max(0.0, a), b) for a, b in zip(low, high, strict=True)]
+    tilt = pin.SE3.Identity()
+    for element in tree.path(base, None) or []:
+        tilt = tilt * tree.resting(element)
+    upright = np.allclose(tilt.rotation[2], [0.0, 0.0, 1.0], rtol=0.0, atol=1e-9)
     return Robot(
-        name=path.stem,
+        name=path.name.removesuffix(".xacro").removesuffix(".urdf").removesuffix(".xml"),
         title=top.attributes.get("name") or path.stem,
         series="",
         period=DEFAULT_PERIOD,
         joints=tuple(joints),
         links=tuple(links),
-        base_shapes=base_shapes,
+        base_shapes=at_base.shapes,
+        base_meshes=at_base.meshes,
         tool0=placement,
-        home=read_only(home),
+        home=read_only([_middle(joint) for joint in joints]),
+        gravity=read_only(np.array([0.0, 0.0, -G]) if upright else -G * tilt.rotation[2]),
+        task=_task(len(joints)),
         source=path.resolve(),
+        notes=(*_notes(tree, base, tip, chain, upright), *reading.notes),
     )
+
+
+@contextlib.contextmanager
+def _collected(faults: list[InputFileError]) -> Iterator[None]:
+    """Go on after a fault: all faults of a file are reported together."""
+    try:
+        yield
+    except InputFileError as error:
+        faults.append(error)
+
+
+def _refuse_all(path: Path, faults: list[InputFileError]) -> None:
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        each = [
+            ", ".join(filter(None, (f"line {fault.line}" if fault.line else "", fault.field))) + f": {fault.reason}"
+            for fault in faults
+        ]
+        raise InputFileError(path, f"{len(faults)} things are wrong. " + "; ".join(each), line=faults[0].line)
+
+
+def _task(joints: int) -> Task:
+    """What an arm of so many joints can attain of any target."""
+    return "pose" if joints >= 6 else "axis" if joints == 5 else "position"
+
+
+def _middle(joint: Joint) -> float:
+    low, high = joint.position_min, joint.position_max
+    return 0.5 * (low + high) if math.isfinite(low + high) else min(max(0.0, low), high)
+
+
+def _notes(tree: Tree, base: str, tip: str, chain: list[Element], upright: bool) -> Iterator[str]:
+    """What was decided, where a URDF leaves it open."""
+    off = [joint for joint in tree.joints.values() if movable(joint) and joint not in chain]
+    fixed = []
+    for joint in off:
+        value, name = tree.resting_value(joint), joint.text("name")
+        unit = "m" if joint.text("type") == "prismatic" else "rad"
+        leader = joint.first("mimic")
+        fixed.append(f"{name} at {value:g} {unit}" + (f" (mimics {leader.text('joint')})" if leader else ""))
+    if fixed:
+        yield f"The arm is the chain from {base} to {tip}; joints off it are fixed: {listed(fixed)}."
+    joints = sum(movable(joint) for joint in chain)
+    if (task := _task(joints)) != "pose":
+        attained = "positions" if task == "position" else "positions and directions of the tool's z axis"
+        yield f"With {joints} joints the arm attains {attained} of targets, and is asked for no more."
+    if not upright:
+        yield f"{base} is tilted against the root of the file, which is taken as upright: gravity follows."
 
 
 def _name(link: str, tree: Tree) -> str:
@@ -85,18 +160,22 @@ def _name(link: str, tree: Tree) -> str:
     return link
 
 
-def _axis(joint: Element) -> np.ndarray:
-    given = joint.first("axis")
-    axis = given.numbers("xyz", 3) if given else np.array([1.0, 0.0, 0.0])
-    return axis if np.linalg.norm(axis) > 0.0 else joint.refuse("its axis is zero", "axis")
+def _link(name: str, element: Element, body: Body, placement: pin.SE3) -> Link:
+    if body.inertia.mass <= 0.0 or np.linalg.eigvalsh(body.inertia.inertia)[0] <= 0.0:
+        element.refuse("a link that moves needs mass and inertia: add <inertial>")
+    return Link(name, placement, placement.act(body.inertia), body.shapes, body.meshes)
 
 
 def _joint(element: Element, placement: pin.SE3) -> Joint:
     kind, name = element.text("type"), element.text("name")
     if kind not in {"revolute", "continuous", "prismatic"}:
         element.refuse(f"a joint of type '{kind}'; known are revolute, continuous, prismatic and fixed", "type")
-    if element.first("mimic") is not None:
-        element.refuse("a joint that mimics another; simbridge supports serial arms only", "mimic")
+    if (leader := element.first("mimic")) is not None:
+        element.refuse(
+            f"the joint mimics '{leader.text('joint')}', and the joints of an arm's chain must move independently; end "
+            "the chain before it (--tip), or begin it behind it (--base)",
+            "mimic",
+        )
     if name in RESERVED:
         element.refuse(f"the name '{name}' is reserved: every arm has it already")
     limit = element.need(
@@ -117,60 +196,3 @@ def _joint(element: Element, placement: pin.SE3) -> Joint:
         max_velocity=limit.number("velocity"),
         max_effort=limit.number("effort"),
     )
-
-
-def _body(tree: Tree, link: str, moving: list[Element]) -> tuple[pin.Inertia, tuple[Shape, ...]]:
-    """Inertia and shapes, in the link's frame, of a link and all that is fixed to it."""
-    inertia = pin.Inertia.Zero()
-    shapes: list[Shape] = []
-    for element, placement in tree.attached(link, moving):
-        inertia += placement.act(_inertia(element))
-        shapes += _shapes(element, placement)
-    return inertia, tuple(shapes)
-
-
-def _inertia(link: Element) -> pin.Inertia:
-    inertial = link.first("inertial")
-    if inertial is None:
-        return pin.Inertia.Zero()
-    mass = inertial.need("mass").number("value")
-    if mass < 0.0:
-        inertial.need("mass").refuse(f"a mass of {mass} kg", "value")
-    given = inertial.need("inertia")
-    matrix = inertia_tensor(*(given.number(f"i{pair}") for pair in ("xx", "xy", "xz", "yy", "yz", "zz")))
-    fault = inertia_fault(matrix)
-    if fault:
-        given.refuse(fault)
-    at = origin(inertial)
-    return pin.Inertia(mass, at.translation, at.rotation @ matrix @ at.rotation.T)
-
-
-def _shapes(link: Element, placement: pin.SE3) -> Iterator[Shape]:
-    for element in link.all("collision") if link.first("collision") else link.all("visual"):
-        at = placement * origin(element)
-        geometry = element.need("geometry")
-        if not geometry.children:
-            geometry.refuse("it contains no shape")
-        for shape in geometry.children:
-            if shape.tag != "mesh":
-                kind, axis, radius = _measures(shape)
-                ends = (tuple(float(v) for v in at.act(end)) for end in (-axis, axis))
-                yield Shape(kind, next(ends), next(ends), radius)  # type: ignore[arg-type]
-
-
-def _measures(shape: Element) -> tuple[ShapeKind, np.ndarray, float]:
-    """Kind, half of the axis and radius."""
-    z = np.array([0.0, 0.0, 0.5])
-    if shape.tag == "cylinder":
-        return "cylinder", z * shape.positive("length"), shape.positive("radius")
-    if shape.tag == "sphere":
-        return "capsule", 0.0 * z, shape.positive("radius")
-    if shape.tag == "capsule":
-        return "capsule", z * shape.positive("length"), shape.positive("radius")
-    if shape.tag != "box":
-        shape.refuse("an unknown shape; known are box, cylinder, capsule, sphere and mesh")
-    size = shape.numbers("size", 3)
-    if not np.all(size > 0.0):
-        shape.refuse(f"these must be positive, not {size.tolist()}", "size")
-    longest = int(np.argmax(size))
-    return "capsule", np.eye(3)[longest] * 0.5 * size[longest], float(0.5 * np.hypot(*np.delete(size, longest)))

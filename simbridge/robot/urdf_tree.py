@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import xml.parsers.expat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,9 +12,11 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
-from simbridge.errors import InputFileError
+from simbridge.errors import InputFileError, suggest
 from simbridge.robot.input_file import MIB, read_text
+from simbridge.robot.packages import Packages
 from simbridge.robot.pose import snapped
+from simbridge.robot.xacro_file import expanded
 
 MAX_URDF = 4 * MIB
 """Largest URDF, bytes."""
@@ -30,14 +32,14 @@ class Element:
         path: The file it is in.
         tag: Its name.
         attributes: As written.
-        line: Where its start tag begins, from 1.
+        line: Where its start tag begins, from 1; None in expanded text.
         children: The elements in it, in order.
     """
 
     path: Path
     tag: str
     attributes: dict[str, str]
-    line: int
+    line: int | None
     children: list[Element] = field(default_factory=list)
 
     def refuse(self, reason: str, name: str = "") -> NoReturn:
@@ -88,12 +90,25 @@ class Element:
         return value if value > 0.0 else self.refuse(f"this must be positive, not {value}", name)
 
 
-def read_xml(path: Path) -> Element:
-    """The root element of an XML file.
+def read_xml(path: Path, packages: Packages) -> Element:
+    """The root element of an XML file; of a xacro file as it is when expanded, with no lines.
 
     Raises:
         InputFileError: It cannot be read or is not well-formed; names the line.
+        MissingPackage: It is a xacro file, and xacro is not installed.
     """
+    text = read_text(path, MAX_URDF)
+    if path.suffix.lower() != ".xacro" and "<xacro:" not in text:
+        return _parsed(path, text)
+    return _without_lines(_parsed(path, expanded(path, packages)))
+
+
+def _without_lines(element: Element) -> Element:
+    """Lines of expanded text are no lines of the file."""
+    return replace(element, line=None, children=[_without_lines(part) for part in element.children])
+
+
+def _parsed(path: Path, text: str) -> Element:
     parser = xml.parsers.expat.ParserCreate()
     top = Element(path, "", {}, 0)
     stack = [top]
@@ -106,7 +121,7 @@ def read_xml(path: Path) -> Element:
     parser.StartElementHandler = start
     parser.EndElementHandler = lambda _tag: stack.pop()
     try:
-        parser.Parse(read_text(path, MAX_URDF), True)
+        parser.Parse(text, True)
     except xml.parsers.expat.ExpatError as error:
         reason = xml.parsers.expat.ErrorString(error.code)
         raise InputFileError(path, f"this is not well-formed XML: {reason}", line=error.lineno) from None
@@ -130,6 +145,13 @@ def child(joint: Element) -> str:
     return joint.need("child").text("link")
 
 
+def axis_of(joint: Element) -> NDArray[np.float64]:
+    """The direction (3,) of a joint's axis, x by default."""
+    given = joint.first("axis")
+    axis = given.numbers("xyz", 3) if given else np.array([1.0, 0.0, 0.0])
+    return axis if np.linalg.norm(axis) > 0.0 else joint.refuse("its axis is zero", "axis")
+
+
 @dataclass(frozen=True)
 class Tree:
     """A URDF whose joints connect its links to one tree.
@@ -137,40 +159,50 @@ class Tree:
     Attributes:
         robot: The <robot> element.
         links: By name.
+        joints: By name.
         below: The joints whose parent is each link.
         above: The joint whose child is each link; the root has none.
     """
 
     robot: Element
     links: dict[str, Element]
+    joints: dict[str, Element]
     below: dict[str, list[Element]]
     above: dict[str, Element]
 
-    def chain(self) -> tuple[str, list[Element]]:
-        """The name of the base link (base_link, else the root) and the joints from there to the tool.
+    def chain(self, base: str | None, tip: str | None) -> tuple[str, str, list[Element]]:
+        """The names of base and tip, and the joints between them.
 
-        The tool is the link tool0, else the only link without children.
+        Args:
+            base: The link where the arm begins; base_link, else the root, by default.
+            tip: The tool's link; tool0, else the only link without children, by default.
         """
-        base = "base_link" if "base_link" in self.links else next(name for name in self.links if name not in self.above)
-        tip = "tool0" if "tool0" in self.links else self._only_end()
-        joints = self._path_to(tip, base)
-        if joints is None:
-            self.robot.refuse(f"no chain of joints leads from '{base}' to '{tip}'")
-        for joint in self._path_to(base, None) or []:
-            if movable(joint):
-                joint.refuse("a movable joint before base_link, where the arm begins. Make it fixed", "type")
-        return base, joints
-
-    def _only_end(self) -> str:
+        faults = [
+            f"there is no link '{name}' for {flag}; {suggest(name, self.links)}"
+            for flag, name in (("--base", base), ("--tip", tip))
+            if name is not None and name not in self.links
+        ]
+        root = next(name for name in self.links if name not in self.above)
+        begin = base or ("base_link" if "base_link" in self.links else root)
         ends = [name for name in self.links if not self.below[name]]
-        if len(ends) > 1:
-            self.robot.refuse(
-                f"it is not clear where the tool is: the chain ends in {len(ends)} places ({', '.join(ends)}); "
-                "name the tool's link tool0, or attach a link tool0 by a fixed joint"
+        if begin in self.links and (inside := [name for name in ends if self.path(name, begin)]):
+            ends = inside
+        if tip is None and "tool0" not in self.links and len(ends) > 1:
+            faults.append(
+                f"it is not clear where the tool is: the tree ends in {len(ends)} places ({', '.join(ends)}); choose "
+                "one, or another link, with --tip LINK"
             )
-        return ends[0]
+        if faults:
+            self.robot.refuse("; and ".join(faults))
+        end = tip or ("tool0" if "tool0" in self.links else ends[0])
+        joints = self.path(end, begin)
+        if joints is None:
+            self.robot.refuse(
+                f"no chain of joints leads from '{begin}' to '{end}': choose others with --base and --tip"
+            )
+        return begin, end, joints
 
-    def _path_to(self, link: str, end: str | None) -> list[Element] | None:
+    def path(self, link: str, end: str | None) -> list[Element] | None:
         """The joints from `end` (None: from the root) down to a link; None if `end` is not an ancestor of it."""
         joints: list[Element] = []
         while link != end:
@@ -181,7 +213,7 @@ class Tree:
         return joints
 
     def attached(self, link: str, moving: list[Element]) -> Iterator[tuple[Element, pin.SE3]]:
-        """A link and all links attached to it by fixed joints, each with its placement in the link's frame.
+        """A link and all that is attached to it off the chain, each with its placement in the link's frame.
 
         Args:
             link: Its name.
@@ -189,14 +221,34 @@ class Tree:
         """
         yield self.links[link], pin.SE3.Identity()
         for joint in self.below[link]:
-            if joint in moving:
-                continue
-            if movable(joint):
-                joint.refuse(
-                    "a movable joint outside of the chain; simbridge supports serial arms only. Make it fixed", "type"
-                )
-            for further, placement in self.attached(child(joint), moving):
-                yield further, origin(joint) * placement
+            if joint not in moving:
+                for further, placement in self.attached(child(joint), moving):
+                    yield further, self.resting(joint) * placement
+
+    def resting(self, joint: Element) -> pin.SE3:
+        """The child's frame in the parent's, of a joint that does not move: off the chain, or fixed."""
+        value = self.resting_value(joint)
+        if value == 0.0:
+            return origin(joint)
+        axis = axis_of(joint) / np.linalg.norm(axis_of(joint)) * value
+        slides = joint.text("type") == "prismatic"
+        return origin(joint) * (pin.SE3(np.eye(3), axis) if slides else pin.SE3(pin.exp3(axis), np.zeros(3)))
+
+    def resting_value(self, joint: Element, depth: int = 0) -> float:
+        """Where a joint off the chain is fixed, rad or m: at zero, or at its limit that is nearest; a joint that mimics
+        another, where that one brings it."""
+        mimic = joint.first("mimic")
+        if mimic is not None:
+            leader = self.joints.get(mimic.text("joint"))
+            if leader is None or depth > len(self.joints):
+                mimic.refuse(f"there is no joint '{mimic.text('joint')}' that it could follow", "joint")
+            multiplier, offset = (mimic.numbers(name, 1, (d,))[0] for name, d in (("multiplier", 1.0), ("offset", 0.0)))
+            return float(multiplier * self.resting_value(leader, depth + 1) + offset)
+        limit = joint.first("limit")
+        if limit is None or joint.text("type") not in {"revolute", "prismatic"}:
+            return 0.0
+        low, high = (limit.numbers(name, 1, (0.0,))[0] for name in ("lower", "upper"))
+        return float(min(max(0.0, low), high))
 
 
 def read_tree(robot: Element) -> Tree:
@@ -212,12 +264,11 @@ def read_tree(robot: Element) -> Tree:
         links[link.text("name")] = link
     if not 0 < len(links) <= MAX_LINKS:
         robot.refuse(f"it has more than {MAX_LINKS} links" if links else "there is no <link>")
-    tree = Tree(robot, links, {name: [] for name in links}, {})
-    names = set()
+    tree = Tree(robot, links, {}, {name: [] for name in links}, {})
     for joint in robot.all("joint"):
-        if joint.text("name") in names:
+        if joint.text("name") in tree.joints:
             joint.refuse("there is another joint of this name")
-        names.add(joint.text("name"))
+        tree.joints[joint.text("name")] = joint
         parent = joint.need("parent").text("link")
         for name in (parent, child(joint)):
             if name not in links:

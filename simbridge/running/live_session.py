@@ -33,6 +33,7 @@ from simbridge.planning.live.phase import Order, Phase
 from simbridge.recording.live_record import InputRecord
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.kinematics import tool_frame
+from simbridge.robot.meshes import drawing_of
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.running.live_end import finish_session
@@ -106,11 +107,14 @@ class LiveSession:
         with contextlib.ExitStack() as stack:
             stack.enter_context(self._signals)
             self._signals.enter_context(ended_by_signals())
+            # Reading them takes a while: not once the arm is under control.
+            drawing = drawing_of(self.robot)
             self._driver.open()
             stack.callback(self._driver.end)
             settings = self._settings()
             self._directory = RunDirectory.create(self._out, settings["scenario"]["name"])
             self._directory.write_settings(settings)
+            self._directory.write_meshes(drawing)
             names = tuple(self.robot.joint_names)
             self._record = LiveRecorder(self._directory, names, self.period, log_facts(settings))
             stack.pop_all()

@@ -96,7 +96,8 @@ class RecordedSession:
         if not built_in and not Path(robot["source"]).is_file():
             needed = f"given: the arm of {self.path} was defined by a program, or its file is gone"
             raise InvalidParameter("robot", robot["name"], needed)
-        return load_robot(robot["name"] if built_in else robot["source"], home=home or robot["home"])
+        links = {"base": robot.get("base"), "tip": robot.get("tip"), "packages": robot.get("package", ())}
+        return load_robot(robot["name"] if built_in else robot["source"], home=home or robot["home"], **links)
 
     def options(self, options: Options, backend: str) -> Options:
         """The options of a run, completed from the session.

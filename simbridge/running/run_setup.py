@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import NDArray
 
 from simbridge.backends.backend import Backend
@@ -25,14 +24,16 @@ from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_fu
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options, recorded_options
+from simbridge.planning.option_field import recorded_options
+from simbridge.planning.options import Options
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
+from simbridge.planning.start import StartChoice
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_settings, kinematics_summary
-from simbridge.robot.load import load_robot
-from simbridge.robot.parts import DhTable, Shape
+from simbridge.robot.meshes import shapes_of
+from simbridge.robot.parts import DhTable
 from simbridge.robot.robot import Robot
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.servo.plant import controller_cycle, plant_model
@@ -150,7 +151,8 @@ def prepare(
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
     if session is not None and earlier is None:
         earlier = session.solved_again(chosen, options)
-    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier)
+    start: StartChoice = "auto" if controller is None else "home"
+    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier, start=start)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
@@ -173,6 +175,8 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "feedforward": prepared.options.feedforward == "on",
         "command_lead_rad": None if peaks.command_lead is None else {"max": peaks.command_lead},
         "solver_notes": list(prepared.solver_notes),
+        "robot_notes": list(robot.notes),
+        "start": None if plan.start is None else {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
@@ -241,10 +245,10 @@ def equipped_arm(robot: Robot | str | os.PathLike[str] | None, solver: Solver | 
         InvalidParameter: The solver was made for another arm or TCP, or the cell is another arm's.
     """
     if solver is None:
-        arm = robot if isinstance(robot, Robot) else load_robot(options.robot if robot is None else robot)
+        arm = robot if isinstance(robot, Robot) else options.load(robot)
         return options.equipped(arm)
     if robot is not None:
-        named = robot if isinstance(robot, Robot) else load_robot(robot)
+        named = robot if isinstance(robot, Robot) else options.load(robot)
         if (described := options.equipped(named)).checksum == solver.robot.checksum:
             return described
         if named.name != solver.robot.name or (named is robot and named.checksum != solver.robot.checksum):
@@ -264,7 +268,7 @@ def replayed(
     """The plan of an earlier run, its solver, and the options, completed from its settings."""
     assert options.plan is not None
     flags = {"--speed-scale": options.speed_scale != 1.0, "--hold": options.hold, "--on-limits": options.on_limits}
-    flags |= {"sampling": options.sampling is not None}
+    flags |= {"sampling": options.sampling is not None, "--start": options.start}
     given = [name for name, value in (flags | {"settings of the solver": changes}).items() if value]
     if given:
         raise InvalidParameter("plan", options.plan, f"replayed as it is, without {' and '.join(given)}")
@@ -320,17 +324,6 @@ def controller_settings(facts: ControllerFacts) -> dict[str, Any]:
     }
 
 
-def shapes_of(robot: Robot) -> dict[str, Any]:
-    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
-    found = {"base_link": [_shape(shape, pin.SE3.Identity()) for shape in robot.base_shapes]}
-    return found | {link.name: [_shape(shape, link.placement) for shape in link.shapes] for link in robot.links}
-
-
-def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
-    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
-    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
-
-
 def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     """The content of settings.toml (SI units)."""
     robot, scenario, options, plan = prepared.robot, prepared.scenario, prepared.options, prepared.plan
@@ -342,6 +335,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "file": None if scenario.file is None else str(scenario.file),
             "description": scenario.description,
             "source": plan.trajectory.source,
+            "start": plan.start and {"joints": plan.start.joints.tolist(), "reason": plan.start.reason},
             "hold": plan.hold,
             "on_limits": options.on_limits or scenario.on_limits,
             "floor": options.collision_scene.floor,
@@ -351,6 +345,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
             "name": robot.name,
             "title": robot.title,
             "source": "" if robot.source is None else str(robot.source),
+            "notes": list(robot.notes) or None,
             "joint_names": list(robot.joint_names),
             "home": robot.home.tolist(),
             "file_home": None if robot.file_home is None else robot.file_home.tolist(),

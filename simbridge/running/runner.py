@@ -23,6 +23,7 @@ from simbridge.recording.log import LogWriter
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report import write_report
 from simbridge.robot.kinematics_record import kinematics_words
+from simbridge.robot.meshes import drawing_of
 from simbridge.robot.robot import Robot
 from simbridge.running.run_setup import Prepared, prepare, resolved_settings
 from simbridge.running.samples import Samples, log_facts
@@ -148,10 +149,11 @@ def plan_facts(prepared: Prepared) -> Facts:
 def begin(
     prepared: Prepared, arm: Backend, directory: RunDirectory, *, repeats: Mapping[str, int] | None = None
 ) -> None:
-    """Write settings and plan; for one of several runs also its `number` and the `count` of all."""
+    """Write settings, plan and meshes; for one of several runs also its `number` and the `count` of all."""
     settings = resolved_settings(prepared, arm)
     directory.write_settings(settings if repeats is None else settings | {"repeats": dict(repeats)})
     directory.write_plan(prepared.plan.as_arrays())
+    directory.write_meshes(drawing_of(prepared.robot))
 
 
 def stream_plan(prepared: Prepared, arm: Backend, directory: RunDirectory, progress: Progress | None) -> None:

@@ -80,7 +80,9 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
         SimbridgeError: Something does not exist, cannot be read, or does not fit together.
     """
     chosen = choices(point.values)
-    robot = _robot(chosen.robot or chosen.options.robot, chosen.home, chosen.lengths)
+    options = chosen.options
+    links = options.base, options.tip, tuple(options.package)
+    robot = _robot(chosen.robot or options.robot, chosen.home, chosen.lengths, *links)
     if chosen.options.kinematics_source is not None:
         robot = with_kinematics(robot, chosen.options.kinematics_source)
     carried = _carried(chosen.options)
@@ -91,8 +93,15 @@ def job_of(point: Point, *, plan_only: bool = False) -> Job:
 
 
 @functools.cache
-def _robot(name: str, home: tuple[float, ...], lengths: tuple[float, ...]) -> Robot:
-    return load_robot(name, home=home or None, lengths=lengths or None)
+def _robot(
+    name: str,
+    home: tuple[float, ...],
+    lengths: tuple[float, ...],
+    base: str | None,
+    tip: str | None,
+    packages: tuple[str, ...],
+) -> Robot:
+    return load_robot(name, home=home or None, lengths=lengths or None, base=base, tip=tip, packages=packages)
 
 
 def _carried(options: Options) -> Options:

@@ -21,22 +21,17 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
-from simbridge.robot.kinematics import restart_postures, tool_path
+from simbridge.robot.home import CENTRE, span, whole_scale
+from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.checks import check_positive, vector
-from simbridge.trajectory.shapes import CENTRE, IsoCube
+from simbridge.trajectory.shapes import IsoCube
 from simbridge.trajectory.trace import TOOL_DOWN
 
-# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
-# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
-_FULL_SIZE = 0.775
-_STEP = 0.05
-# UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at home, as a URDF's
-# does in the middle of its joints' ranges, counts as holding it at a share within these bounds.
+# UR's arms hold the flange at 0.56 to 0.59 of their span. An arm that stands upright or stretched at home counts as
+# holding it at a share within these bounds.
 _MIN_SHARE, _MAX_SHARE = 0.5, 0.75
-# Sampled postures from which the span is found.
-_POSTURES = 1000
 
 
 @dataclass(frozen=True)
@@ -48,11 +43,13 @@ class PaperSize:
             planar arm.
         centre: Of the square (3,), m, from base_link.
         up: 1, or 0 on an arm that cannot leave its plane.
+        orientation: Of the tool (4,), downwards.
     """
 
     scale: float
     centre: tuple[float, float, float]
     up: float = 1.0
+    orientation: tuple[float, ...] = tuple(TOOL_DOWN.tolist())
 
     @property
     def side(self) -> float:
@@ -69,25 +66,20 @@ def paper_size(robot: Robot) -> PaperSize:
     """The size that suits an arm: in proportion to the distance of the flange from the base at its file's home.
 
     That distance is bounded in proportion to the arm's span. A planar arm works around the flange at home, at half the
-    size at most; any other in front of the base at CENTRE, multiplied by the scale.
+    size at most; any other in front of the base at CENTRE, multiplied by the scale. An arm whose file has no home works
+    where that was found (`Robot.workspace`).
     """
+    if robot.workspace is not None:
+        own = robot.workspace
+        return PaperSize(own.scale, own.centre, 0.0 if robot.planar else 1.0, own.orientation)
     home = _flange_at_home(robot)
     reach = span(robot)
     held = min(max(float(np.hypot(home[0], home[1])), _MIN_SHARE * reach), _MAX_SHARE * reach)
-    steps = round(held / _FULL_SIZE / _STEP)
     # The short last link of a planar arm, free to turn, has to swing fast at the corners of a full-sized square.
-    largest = 10 if robot.planar else 20
-    # Of whole steps, for 20 * 0.05 to be 1 exactly.
-    scale = min(max(steps, 1), largest) / 20
+    scale = whole_scale(held, 10 if robot.planar else 20)
     if robot.planar:
         return PaperSize(scale, (float(home[0]), float(home[1]), float(home[2])), up=0.0)
     return PaperSize(scale, (CENTRE[0] * scale, CENTRE[1] * scale, CENTRE[2] * scale))
-
-
-def span(robot: Robot) -> float:
-    """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
-    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), restart_postures(robot, _POSTURES))
-    return float(np.hypot(flange[:, 0], flange[:, 1]).max())
 
 
 def _flange_at_home(robot: Robot) -> Array:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
+from simbridge.robot.home import CENTRE
 from simbridge.robot.pose import Array
 from simbridge.trajectory import paths
 from simbridge.trajectory.checks import check_laps, check_not_negative, check_positive, vector
@@ -23,9 +24,6 @@ from simbridge.trajectory.timing import ConstantSpeed, MotionLaw
 from simbridge.trajectory.trace import TOOL_DOWN, ConstantOrientation, concatenate, move, trace
 from simbridge.trajectory.trace import dwell as dwell_at
 from simbridge.trajectory.trajectory import Trajectory
-
-# In front of a UR10, at a comfortable height: the square of the paper's experiments C and D.
-CENTRE = (0.75, 0.164, 0.30)
 
 # Corners in units of half a side, in the order in which they are visited.
 CORNERS = np.array([[-1.0, -1.0, 0.0], [1.0, -1.0, 0.0], [1.0, 1.0, 0.0], [-1.0, 1.0, 0.0]])

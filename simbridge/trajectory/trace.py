@@ -16,15 +16,12 @@ from numpy.typing import ArrayLike
 
 from simbridge.errors import InvalidParameter
 from simbridge.robot import pose
+from simbridge.robot.home import TOOL_DOWN
 from simbridge.robot.pose import Array
 from simbridge.trajectory.checks import check_laps, check_positive, direction, vector
 from simbridge.trajectory.paths import Path, line
 from simbridge.trajectory.timing import MotionLaw
 from simbridge.trajectory.trajectory import Trajectory
-
-# The tool's z axis points along -z of base_link.
-TOOL_DOWN = np.array([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
-TOOL_DOWN.setflags(write=False)
 
 # With a smaller angle (its sine) between two axes the direction of x is undefined.
 _PARALLEL = 1e-6
@@ -123,14 +120,11 @@ def continuous(quaternions: Array) -> Array:
     return pose.normalized(quaternions * signs[:, None])
 
 
-_TOOL_DOWN = ConstantOrientation(TOOL_DOWN)
-
-
 def trace(
     path: Path,
     law: MotionLaw,
     rate: float = 100.0,
-    orientation: Orientation = _TOOL_DOWN,
+    orientation: Orientation | ArrayLike = TOOL_DOWN,
     laps: int = 1,
     source: str = "path",
 ) -> Trajectory:
@@ -143,7 +137,7 @@ def trace(
         path: The curve.
         law: Over the whole length of all laps.
         rate: Samples per second, in Hz.
-        orientation: Of the tool; tool down by default.
+        orientation: Of the tool, or a quaternion (4,) for a constant one; tool down by default.
         laps: Number of laps; more than one needs a closed path.
         source: A name, for messages.
     """
@@ -161,7 +155,8 @@ def trace(
     positions = path.position(within)
     if path.closed:
         positions[-1] = path.position(np.zeros(1))[0]
-    rotations = orientation.of(positions, path.tangent(within))
+    turning = orientation if isinstance(orientation, Orientation) else ConstantOrientation(orientation)
+    rotations = turning.of(positions, path.tangent(within))
     return Trajectory(times, np.column_stack([positions, rotations]), source=source)
 
 

@@ -55,18 +55,18 @@ def assert_same_arm(robot, text, tip="tool0", base="base_link", samples=20, with
     ],
 )
 def test_tool_links_and_mass_matrix_are_what_pinocchio_reads(file, base, tip, within):
-    assert_same_arm(load_robot(URDF / file), (URDF / file).read_text(encoding="utf-8"), tip, base, within=within)
+    assert_same_arm(read_urdf(URDF / file), (URDF / file).read_text(encoding="utf-8"), tip, base, within=within)
 
 
 def test_right_angles_of_ten_digits_are_right_angles(tmp_path):
     rounded = (URDF / "ur10_from_ros.urdf").read_text(encoding="utf-8")
     exact = rounded.replace("1.570796327", repr(np.pi / 2))
     assert exact != rounded
-    assert_same_arm(load_robot(URDF / "ur10_from_ros.urdf"), exact)
+    assert_same_arm(read_urdf(URDF / "ur10_from_ros.urdf"), exact)
 
 
 def test_the_ur10_of_the_ros_descriptions_is_the_ur10_of_robots():
-    described, own = load_robot(URDF / "ur10_from_ros.urdf"), load_robot("ur10")
+    described, own = read_urdf(URDF / "ur10_from_ros.urdf"), load_robot("ur10")
     assert described.joint_names == own.joint_names
     q = np.random.default_rng(5).uniform(-np.pi, np.pi, (100, 6))
     np.testing.assert_allclose(tool_path(described, q), tool_path(own, q), rtol=0.0, atol=1e-9)
@@ -78,7 +78,7 @@ def test_the_ur10_of_the_ros_descriptions_is_the_ur10_of_robots():
 
 
 def test_joint_kinds_and_limits_are_read():
-    robot = load_robot(URDF / "odd_axes.urdf")
+    robot = read_urdf(URDF / "odd_axes.urdf")
     assert list(robot.prismatic) == [False, False, True, False, False]
     assert list(robot.position_min) == [-np.inf, -2.0, -0.1, -3.0, -6.28]
     assert list(robot.position_max) == [np.inf, 1.0, 0.4, 3.0, 6.28]
@@ -93,30 +93,32 @@ def test_home_is_the_middle_of_every_range_unless_given():
 
 
 def test_a_urdf_robot_is_named_after_its_file_and_titled_by_its_name():
-    robot = load_robot(URDF / "gripper.urdf")
+    robot = read_urdf(URDF / "gripper.urdf")
     assert (robot.name, robot.title, robot.series) == ("gripper", "Arm with gripper", "")
     assert robot.period == DEFAULT_PERIOD
     assert robot.source == URDF / "gripper.urdf"
 
 
 def test_fixed_links_add_their_mass_to_their_parent():
-    upper, lower = load_robot(URDF / "gripper.urdf").links
+    upper, lower = read_urdf(URDF / "gripper.urdf").links
     assert upper.inertia.mass == pytest.approx(5.0 + 0.25)
     assert lower.inertia.mass == pytest.approx(2.0 + 0.9 + 0.1)
 
 
-def test_collision_geometry_is_read_before_visual_and_meshes_are_not():
-    robot = load_robot(URDF / "gripper.urdf")
-    (upper,) = robot.links[0].shapes
+def test_visual_geometry_is_drawn_and_collision_geometry_is_checked():
+    robot = read_urdf(URDF / "gripper.urdf")
+    ball, upper = robot.links[0].shapes
+    assert (ball.radius, ball.drawn, ball.solid) == (9.0, True, False)
+    assert (upper.drawn, upper.solid) == (False, True)
     assert (upper.kind, upper.radius) == ("cylinder", 0.05)
     np.testing.assert_allclose([upper.start, upper.end], [[0.0, 0.0, 0.0], [0.4, 0.0, 0.0]], atol=1e-12)
     kinds = [shape.kind for shape in robot.links[1].shapes]
     assert kinds == ["capsule"] * 3
-    assert all(shape.solid for link in robot.links for shape in link.shapes)
+    assert all(shape.solid and shape.drawn for shape in robot.links[1].shapes)
 
 
 def test_a_box_counts_as_the_capsule_that_encloses_it():
-    (pedestal,) = load_robot(URDF / "gripper.urdf").base_shapes
+    (pedestal,) = read_urdf(URDF / "gripper.urdf").base_shapes
     corners = np.array([[x, y, z] for x in (-0.15, 0.15) for y in (-0.1, 0.1) for z in (0.0, 0.3)])
     start, end = np.array(pedestal.start), np.array(pedestal.end)
     along = (end - start) / np.linalg.norm(end - start)
@@ -125,7 +127,7 @@ def test_a_box_counts_as_the_capsule_that_encloses_it():
 
 
 def test_shapes_of_fixed_links_follow_their_parent():
-    robot = load_robot(URDF / "gripper.urdf")
+    robot = read_urdf(URDF / "gripper.urdf")
     finger = robot.links[1].shapes[-1]
     oracle = pin.buildModelFromXML((URDF / "gripper.urdf").read_text(encoding="utf-8"))
     data = oracle.createData()

@@ -19,7 +19,7 @@ _COMMANDS = ("teleop",)
 
 LIVE = (
     "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
-    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "yes",
+    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "yes", "base", "tip", "package",
 )  # fmt: skip
 """The fields of `Options` that every live session has, too; the others concern a scenario, or an input's kind."""
 SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))

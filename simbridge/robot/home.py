@@ -1,0 +1,205 @@
+"""A home for an arm whose file has none, and where the ready-made motions fit on it; the same in every call.
+
+The home holds the tool downwards in front of the base, in the middle of a cube whose corners the arm attains without
+a jump, and whose size suits the arm's span. Of the postures that do, the one is taken whose elbow is highest, far from
+joint limits and from singularities, and in which the links keep clear of each other.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+
+from simbridge.robot import pose
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.kinematics import joint_origins, restart_postures, task_jacobians, tool_path
+from simbridge.robot.pose import Array, Flags, read_only
+from simbridge.robot.robot import Robot, Workspace
+
+CENTRE = (0.75, 0.164, 0.30)
+"""Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
+TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
+"""The tool's z axis points along -z of base_link: quaternion (4,)."""
+# Distance from the vertical through the base to the flange at home of an arm as large as a UR10, m. Chosen so that no
+# UR arm is near the border between two steps: the few millimetres of a calibration change no path.
+_FULL_SIZE, _STEP = 0.775, 0.05
+# What part of their span that is on UR's arms.
+_HELD = 0.575
+# Sampled postures from which a span is found.
+_POSTURES = 1000
+# Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
+_CUBE = np.array([[x, y, z] for z in (0.0, -0.2, 0.2) for x in (-0.2, 0.2) for y in (-0.2, 0.2)])
+# How the velocity jumps at a corner of the square of scale 1, m/s.
+_CORNER_SPEED = 0.2 * math.sqrt(2.0)
+_SIDES = (0.0, 0.5 * math.pi, -0.5 * math.pi, math.pi)
+_YAWS = 4
+# The tool downwards, turned by quarters about its axis.
+_DOWNWARDS = [pose.multiply(TOOL_DOWN, pose.quaternions([0.0, 0.0, 0.5 * math.pi * k])) for k in range(_YAWS)]
+# Of the search: postures that it begins from, iterations, their damping, the pull to the middle of the ranges, what
+# counts as attained (m and rad), and how many of the postures that are found are looked at.
+_SEEDS, _ITERATIONS, _DAMPING, _DRAWN, _NEAR, _TRIED = 48, 50, 1e-4, 0.1, 1e-4, 8
+
+
+def span(robot: Robot) -> float:
+    """The largest distance of the flange from the vertical through the base, m, found by sampling; without the tool."""
+    flange = tool_path(robot.with_tcp(pin.SE3.Identity()), restart_postures(robot, _POSTURES))
+    return float(np.hypot(flange[:, 0], flange[:, 1]).max())
+
+
+def whole_scale(length: float, largest: int = 20) -> float:
+    """The scale of motions, in steps of 0.05, for an arm that holds its flange so far from the base, m."""
+    # Of whole steps, for 20 * 0.05 to be 1 exactly.
+    return min(max(round(length / _FULL_SIZE / _STEP), 1), largest) / 20
+
+
+def with_found_home(robot: Robot) -> Robot:
+    """The arm with a home that is found, the workspace around it, and a note of both."""
+    found = _search(robot) if robot.planar or robot.n >= 3 else None
+    if found is None:
+        note = (
+            "The file has no home, and no posture was found that holds the tool downwards with room around it: home is "
+            "the middle of the ranges (--home)."
+        )
+        return replace(robot, notes=(*robot.notes, note))
+    home, workspace = found
+    x, y, z = workspace.centre
+    joints = " ".join(f"{q:.4g}" for q in home)
+    note = (
+        f"The file has no home; found, elbow up: --home {joints}, for motions of {workspace.scale:g} times those of a "
+        f"UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
+    )
+    return replace(robot, home=read_only(home), workspace=workspace, notes=(*robot.notes, note))
+
+
+def _search(robot: Robot) -> tuple[Array, Workspace] | None:
+    workspaces = _workspaces(robot)
+    front = len(workspaces) // len(_SIDES)
+    return (
+        _found(robot, workspaces[:_YAWS], _SEEDS)
+        or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
+        or _found(robot, workspaces[front:], _SEEDS // 6)
+    )
+
+
+def _workspaces(robot: Robot) -> list[Workspace]:
+    """Where the cube may be, best first: in front, to the sides, behind; large, then smaller; low, then higher. Each
+    with the tool turned by quarters about its axis, in a row."""
+    heights = tool_path(robot, restart_postures(robot, _POSTURES))[:, 2]
+    low, high = np.quantile(heights, [0.05, 0.95])
+    size, largest = _HELD * span(robot), 10 if robot.planar else 20
+    whole = whole_scale(size, largest)
+    levels = [CENTRE[2] * whole, *(low + part * (high - low) for part in (0.5, 0.3, 0.7))]
+    found = []
+    for angle in _SIDES:
+        x, y, _ = pin.utils.rotate("z", angle) @ [CENTRE[0] * whole, CENTRE[1] * whole, 0.0]
+        for shrunk in (1.0, 0.85, 0.7, 0.5):
+            for z in heights[:1] if robot.planar else levels:
+                centre, scale = (float(x), float(y), float(z)), whole_scale(shrunk * size, largest)
+                found += [Workspace(scale, centre, tuple(turned.tolist())) for turned in _DOWNWARDS]
+    return found
+
+
+def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array, Workspace] | None:
+    """The best home in the first of these workspaces that fits; None where none does.
+
+    Args:
+        robot: The arm.
+        workspaces: Best first.
+        count: How many postures are tried for each.
+    """
+    centres = np.array([[*workspace.centre, *workspace.orientation] for workspace in workspaces])
+    targets, group = np.repeat(centres, count, axis=0), np.repeat(np.arange(len(centres)), count)
+    q, attained = _solved(robot, np.tile(restart_postures(robot, count), (len(centres), 1)), targets)
+    q, group = _unwound(robot, q[attained]), group[attained]
+    if not len(q):
+        return None
+    order = np.lexsort([-_score(robot, q), group // _YAWS])
+    chosen: list[tuple[int, Array]] = []
+    for index, posture in zip(group[order].tolist(), q[order], strict=True):
+        # Solutions that are the same up to a few degrees count once.
+        like = [other for other_index, other in chosen if other_index // _YAWS == index // _YAWS]
+        if len(like) < _TRIED and all(np.abs(posture - other).max() > 0.1 for other in like):
+            chosen.append((index, posture))
+    cube = _CUBE * ([1.0, 1.0, 0.0] if robot.planar else [1.0, 1.0, 1.0])
+    corners = [centres[index] + np.pad(workspaces[index].scale * cube, ((0, 0), (0, 4))) for index, _ in chosen]
+    begin = np.repeat([posture for _, posture in chosen], len(cube), axis=0)
+    reached, attained = _solved(robot, begin, np.concatenate(corners))
+    near = attained & (np.abs(reached - begin).max(axis=1) < 0.5 * math.pi)
+    jumps = _rates(robot, reached).reshape(len(chosen), -1)[:, :4].max(axis=1)
+    jumps *= [_CORNER_SPEED * workspaces[index].scale for index, _ in chosen]
+    fits = near.reshape(len(chosen), -1).all(axis=1) & (jumps < robot.max_velocity_jump)
+    if not fits.any():
+        return None
+    best = chosen[int(np.argmax(fits))][0]
+    fitting = [posture for (index, posture), fit in zip(chosen, fits, strict=True) if fit and index == best]
+    # The fewest links that touch; the first of these is the best.
+    home = max(fitting, key=lambda posture: CollisionModel(replace(robot, home=read_only(posture))).pairs)
+    return home, workspaces[best]
+
+
+def _solved(robot: Robot, begin: Array, targets: Array) -> tuple[Array, Flags]:
+    """Postures (T, n) by damped least squares from the given ones, for targets (T, 7), and which attain them (T,).
+
+    A redundant arm is drawn to the middle of its ranges.
+    """
+    q, left = begin.copy(), np.arange(len(begin))
+    low, high = robot.position_min, robot.position_max
+    for _ in range(_ITERATIONS):
+        error = _errors(robot, q[left], targets[left])
+        missed = np.abs(error).max(axis=1) > _NEAR
+        left, error = left[missed], error[missed]
+        if not len(left):
+            break
+        rows = task_jacobians(robot.placements, robot.prismatic, q[left], robot.task)
+        across = rows.transpose(0, 2, 1)
+        inverse = across @ np.linalg.inv(rows @ across + _DAMPING * np.eye(rows.shape[1]))
+        drawn = _DRAWN * (_middle(robot) - q[left]) if robot.n > rows.shape[1] else np.zeros_like(q[left])
+        step = np.clip(error, -0.3, 0.3) - (rows @ drawn[:, :, None])[:, :, 0]
+        q[left] = np.clip(q[left] + drawn + (inverse @ step[:, :, None])[:, :, 0], low, high)
+    return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= _NEAR
+
+
+def _unwound(robot: Robot, q: Array) -> Array:
+    """Postures (T, n) with whole turns taken away that lead from the middle of a joint's range."""
+    turned = q - 2.0 * math.pi * np.round((q - _middle(robot)) / (2.0 * math.pi)) * ~robot.prismatic
+    return np.where((turned >= robot.position_min) & (turned <= robot.position_max), turned, q)
+
+
+def _rates(robot: Robot, q: Array) -> Array:
+    """The largest velocity of a joint at postures (T, n) for 1 m/s of the tool in any direction (T,), rad/s."""
+    rows = task_jacobians(robot.placements, robot.prismatic, q, robot.task)
+    return np.linalg.norm(np.linalg.pinv(rows)[:, :, :3], axis=2).max(axis=1)
+
+
+def _middle(robot: Robot) -> Array:
+    low, high = (np.clip(limit, -math.pi, math.pi) for limit in (robot.position_min, robot.position_max))
+    return 0.5 * (low + high)
+
+
+def _score(robot: Robot, q: Array) -> Array:
+    """How good homes (T, n) are (T,): joints high up, near the middle of their ranges, away from singularities."""
+    origins = joint_origins(robot.placements, robot.prismatic, q)
+    size = np.linalg.norm(origins - origins[:, :1], axis=2).max(initial=1e-6)
+    room = np.minimum(q - robot.position_min, robot.position_max - q).min(axis=1) / math.pi
+    away = np.abs(q - _middle(robot)).mean(axis=1) / math.pi
+    singular = np.linalg.svd(task_jacobians(robot.placements, robot.prismatic, q, robot.task), compute_uv=False)
+    singular = singular[:, : min(robot.n, singular.shape[1])]
+    height = origins[:, :, 2].mean(axis=1) / size
+    return height - 0.3 * away + np.minimum(room, 0.3) + np.minimum(singular[:, -1] / singular[:, 0], 0.1)
+
+
+def _errors(robot: Robot, q: Array, targets: Array) -> Array:
+    """What is left to targets (T, 7) or (1, 7) at postures (T, n), in the rows (T, m) of `chain.task_rows`."""
+    attained = tool_path(robot, q)
+    wanted = np.broadcast_to(targets, attained.shape)
+    translation, rotation = pose.error(wanted, attained)
+    if robot.task == "position":
+        return translation
+    if robot.task == "axis":
+        z = np.array([0.0, 0.0, 1.0])
+        pointing = pose.rotate(pose.conjugate(attained[:, 3:]), pose.rotate(wanted[:, 3:], z))
+        return np.concatenate([translation, np.cross(z, pointing)[:, :2]], axis=1)
+    return np.concatenate([translation, rotation], axis=1)

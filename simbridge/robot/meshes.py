@@ -1,0 +1,188 @@
+"""How an arm looks: its shapes as plain values, and its meshes, read by trimesh and simplified for views; their convex
+hulls, made by coal, for collision checks."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import coal
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError
+from simbridge.robot.input_file import MIB, read_bytes
+from simbridge.robot.parts import Mesh, Shape
+from simbridge.robot.pose import Array
+from simbridge.robot.robot import Robot
+
+MAX_MESH = 64 * MIB
+"""Largest file of a mesh, bytes."""
+MAX_TRIANGLES = 20_000
+"""Triangles with which an arm is drawn; meshes that have more together are simplified."""
+# A hull is at least so thick, m: a flat one has no inside.
+_THICKNESS = 1e-3
+
+Triangles = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnMesh:
+    """A mesh as views draw it.
+
+    Attributes:
+        body: 0 for the base, i for what follows joint i.
+        vertices: (V, 3), in base_link or in the joint's frame, m.
+        triangles: Indices of vertices (F, 3).
+        color: Red, green, blue in 0..1.
+    """
+
+    body: int
+    vertices: NDArray[np.float32]
+    triangles: Triangles
+    color: tuple[float, float, float]
+
+
+class Drawing(NamedTuple):
+    """The meshes of an arm as views draw them.
+
+    Attributes:
+        meshes: Simplified where they have many triangles.
+        triangles: How many the files have.
+    """
+
+    meshes: Sequence[DrawnMesh] = ()
+    triangles: int = 0
+
+    @property
+    def words(self) -> str:
+        """How far they are simplified; "" if they are not."""
+        shown = sum(len(mesh.triangles) for mesh in self.meshes)
+        if shown == self.triangles:
+            return ""
+        return f"The meshes of the arm are simplified: {shown:,} of {self.triangles:,} triangles."
+
+    def as_arrays(self) -> dict[str, Any]:
+        """As named arrays, for a file; `from_arrays` reads them back."""
+        arrays: dict[str, Any] = {"triangles": self.triangles, "count": len(self.meshes)}
+        for k, mesh in enumerate(self.meshes):
+            arrays |= {f"{name}_{k}": value for name, value in vars(mesh).items()}
+        return arrays
+
+    @staticmethod
+    def from_arrays(arrays: Mapping[str, Any]) -> Drawing:
+        """The drawing of such arrays.
+
+        Raises:
+            KeyError, ValueError: They are not one.
+        """
+        meshes = []
+        for k in range(int(arrays["count"])):
+            body, vertices, triangles, color = (arrays[f"{own.name}_{k}"] for own in fields(DrawnMesh))
+            if vertices.shape[1:] != (3,) or triangles.shape[1:] != (3,) or triangles.max(initial=0) >= len(vertices):
+                raise ValueError(f"mesh {k} is none")
+            meshes.append(DrawnMesh(int(body), vertices, triangles, tuple(color.tolist())))
+        return Drawing(meshes, int(arrays["triangles"]))
+
+
+def shapes_of(robot: Robot) -> dict[str, Any]:
+    """The arm's appearance: the shapes of base_link and of every link, in m, in the frame of the link's joint."""
+    bodies = [("base_link", robot.base_shapes, pin.SE3.Identity())]
+    bodies += [(link.name, link.shapes, link.placement) for link in robot.links]
+    return {name: [_shape(shape, at) for shape in shapes if shape.drawn] for name, shapes, at in bodies}
+
+
+def _shape(shape: Shape, placement: pin.SE3) -> dict[str, Any]:
+    start, end = (placement.act(np.array(point)).round(9).tolist() for point in (shape.start, shape.end))
+    return {"kind": shape.kind, "start": start, "end": end, "radius": shape.radius, "color": list(shape.color)}
+
+
+@lru_cache(maxsize=64)
+def read_mesh(file: Path) -> tuple[Array, Triangles]:
+    """Vertices (V, 3), m, and triangles (F, 3) of a file.
+
+    Raises:
+        InputFileError: It cannot be read, or has no triangles.
+    """
+    import trimesh  # half a second, and only for arms with meshes
+
+    kind = file.suffix.lower().removeprefix(".")
+    if kind not in trimesh.available_formats():
+        raise InputFileError(file, f"meshes are read from files such as .stl, .obj and .dae, not from .{kind}")
+    data = read_bytes(file, MAX_MESH)
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)
+    try:
+        scene = trimesh.load_scene(
+            trimesh.util.wrap_as_stream(data), file_type=kind, process=False, skip_materials=True
+        )
+        mesh = scene.to_mesh()
+        if mesh.units:
+            # COLLADA states its unit; the others have none, and are in m unless the URDF scales them.
+            mesh.convert_units("meters")
+        mesh.merge_vertices(merge_tex=True, merge_norm=True)
+        vertices, triangles = np.asarray(mesh.vertices, dtype=float), np.asarray(mesh.faces, dtype=np.int32)
+    except Exception as error:  # whatever a damaged file brings about in one of the readers
+        raise InputFileError(file, f"it cannot be read as a mesh: {type(error).__name__}: {error}") from None
+    if not len(triangles) or not np.isfinite(vertices).all():
+        raise InputFileError(file, "it has no triangles, or vertices that are not finite")
+    return vertices, triangles
+
+
+def placed(vertices: Array, scale: tuple[float, float, float], placement: pin.SE3) -> Array:
+    """Vertices (V, 3) of a file, scaled and placed."""
+    return vertices * np.array(scale) @ placement.rotation.T + placement.translation
+
+
+def convex_hull(vertices: Array) -> Array:
+    """The corners (K, 3) of the convex hull of points (V, 3), m."""
+    centred = vertices - vertices.mean(axis=0)
+    normal = np.linalg.svd(centred, full_matrices=False)[2][-1]
+    if np.ptp(centred @ normal) < _THICKNESS:
+        half = 0.5 * _THICKNESS * normal
+        vertices = np.concatenate([vertices - half, vertices + half])
+    return np.array(coal_hull(vertices).points())
+
+
+def coal_hull(vertices: Array) -> coal.ConvexBase:
+    """The convex hull of points (V, 3), not all in one plane, as coal takes it."""
+    points = coal.StdVec_Vec3s()
+    for vertex in vertices:
+        points.append(vertex)
+    return coal.Convex.convexHull(points, True, "Qt")
+
+
+def drawing_of(robot: Robot) -> Drawing:
+    """The meshes of an arm, with at most about MAX_TRIANGLES together; of a file that is gone, its hull."""
+    meshes = [(0, mesh, pin.SE3.Identity()) for mesh in robot.base_meshes]
+    meshes += [(i, mesh, link.placement) for i, link in enumerate(robot.links, 1) for mesh in link.meshes]
+    found = [_drawn(body, mesh, frame) for body, mesh, frame in meshes if mesh.drawn]
+    whole = [mesh for mesh in found if mesh is not None]
+    total = sum(len(mesh.triangles) for mesh in whole)
+    if total <= MAX_TRIANGLES:
+        return Drawing(whole, total)
+    import fast_simplification  # only for large meshes
+
+    reduced = []
+    for mesh in whole:
+        wanted = max(12, len(mesh.triangles) * MAX_TRIANGLES // total)
+        vertices, triangles = fast_simplification.simplify(mesh.vertices, mesh.triangles, target_count=wanted)
+        reduced.append(replace(mesh, vertices=vertices, triangles=np.asarray(triangles, dtype=np.int32)))
+    return Drawing(reduced, total)
+
+
+def _drawn(body: int, mesh: Mesh, frame: pin.SE3) -> DrawnMesh | None:
+    try:
+        vertices, triangles = read_mesh(mesh.file)
+        vertices = placed(vertices, mesh.scale, frame * mesh.placement)
+    except InputFileError:
+        if mesh.hull is None:
+            return None
+        hull = coal_hull(mesh.hull)
+        vertices = placed(np.array(hull.points()), (1.0, 1.0, 1.0), frame)
+        triangles = np.array([[hull.polygons(k)[i] for i in range(3)] for k in range(hull.num_polygons)], np.int32)
+    return DrawnMesh(body, vertices.astype(np.float32), triangles, mesh.color)
