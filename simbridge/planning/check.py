@@ -132,7 +132,10 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
             f"{', '.join(fixed(v, 3) for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
             "(--robot)."
         )
-    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)
+    if trajectory.read_as:
+        message += f" The file was read as {trajectory.read_as}."
+    every = not attained.any()
+    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
 
 
 def check_setpoints(
