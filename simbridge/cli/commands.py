@@ -91,7 +91,7 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
         if not as_json:
-            plan_tables.show_reading(prepared.scenario.trajectory)
+            plan_tables.show_reading(prepared.scenario.trajectory, stderr=True)
         from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
         from simbridge.running import repeating, runner  # likewise
     except KeyboardInterrupt as error:

@@ -22,11 +22,11 @@ from simbridge.trajectory.gaps import named
 from simbridge.trajectory.trajectory import Trajectory
 
 
-def show_reading(trajectory: Trajectory) -> None:
+def show_reading(trajectory: Trajectory, *, stderr: bool = False) -> None:
     """Say in one line how a file was read; nothing for what is from no file."""
     if trajectory.read_as:
         line = f"{Path(trajectory.source).name} was read as {trajectory.read_as}."
-        Console(highlight=False).print(line, soft_wrap=True, markup=False)
+        Console(highlight=False, stderr=stderr).print(line, soft_wrap=True, markup=False)
 
 
 def show_check(prepared: Prepared) -> None:

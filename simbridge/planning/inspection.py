@@ -67,7 +67,7 @@ class Facts:
         extent_min_m, extent_max_m: The smallest box around the positions, from base_link.
         reach: What the arm can attain; None without a solver.
         read_as: How its file was read, in one line; "" if it is from none.
-        placement: Where the arm attains none of a file: the transform (7,), m and quaternion, that would bring it in reach.
+        placement: Where the arm attains none of a file: the transform that brings it in reach (7,), m and quaternion.
     """
 
     source: str

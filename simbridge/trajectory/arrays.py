@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError, MissingPackage
 from simbridge.robot.input_file import expansion, open_file
-from simbridge.trajectory.columns import MATRIX, POSITION, Choice, Columns, known_columns
+from simbridge.trajectory.columns import MATRIX, POSITION, QUATERNION, Choice, Columns, known_columns
 from simbridge.trajectory.samples import Table
 
 Arrays = Mapping[str, "NDArray[np.generic]"]
@@ -59,19 +59,14 @@ def _of_matrices(
     path: Path, matrices: NDArray[np.generic], name: str, flat: Arrays, choice: Choice, rate: float | None
 ) -> Table:
     """Poses of one array of matrices (T, 4, 4) or (T, 3, 4), and the times beside it."""
-    columns = [*(f"x{i}" for i in range(12)), *flat]
     entries = np.asarray(matrices[:, :3], dtype=float).reshape(-1, 12)
     order = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
     timed = known_columns(
-        path,
-        ["x", "y", "z", "qx", "qy", "qz", "qw", *flat],
-        choice,
-        where=f"table (with the matrices {name})",
-        rate=rate,
+        path, [*POSITION, *QUATERNION, *flat], choice, where=f"table with the matrices {name}", rate=rate
     )
     known = Columns(
         roles=POSITION + MATRIX,
-        names=tuple(columns[:12]),
+        names=POSITION + MATRIX,
         indices=tuple(range(12)),
         units=(*timed.units[:3], *[""] * 9),
         times=timed.times,

@@ -16,8 +16,8 @@ Edges = Mapping[tuple[str, str], tuple[Counts, Array]]
 def chain(edges: Edges, parent: str, child: str) -> tuple[Counts, Array]:
     """The poses of `child` in `parent`.
 
-    A transform with one sample is a constant, as those of /tf_static. The instants are those of the transform on the way
-    with the most samples, as far as every other moving one is known; between samples these are interpolated.
+    A transform with one sample is a constant, as those of /tf_static. The instants are those of the transform on the
+    way with the most samples, as far as every other moving one is known; between samples these are interpolated.
 
     Returns:
         Stamps (K,) in ns, and poses (K, 7).

@@ -119,7 +119,8 @@ class Choice:
 
     @classmethod
     def of(cls, text: str | None) -> Choice:
-        columns, units = {}, {}
+        columns: dict[str, str] = {}
+        units: dict[str, str] = {}
         for item in (text or "").split(",") if text else ():
             found = re.fullmatch(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?", item)
             role, unit, name = found.groups() if found else ("", None, None)
@@ -168,14 +169,14 @@ def known_columns(
     if "qw" not in found and numbered and not set(ROTATION_VECTOR) <= set(found):
         places, order = numbered
         if order is None:
-            listed = ",".join(f"{role}={names[place].strip()}" for role, place in zip(QUATERNION, places, strict=True))
-            other = ",".join(
-                f"{role}={names[place].strip()}"
-                for role, place in zip(QUATERNION, places[1:] + places[:1], strict=True)
+            words = [names[place].strip().strip("\"'") for place in places]
+            last, first = (
+                ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
+                for each in (words, words[1:] + words[:1])
             )
             raise refuse(
-                "the order of the quaternion is not known: its four columns are numbered, and no number of a "
-                f"motion shows which is w. If it is xyzw, add --columns {listed}; if wxyz, --columns {other}"
+                "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
+                f"them is w. If it is xyzw, add --columns {last}; if it is wxyz, --columns {first}"
             )
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
@@ -186,8 +187,9 @@ def known_columns(
     if missing:
         no_time = "; a table without time needs --rate HZ" if missing == ["t"] else ""
         raise refuse(
-            f"read as a {where}, as none of it is a number, but it does not name {', '.join(missing)}; needed are "
-            f"{NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before a comment){no_time}"
+            f"read as a {where}{', as none of it is a number,' if line else ''} but it does not name "
+            f"{', '.join(missing)}; needed are {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
+            f"a comment){no_time}"
         )
     twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
     if twice:

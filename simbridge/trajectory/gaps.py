@@ -13,12 +13,15 @@ samples without a gap that is also ten times as large as the 95th percentile of 
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simbridge.errors import InputFileError
 from simbridge.robot import pose
@@ -77,7 +80,7 @@ def jumps(trajectory: Trajectory) -> list[Fault]:
     return sorted(found, key=lambda fault: fault.sample)
 
 
-def _faults(trajectory: Trajectory, sizes: Array, at: Array, unit: str) -> list[Fault]:
+def _faults(trajectory: Trajectory, sizes: Array, at: NDArray[np.intp], unit: str) -> list[Fault]:
     return [Fault(int(k), float(trajectory.elapsed[k]), float(sizes[k]), unit) for k in at]
 
 
@@ -95,9 +98,9 @@ def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
     if large and treatment in (None, "refuse"):
         raise InputFileError(
             trajectory.source,
-            f"{named(large, 'gap')}, of more than 10 sample periods of {significant(period * 1e3)} ms: nothing says how "
-            "the tool moved there. Choose what the target does: --gaps interpolate (move on evenly), hold (wait, then "
-            "step), or split (only the longest piece without such a gap)",
+            f"{named(large, 'gap')}, of more than 10 sample periods of {significant(period * 1e3)} ms: how the tool "
+            "moved there is not known. Choose what the target does: --gaps interpolate (move on evenly), hold (wait, "
+            "then step), or split (only the longest piece without such a gap)",
             field="time",
         )
     if small:
@@ -107,14 +110,13 @@ def without_gaps(trajectory: Trajectory, treatment: Gaps | None) -> Trajectory:
     treated = {"hold": _held, "split": _longest}.get(treatment, lambda same, *_: same)(trajectory, large, period)
     done = {"hold": "held", "interpolate": "interpolated"}.get(treatment, "")
     if treatment == "split":
-        begin = float(np.searchsorted(trajectory.times, treated.times[0]))
-        start = float(trajectory.elapsed[int(begin)])
+        start = float(treated.times[0] - trajectory.times[0])
         done = f"the longest piece is used, {significant(treated.duration, 4)} s from {significant(start, 4)} s on"
     warnings.warn(f"{trajectory.source}: {named(large, 'gap')}, {done}.", stacklevel=2)
     return treated
 
 
-def named(faults: list[Fault], noun: str) -> str:
+def named(faults: Sequence[Fault], noun: str) -> str:
     """The number of faults, and the largest three with place and size."""
     shown = sorted(sorted(faults, key=lambda fault: -fault.size)[:3], key=lambda fault: fault.at)
     more = "; the largest: " if len(faults) > 3 else ": "
@@ -133,6 +135,5 @@ def _held(trajectory: Trajectory, large: list[Fault], period: float) -> Trajecto
 def _longest(trajectory: Trajectory, large: list[Fault], period: float) -> Trajectory:
     """The longest of the pieces between the gaps."""
     bounds = [0, *(gap.sample + 1 for gap in large), len(trajectory.times)]
-    pieces = list(zip(bounds[:-1], bounds[1:], strict=True))
-    begin, end = max(pieces, key=lambda piece: trajectory.elapsed[piece[1] - 1] - trajectory.elapsed[piece[0]])
+    begin, end = max(itertools.pairwise(bounds), key=lambda piece: np.ptp(trajectory.elapsed[slice(*piece)]))
     return replace(trajectory, times=trajectory.times[begin:end], poses=trajectory.poses[begin:end])

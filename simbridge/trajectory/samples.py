@@ -4,8 +4,8 @@ Where neither a name nor `--columns` states a unit, the numbers decide, and what
 
 - **Length**: metres if no position is farther than 5 from the origin, millimetres if one is at least 50 away.
 - **Time**: seconds, milli-, micro- or nanoseconds since 1970 if that is a date from 1990 to 2100. Else seconds if the
-  median step is below 1. Else the unit in which samples are 0.1 ms to 60 s apart and the tool moves at 2 mm/s to 10 m/s,
-  or turns at 2 to 1000 degrees/s (95th percentile). Fewer than five samples are in seconds.
+  median step is below 1. Else the unit in which samples are 0.1 ms to 60 s apart and the tool moves at 2 mm/s to
+  10 m/s, or turns at 2 to 1000 degrees/s (95th percentile). Fewer than five samples are in seconds.
 
 A file that ends in .tum is in seconds and metres: that is what the format is; a note says what the rules make of it.
 """
@@ -177,6 +177,7 @@ def _times(path: str | Path, table: Table, positions: Array, rotations: Array, e
     if columns.rate is not None and not columns.time_indices:
         return np.arange(len(positions)) / columns.rate, 0, f"at {plain(columns.rate)} Hz"
     if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "f":
+        stamps = stamps.astype(float)
         if columns.rate is not None:
             return stamps / columns.rate, 0, f"frames at {plain(columns.rate)} Hz"
         unit = columns.time_unit or _time_unit(path, stamps, positions, rotations, exact)

@@ -116,8 +116,8 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     if count == 7:
         return _counted(line, choice, POSITION + ROTATION_VECTOR, range(1, 7), (0,), count, "no header, 7 numbers")
     if count == 12 and rate is not None:
-        places = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
-        return _counted(line, choice, POSITION + MATRIX, places, (), count, "no header, as KITTI", rate=rate)
+        columns = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
+        return _counted(line, choice, POSITION + MATRIX, columns, (), count, "no header, as KITTI", rate=rate)
     if count == 12:
         reason = "12 numbers a line, as in KITTI's files, have no time: add --rate HZ, the samples per second"
         raise InputFileError(path, reason, line=line)
