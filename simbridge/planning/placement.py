@@ -32,6 +32,8 @@ _DISTANCES, _HEIGHTS = (0.55, 0.45, 0.65), (0.2, 0.35, 0.05, 0.5)
 _TRIED, _PLANS = 3, 6
 # A shift is shortened until the motion is out of reach, and stays by this much of the way inside.
 _MARGIN, _HALVINGS = 0.1, 5
+# As parts of the reach.
+_FARTHEST = 20.0
 
 
 def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options: Options) -> Array | None:
@@ -46,9 +48,11 @@ def nearest_placement(robot: Robot, scenario: Scenario, solver: Solver, options:
 
     Returns:
         The transform (7,) from the file's frame to base_link, in place of the options' own, with the shift in whole mm;
-        None if none was found, or if the file is placed by --anchor.
+        None if none was found.
     """
-    if options.anchor is not None:
+    distance = float(np.linalg.norm(scenario.trajectory.poses[:, :3], axis=1).min())
+    # Poses that are far away are in another unit, and an anchored motion begins in reach.
+    if options.anchor is not None or distance > _FARTHEST * robot.reach:
         return None
     own = np.array(options.transform or (PENDANT_BASE if options.frame == "base" else pose.IDENTITY))
     placeable = replace(options, transform=(), frame="base_link")

@@ -121,7 +121,9 @@ def load_scenario(
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        if path.is_file() and is_rtde_recording(path):
+        if path.is_file() and reading.columns is None and is_rtde_recording(path):
+            if reading.topic or reading.frames or reading.rate:
+                raise InputFileError(path, "this is a controller's recording; omit --topic, --frames and --rate")
             recorded = _of_controller(path, robot, reading.column or "actual_TCP_pose")
             # The controller's poses are in the pendant's base, whatever else is given.
             reading = replace(reading, frame="base_link")
