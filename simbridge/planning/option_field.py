@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
-from typing import Any
+from dataclasses import field, fields
+from typing import Any, Literal, get_args
 
 
 def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **metadata: Any) -> Any:
@@ -20,3 +20,21 @@ def option(default: Any, help: str = "", metavar: str = "", unset: str = "", **m
     """
     shown = {"help": help, "metavar": metavar, "unset": unset, "commands": ("run", "check")}
     return field(default=default, metadata={**shown, **metadata})
+
+
+def literal_choices(kind: Any) -> tuple[str, ...]:
+    """The values of a `Literal`, also of one that may be None; () for another type."""
+    parts = (kind, *get_args(kind))
+    return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
+
+
+def recorded_options(options: Any) -> dict[str, dict[str, Any]]:
+    """The options that settings.toml records as given, by table; an option that was left out is left out."""
+    tables: dict[str, dict[str, Any]] = {}
+    for own in fields(options):
+        value = getattr(options, own.name)
+        if (table := own.metadata.get("table")) and value is not None and value != ():
+            plain = list(value) if isinstance(value, tuple) else value
+            plain = plain if isinstance(plain, (bool, int, float, list)) else str(plain)
+            tables.setdefault(table, {})[own.name] = plain
+    return tables

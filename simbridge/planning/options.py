@@ -11,14 +11,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Literal, get_type_hints
 
 import msgspec
 import numpy as np
 import pinocchio as pin
 
 from simbridge.errors import InvalidParameter, UnknownName
-from simbridge.planning.option_field import option
+from simbridge.planning.option_field import literal_choices, option
 from simbridge.planning.scenario import OnLimits
 from simbridge.resources import AnyPath
 from simbridge.robot.calibration import with_kinematics
@@ -387,21 +387,3 @@ class Options:
         if self.servo != "servoj" and given:
             needed = f"servoj with {listed(given)}: the ideal servo has neither this tuning nor a lag to take away"
             raise InvalidParameter("servo", self.servo, needed)
-
-
-def literal_choices(kind: Any) -> tuple[str, ...]:
-    """The values of a `Literal`, also of one that may be None; () for another type."""
-    parts = (kind, *get_args(kind))
-    return next((get_args(part) for part in parts if getattr(part, "__origin__", None) is Literal), ())
-
-
-def recorded_options(options: Options) -> dict[str, dict[str, Any]]:
-    """The options that settings.toml records as given, by table; an option that was left out is left out."""
-    tables: dict[str, dict[str, Any]] = {}
-    for own in fields(options):
-        value = getattr(options, own.name)
-        if (table := own.metadata.get("table")) and value is not None and value != ():
-            plain = list(value) if isinstance(value, tuple) else value
-            plain = plain if isinstance(plain, (bool, int, float, list)) else str(plain)
-            tables.setdefault(table, {})[own.name] = plain
-    return tables

@@ -25,7 +25,8 @@ from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_fu
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
-from simbridge.planning.options import Options, recorded_options
+from simbridge.planning.option_field import recorded_options
+from simbridge.planning.options import Options
 from simbridge.planning.placement import nearest_placement, suggestion
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario

@@ -14,7 +14,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from simbridge.errors import InvalidParameter, UnknownName
 from simbridge.ik.settings import SOLVERS, check_solver, resolved
-from simbridge.planning.options import Options, literal_choices
+from simbridge.planning.option_field import literal_choices
+from simbridge.planning.options import Options
 from simbridge.trajectory.sampling import Sampling
 
 SOLVER = "solver."

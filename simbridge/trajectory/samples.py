@@ -177,11 +177,11 @@ def _times(path: str | Path, table: Table, positions: Array, rotations: Array, e
     if columns.rate is not None and not columns.time_indices:
         return np.arange(len(positions)) / columns.rate, 0, f"at {plain(columns.rate)} Hz"
     if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "f":
-        stamps = stamps.astype(float)
+        own: Array = stamps.astype(float)
         if columns.rate is not None:
-            return stamps / columns.rate, 0, f"frames at {plain(columns.rate)} Hz"
-        unit = columns.time_unit or _time_unit(path, stamps, positions, rotations, exact)
-        return stamps / UNITS[unit], 0, f"time in {unit}"
+            return own / columns.rate, 0, f"frames at {plain(columns.rate)} Hz"
+        unit = columns.time_unit or _time_unit(path, own, positions, rotations, exact)
+        return own / UNITS[unit], 0, f"time in {unit}"
     whole, clock = _nanoseconds(path, table)
     first = int(whole[0]) if len(whole) else 0
     return (whole - first) / NS, first, clock

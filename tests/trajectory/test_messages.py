@@ -158,13 +158,9 @@ def tf(make, path):
     moving = []
     for k in range(10):
         when = EPOCH + k * STEP // 2
-        moving.append(
-            ("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER))))
-        )
+        moving.append(("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER)))))
         if k % 2 == 0:
-            moving.append(
-                ("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1))))
-            )
+            moving.append(("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1)))))
     return make.write(path, still + moving)
 
 
