@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from simbridge.errors import InputFileError, MissingPackage
 from simbridge.robot.input_file import expansion, open_file
 from simbridge.trajectory.columns import MATRIX, POSITION, QUATERNION, Choice, Columns, known_columns
-from simbridge.trajectory.samples import Table
+from simbridge.trajectory.samples import LONG, Table
 
 Arrays = Mapping[str, "NDArray[np.generic]"]
 
@@ -49,7 +49,7 @@ def _table(path: Path, columns: Columns, arrays: list[NDArray[np.generic]], valu
     stamps = [arrays[i] for i in columns.time_indices]
     if len(stamps) == 1 and stamps[0].dtype.kind == "M":
         return Table(columns, stamps[0].astype("datetime64[ns]"), values, ())
-    if len(stamps) == 2 or (stamps and stamps[0].dtype.kind in "iu" and np.abs(stamps[0]).max(initial=0) > 2**53):
+    if len(stamps) == 2 or (stamps and stamps[0].dtype.kind in "iu" and np.abs(stamps[0]).max(initial=0) >= LONG):
         words = [tuple(map(str, row)) for row in zip(*(each.tolist() for each in stamps), strict=True)]
         return Table(columns, words, values, ())
     return Table(columns, stamps[0].astype(float) if stamps else np.zeros(0), values, ())

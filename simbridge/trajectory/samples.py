@@ -3,9 +3,9 @@
 Where neither a name nor `--columns` states a unit, the numbers decide, and what they leave open is refused:
 
 - **Length**: metres if no position is farther than 5 from the origin, millimetres if one is at least 50 away.
-- **Time**: seconds, milli-, micro- or nanoseconds since 1970 if that is a date from 1990 to 2100. Else seconds if the
-  median step is below 1. Else the unit in which samples are 0.1 ms to 60 s apart and the tool moves at 2 mm/s to
-  10 m/s, or turns at 2 to 1000 degrees/s (95th percentile). Fewer than five samples are in seconds.
+- **Time**: seconds if the median step is below 1. Else the unit in which samples are 0.1 ms to 60 s apart and the tool
+  moves at 2 mm/s to 10 m/s, or turns at 2 to 1000 degrees/s (95th percentile); of several the one in which the first
+  stamp, counted from 1970, is a date from 1990 to 2100. Fewer than five samples are in seconds, unless it is a date.
 
 A file that ends in .tum is in seconds and metres: that is what the format is; a note says what the rules make of it.
 """
@@ -32,6 +32,8 @@ from simbridge.trajectory.columns import UNITS, Columns
 from simbridge.trajectory.trajectory import Trajectory
 
 NS = 1_000_000_000
+LONG = 10**14
+"""Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
 _METRES, _MILLIMETRES = 5.0, 50.0
 # 1990 and 2100, in s since 1970.
 _DATES = (631_152_000.0, 4_102_444_800.0)
@@ -39,6 +41,8 @@ _STEPS = (1e-4, 60.0)
 _SPEEDS = (2e-3, 10.0)
 _TURNS = (math.radians(2.0), math.radians(1000.0))
 _FEWEST = 5
+# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be told.
+WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
 _OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 _WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
 
@@ -168,7 +172,8 @@ def _of_matrices(path: str | Path, table: Table) -> tuple[Array, str]:
     if len(bad):
         line = table.lines[bad[0]] if len(table.lines) else None
         raise InputFileError(path, "its 12 numbers are not a rotation matrix and a translation", line=line)
-    return np.array([pin.Quaternion(matrix).normalized().coeffs() for matrix in matrices]), "rotation matrices"
+    turns = [pin.Quaternion(matrix).normalized().coeffs() for matrix in matrices]
+    return np.array(turns).reshape(-1, 4), "rotation matrices"
 
 
 def _times(path: str | Path, table: Table, positions: Array, rotations: Array, exact: bool) -> tuple[Array, int, str]:
@@ -182,24 +187,29 @@ def _times(path: str | Path, table: Table, positions: Array, rotations: Array, e
             return own / columns.rate, 0, f"frames at {plain(columns.rate)} Hz"
         unit = columns.time_unit or _time_unit(path, own, positions, rotations, exact)
         return own / UNITS[unit], 0, f"time in {unit}"
-    whole, clock = _nanoseconds(path, table)
+    unit = columns.time_unit
+    if not unit and isinstance(stamps, list) and stamps and len(stamps[0]) == 1 and stamps[0][0].isdecimal():
+        numbers = np.array([float(words[0]) if words[0].isdecimal() else np.nan for words in stamps])
+        unit = _time_unit(path, numbers, positions, rotations, exact)
+    whole, clock = _nanoseconds(path, table, unit)
     first = int(whole[0]) if len(whole) else 0
     return (whole - first) / NS, first, clock
 
 
-def _nanoseconds(path: str | Path, table: Table) -> tuple[NDArray[np.int64], str]:
+def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[NDArray[np.int64], str]:
     """Stamps (T,) in whole ns since 1970, or since the clock's zero, and the clock in words."""
     stamps = table.stamps
     if isinstance(stamps, np.ndarray):
+        if np.isnat(stamps).any():
+            raise InputFileError(path, f"row {int(np.argmax(np.isnat(stamps))) + 1} has no time")
         return stamps.astype("datetime64[ns]").astype(np.int64), "wall clock"
-    found, clock, unit = [], "", table.columns.time_unit
+    found, clock = [], ""
     for row, words in enumerate(stamps):
         try:
             if len(words) == 2:
                 found.append(int(words[0]) * NS + int(words[1]))
                 clock = clock or "ROS stamps"
             elif words[0].isdecimal():
-                unit = unit or _unit_of_date(float(words[0])) or "ns"
                 found.append(int(words[0]) * round(NS / UNITS[unit]))
                 clock = clock or f"time in {unit}"
             else:
@@ -217,6 +227,8 @@ def _nanoseconds(path: str | Path, table: Table) -> tuple[NDArray[np.int64], str
 
 def _of_day(word: str) -> int:
     """ns since 1970 of a time in the form of ISO 8601; in UTC unless it says otherwise."""
+    if not WALL_CLOCK.match(word):
+        raise ValueError(word)
     offset = _OFFSET.search(word)
     text, minutes = (word[: offset.start()], 0) if offset else (word, 0)
     if offset and offset[1] != "Z":
@@ -232,10 +244,9 @@ def _unit_of_date(stamp: float) -> str | None:
 
 def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool) -> str:
     """The unit of stamps (T,) that nothing states, by the rules in the module's text."""
+    dated = None if exact or not len(stamps) else _unit_of_date(float(stamps[0]))
     if len(stamps) < _FEWEST:
-        return "s"
-    if (dated := _unit_of_date(float(stamps[0]))) and not exact:
-        return dated
+        return dated or "s"
     step = float(np.median(np.diff(stamps)))
     if not step >= 1.0:
         return "s"
@@ -243,6 +254,8 @@ def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Arr
     possible = [unit for unit in ("s", "ms", "us", "ns") if _STEPS[0] <= step / UNITS[unit] <= _STEPS[1]]
     moving = [unit for unit in possible if any(low <= value * UNITS[unit] <= high for value, (low, high) in motion)]
     found = moving or possible
+    if dated in found:
+        return dated
     if exact:
         if found and "s" not in found:
             other = f"{significant(step / UNITS[found[0]] * 1e3)} ms in {found[0]}"

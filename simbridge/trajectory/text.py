@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Sequence
 from operator import itemgetter
@@ -24,12 +23,10 @@ from simbridge.trajectory.columns import (
     known_columns,
 )
 from simbridge.trajectory.motion_capture import motion_capture
-from simbridge.trajectory.samples import Table
+from simbridge.trajectory.samples import LONG, WALL_CLOCK, Table
 
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
-# 2026-11-25T18:59:42.123456Z, or with a blank.
-WALL_CLOCK = re.compile(r"[\"']?\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 
 
 def parse_text(
@@ -223,7 +220,7 @@ def _has_words(line: str, separator: str | None, times: Sequence[int]) -> bool:
     if times[0] >= len(fields):
         return False
     word = fields[times[0]].strip().strip("\"'")
-    return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and int(word) > 2**53)
+    return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and float(word) >= LONG)
 
 
 def _is_number(word: str) -> bool:

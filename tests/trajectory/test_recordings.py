@@ -424,3 +424,10 @@ def test_a_repeated_row_is_left_out_with_a_note(write) -> None:
     table = rows(NS / 1e9)
     with pytest.warns(UserWarning, match="1 repeated row left out"):
         assert_same(read_trajectory(write([*table[:9], table[8], *table[9:]], "t,x,y,z,qx,qy,qz,qw")))
+
+
+@pytest.mark.parametrize("uptime_s", [1_800, 10 * 86_400])
+def test_nanoseconds_since_a_start_are_not_taken_for_a_date_in_ms_or_us(write, uptime_s: int) -> None:
+    read = read_trajectory(write(rows(NS + uptime_s * 10**9), "t,x,y,z,qx,qy,qz,qw"))
+    assert_same(read)
+    assert "time in ns" in read.read_as
