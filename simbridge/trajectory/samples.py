@@ -93,15 +93,17 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
     rotations, turn = _quaternions(path, table)
     times, epoch_ns, clock = _times(path, table, positions, rotations, exact)
     notes = [f"{counted(table.left_out, 'row')} without a pose left out"] if table.left_out else []
-    keep = _without_repetitions(times, np.column_stack([positions, rotations]))
-    if not keep.all():
-        notes.append(f"{counted(int((~keep).sum()), 'repeated row')} left out")
+    poses, lines = np.column_stack([positions, rotations]), np.asarray(table.lines)
+    again = np.flatnonzero(np.diff(times) == 0.0) + 1
+    again = again[(poses[again] == poses[again - 1]).all(axis=1)]
+    if len(again):
+        notes.append(f"{counted(len(again), 'repeated row')} left out")
+        times, poses = np.delete(times, again), np.delete(poses, again, axis=0)
+        lines = np.delete(lines, again) if len(lines) else lines
     if notes:
         warnings.warn(f"{path}: {', '.join(notes)}.", stacklevel=2)
-    lines = np.asarray(table.lines)[keep] if len(table.lines) else ()
     try:
-        poses = np.column_stack([positions, rotations])[keep]
-        trajectory = Trajectory(times[keep], poses, source=str(path), epoch_ns=epoch_ns)
+        trajectory = Trajectory(times, poses, source=str(path), epoch_ns=epoch_ns)
     except InvalidTrajectory as fault:
         line = None if fault.sample is None or not len(lines) else int(lines[fault.sample])
         reason = fault.reason + (f" (row {fault.sample + 1})" if fault.sample is not None and line is None else "")
@@ -287,10 +289,3 @@ def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[floa
         poses = np.column_stack([positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))])
         ways, turns = (np.linalg.norm(each, axis=1)[forward] / steps for each in pose.error(poses[1:], poses[:-1]))
         return [(float(np.percentile(each, 95)), bounds) for each, bounds in ((ways, _SPEEDS), (turns, _TURNS))]
-
-
-def _without_repetitions(times: Array, poses: Array) -> NDArray[np.bool_]:
-    """Which rows to keep: not those that repeat time and pose of the row before."""
-    keep = np.ones(len(times), dtype=bool)
-    keep[1:] = (np.diff(times) != 0.0) | (np.diff(poses, axis=0) != 0.0).any(axis=1)
-    return keep

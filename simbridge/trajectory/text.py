@@ -24,6 +24,7 @@ from simbridge.trajectory.columns import (
 )
 from simbridge.trajectory.motion_capture import motion_capture
 from simbridge.trajectory.samples import LONG, WALL_CLOCK, Table
+from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
@@ -50,7 +51,17 @@ def parse_text(
     if captured is None and body is not None:
         raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
     columns, first = captured or _layout(path, lines, choice, rate)
-    return _table(path, lines, columns, first)
+    table = _table(path, lines, columns, first)
+    if columns.understood == _SEVEN and columns.rate is None and len(table.values) > 1:
+        norms = np.linalg.norm(table.values[:, 2:], axis=1)
+        if (np.abs(norms - 1.0) < UNIT_TOLERANCE).all():
+            raise InputFileError(
+                path,
+                "7 numbers a line may be t x y z rx ry rz, or x y z qx qy qz qw without time, as the last four are "
+                "unit quaternions. If they are, add --rate HZ; else --columns t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7",
+                line=table.lines[0],
+            )
+    return table
 
 
 def _separator(line: str) -> str | None:
@@ -109,9 +120,9 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
         return _counted(line, choice, POSITION + QUATERNION, range(1, 8), (0,), count, "no header, as TUM")
     if count == 7 and rate is not None:
         roles = POSITION + QUATERNION
-        return _counted(line, choice, roles, range(7), (), count, "no header, 7 numbers", rate=rate)
+        return _counted(line, choice, roles, range(7), (), count, _SEVEN, rate=rate)
     if count == 7:
-        return _counted(line, choice, POSITION + ROTATION_VECTOR, range(1, 7), (0,), count, "no header, 7 numbers")
+        return _counted(line, choice, POSITION + ROTATION_VECTOR, range(1, 7), (0,), count, _SEVEN)
     if count == 12 and rate is not None:
         columns = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
         return _counted(line, choice, POSITION + MATRIX, columns, (), count, "no header, as KITTI", rate=rate)
@@ -122,6 +133,7 @@ def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: 
     raise InputFileError(path, f"{count} columns{among}; {_LAYOUTS}", line=line)
 
 
+_SEVEN = "no header, 7 numbers"
 _LAYOUTS = (
     f"without a header 8 or 7 are expected: {NEEDED}, 12 (KITTI, with --rate HZ), or `ros2 topic echo --csv` of "
     "PoseStamped (10), TransformStamped (11), PoseWithCovarianceStamped (46) or Odometry (89). Add a header, or say "

@@ -292,6 +292,14 @@ def test_a_rate_replaces_a_missing_column_of_time_and_nothing_else(write) -> Non
     assert "it has times (t); omit --rate" in refusal(write(rows(NS / 1e9), name="timed.csv"), rate=50.0)
 
 
+def test_seven_numbers_that_end_in_a_unit_quaternion_are_refused_with_both_readings(write) -> None:
+    path = write(POSES.tolist())
+    message = refusal(path)
+    assert "may be t x y z rx ry rz, or x y z qx qy qz qw without time" in message
+    assert_same(read_trajectory(path, rate=50.0))
+    assert len(read_trajectory(path, columns="t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7").times) == COUNT
+
+
 # Motion capture
 
 
