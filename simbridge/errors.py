@@ -309,10 +309,11 @@ class TargetOutOfReach(PlanRefused):
     Attributes:
         distance: From the target to the nearest posture found, m; also `value`.
         angle: Rotation between the two, rad.
+        every: Whether no target at all was attained.
     """
 
-    def __init__(self, message: str, *, distance: float, angle: float, **facts: Any) -> None:
-        self.distance, self.angle = distance, angle
+    def __init__(self, message: str, *, distance: float, angle: float, every: bool = False, **facts: Any) -> None:
+        self.distance, self.angle, self.every = distance, angle, every
         super().__init__(message, value=distance, limit=0.0, **facts)
 
 

@@ -38,7 +38,8 @@ from simbridge.robot.cell import Cell, load_cell, write_cell
 from simbridge.robot.obstacles import Box
 from simbridge.servo.plant import load_plant
 from simbridge.teleop.network import Exchange
-from simbridge.trajectory.bags import read_bag, write_bag
+from simbridge.trajectory.bag_writer import write_bag
+from simbridge.trajectory.bags import read_bag
 from simbridge.trajectory.files import read_trajectory
 from simbridge.trajectory.rtde_recording import read_rtde
 from simbridge.trajectory.text_writer import write_csv
@@ -137,6 +138,18 @@ def write_yaml(path: Path) -> None:
     ros_calibration.write(path, ros_calibration.printed(DH.theta, DH.a, DH.d, DH.alpha))
 
 
+ROWS = [",".join(map(repr, (*row[3:], *row[:3]))) for row in MOTION.poses.tolist()]
+MOTIVE = (
+    "Format Version,1.23,Rotation Type,Quaternion,Length Units,Meters\n\n"
+    f",Type{',Rigid Body' * 7}\n,Name{',Tool' * 7}\n,ID{',1' * 7}\n,,{'Rotation,' * 4}{'Position,' * 3}\n"
+    "Frame,Time (Seconds),X,Y,Z,W,X,Y,Z\n"
+) + "".join(f"{k},{0.01 * k!r},{row}\n" for k, row in enumerate(ROWS))
+VICON = "Objects\n100\n,,lab:tool\nFrame,Sub Frame,RX,RY,RZ,RW,TX,TY,TZ\n,,,,,,m,m,m\n" + "".join(
+    f"{k},0,{row}\n" for k, row in enumerate(ROWS)
+)
+ECHO = "".join(
+    f"1764097182,{k * 10**7},base_link,{','.join(map(repr, row))}\n" for k, row in enumerate(MOTION.poses.tolist())
+)
 WRITERS: dict[str, Callable[[Path], object]] = {
     "robot.toml": lambda path: path.write_bytes((ROBOTS / "ur10e.toml").read_bytes()),
     "cell.toml": lambda path: write_cell(path, CELL),
@@ -149,6 +162,10 @@ WRITERS: dict[str, Callable[[Path], object]] = {
     "poses.csv": lambda path: write_csv(path, MOTION.times, MOTION.poses),
     "recording.csv": lambda path: path.write_text(RECORDING),
     "recording.csv.gz": lambda path: path.write_bytes(gzip.compress(RECORDING.encode())),
+    "motive.csv": lambda path: path.write_text(MOTIVE),
+    "vicon.csv": lambda path: path.write_text(VICON),
+    "echo.csv": lambda path: path.write_text(ECHO),
+    "poses.npz": lambda path: np.savez(path, t=MOTION.times, position=MOTION.poses[:, :3], xyzw=MOTION.poses[:, 3:]),
     "poses.bag": lambda path: write_bag(path, MOTION),
     "poses.mcap": lambda path: write_bag(path, MOTION),
 }
@@ -162,6 +179,10 @@ READERS: dict[str, Callable[[Path], object]] = {
     "poses.csv": read_trajectory,
     "recording.csv": lambda path: (read_rtde(path), load_scenario(path, UR10E)),
     "recording.csv.gz": read_rtde,
+    "motive.csv": read_trajectory,
+    "vicon.csv": read_trajectory,
+    "echo.csv": read_trajectory,
+    "poses.npz": read_trajectory,
     "poses.bag": read_bag,
     "poses.mcap": read_bag,
     "bag.db3": read_bag,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,6 +15,7 @@ from simbridge.cli.option_flags import typed_fields
 from simbridge.errors import Interrupted, UnknownName
 from simbridge.planning.inspection import inspect as measure
 from simbridge.planning.options import Options
+from simbridge.planning.placement import nearest_placement
 from simbridge.planning.scenario import load_scenario
 from simbridge.running.recorded_session import RecordedSession
 from simbridge.running.run_setup import Prepared, check_facts, chosen_solver, prepare
@@ -73,7 +74,7 @@ def _prepare(
     backend: str = SIMULATION,
     **flags: Any,
 ) -> Prepared:
-    options = read_options({**flags, "topic": _topic(scenario, flags["topic"])})
+    options = read_options({**flags, "topic": _topic(scenario, flags["topic"], flags["frames"])})
     session = RecordedSession.at(scenario)
     if session is not None and not robot:
         arm = session.arm(list(home) or None)
@@ -88,6 +89,8 @@ def run(scenario: str, *, out: str | None, repeat: int, as_json: bool, backend: 
     """Run a scenario, show its progress and its result; returns 0, or 1 when the run missed its tolerance."""
     try:
         prepared = _prepare(scenario, backend=backend, **flags)
+        if not as_json:
+            plan_tables.show_reading(prepared.scenario.trajectory, stderr=True)
         from simbridge.cli import progress, run_tables  # metrics: not for a run that is refused
         from simbridge.running import repeating, runner  # likewise
     except KeyboardInterrupt as error:
@@ -130,11 +133,15 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     """Measure a trajectory, show its figures, and draw it if asked; returns the exit status, 0."""
     from simbridge.report.inspection_figure import draw  # matplotlib
 
-    options = read_options({**flags, "topic": _topic(file, flags["topic"])})
+    options = read_options({**flags, "topic": _topic(file, flags["topic"], flags["frames"])})
     arm = options.load(robot)
     # Nothing is going to move: poses in a foreign frame may be looked at as they are.
     scenario = load_scenario(file, arm, options.reading, any_frame=True)
-    facts, attained = measure(scenario.trajectory, chosen_solver(scenario, arm))
+    solver = chosen_solver(scenario, arm)
+    facts, attained = measure(scenario.trajectory, solver)
+    if facts.reach is not None and facts.reach.share == 0.0 and facts.read_as:
+        placement = nearest_placement(arm, scenario, solver, options)
+        facts = replace(facts, placement=None if placement is None else tuple(placement.tolist()))
     if as_json:
         print(json.dumps(facts.as_dict(), indent=2))
     else:
@@ -145,9 +152,9 @@ def inspect(file: str, *, robot: str, out: str | None, as_json: bool, **flags: A
     return 0
 
 
-def _topic(given: str, topic: str | None) -> str | None:
+def _topic(given: str, topic: str | None, frames: Sequence[str] | None) -> str | None:
     """The topic of a bag: the one given, or the one the operator chooses when there are several."""
-    if topic is not None or not is_bag(given) or not sys.stdin.isatty():
+    if topic is not None or frames or not is_bag(given) or not sys.stdin.isatty():
         return topic
     from simbridge.trajectory.bags import pose_topics  # rosbags: only for a bag
 

@@ -18,7 +18,8 @@ def print_message(text: str) -> None:
     """Print a paragraph on standard error, as wide as the terminal."""
     # A terminal may not know its size.
     columns = min((sys.stderr.isatty() and os.get_terminal_size(2).columns) or 100, 120)
-    print(textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
+    for line in text.split("\n"):
+        print(textwrap.fill(line, columns, break_long_words=False, break_on_hyphens=False), file=sys.stderr)
 
 
 def print_note(message: Warning | str, *_where: object, **_more: object) -> None:

@@ -25,7 +25,14 @@ from simbridge.trajectory.files import read_trajectory
 
 
 def evaluate(
-    run: str, attained: Sequence[str], *, topic: str | None = None, find_marker: bool = False, as_json: bool = False
+    run: str,
+    attained: Sequence[str],
+    *,
+    topic: str | None = None,
+    columns: str | None = None,
+    rate: float | None = None,
+    find_marker: bool = False,
+    as_json: bool = False,
 ) -> int:
     """Compare a run with an external recording; write evaluation.json into its directory, and print tables or JSON.
 
@@ -36,7 +43,7 @@ def evaluate(
         InvalidParameter: The number of recordings does not fit.
     """
     path, files = Path(run), [str(Path(file).resolve()) for file in attained]
-    recordings = [read_trajectory(file, topic=topic) for file in attained]
+    recordings = [read_trajectory(file, topic=topic, columns=columns, rate=rate) for file in attained]
     repeats = common_summary(path) if is_of_repeats(path) else None
     if repeats is not None:
         directory, show = RunDirectory(path), _show_repeats

@@ -31,7 +31,7 @@ class Plan:
     """The flags of the commands that make a plan, next to the options of the run and the solver's settings."""
 
     scenario: Annotated[Positional[str], arg(metavar="SCENARIO")]
-    """A name in scenarios/, a script (./mine.py), or a file of samples (TUM, CSV, ROS bag)."""
+    """A name in scenarios/, a script (./mine.py), or a file of samples (TUM, CSV, Parquet, npz, ROS bag)."""
     robot: Robot = None
     """A name in robots/ (see `simbridge robots`), or a URDF or TOML file."""
     solver: Annotated[str, given("NAME", "the scenario's")] = ""
@@ -67,7 +67,7 @@ class Inspect:
     """Show a trajectory's rate, gaps, speeds, extents and reach; nothing is planned."""
 
     file: Annotated[Positional[str], arg(metavar="FILE")]
-    """A file of samples (TUM, CSV, ROS bag), a scenario's name, or a script."""
+    """A file of samples (TUM, CSV, Parquet, npz, ROS bag), a scenario's name, or a script."""
     robot: Annotated[str, arg(metavar="NAME|FILE")] = "ur10"
     """The arm whose reach is checked."""
     out: Annotated[str | None, given("PICTURE", "none")] = None
@@ -129,7 +129,11 @@ class Evaluate:
     attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
     """Its recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
     topic: Annotated[str | None, given("NAME", "the only one")] = None
-    """Topic of a ROS bag; /tf:child for a frame of tf."""
+    """Topic of a ROS bag (/tf:child for a frame of tf), or rigid body of motion capture."""
+    columns: Annotated[str | None, given("ROLE[UNIT]=NAME,...", "by their names")] = None
+    """Columns and units of a table, as for `run`."""
+    rate: Annotated[float | None, given("HZ", "none")] = None
+    """Samples per second of a file without times."""
     find_marker: Annotated[bool, arg(name="marker")] = False
     """The recording shows a marker away from the TCP: find its position (the tool must turn)."""
     as_json: AsJson = False

@@ -6,21 +6,33 @@ Degrees and millimetres are used in the terminal and on pages only. Nothing here
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from simbridge.planning.inspection import Facts, Spread
+from simbridge.planning.placement import flag_of
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.running.run_setup import Prepared
 from simbridge.text import counted, fixed, milliseconds, significant, table_of
+from simbridge.trajectory.gaps import named
+from simbridge.trajectory.trajectory import Trajectory
+
+
+def show_reading(trajectory: Trajectory, *, stderr: bool = False) -> None:
+    """Say in one line how a file was read; nothing for what is from no file."""
+    if trajectory.read_as:
+        line = f"{Path(trajectory.source).name} was read as {trajectory.read_as}."
+        Console(highlight=False, stderr=stderr).print(line, soft_wrap=True, markup=False)
 
 
 def show_check(prepared: Prepared) -> None:
     """Show how close to its limits a plan comes."""
     console = Console(highlight=False)
+    show_reading(prepared.scenario.trajectory)
     plan, peaks, robot = prepared.plan, prepared.peaks, prepared.robot
     console.print(
         f"[bold]The plan passed[/bold]: {escape(prepared.scenario.name)} on {escape(robot.name)}, {plan.samples} "
@@ -67,12 +79,17 @@ def show_inspection(facts: Facts) -> None:
     """Show the facts of a trajectory, one per line, within 80 columns."""
     console = Console(highlight=False)
     console.print(f"[bold]{escape(facts.source)}[/bold]", soft_wrap=True)
+    if facts.read_as:
+        console.print(f"Read as {facts.read_as}.", soft_wrap=True, markup=False)
     table = Table(box=None, pad_edge=False, show_header=False)
     table.add_column("fact", no_wrap=True)
     table.add_column("value")
     for name, value in _inspected(facts):
         table.add_row(name, value)
     console.print(table)
+    if facts.placement is not None:
+        # On a line of its own, to be copied.
+        console.print(f"The nearest placement in reach:\n--transform {flag_of(facts.placement)}", soft_wrap=True)
 
 
 def _inspected(facts: Facts) -> list[tuple[str, str]]:
@@ -81,7 +98,9 @@ def _inspected(facts: Facts) -> list[tuple[str, str]]:
         steady = f", steps deviate by {milliseconds(facts.step_std_s)} ms" if facts.step_std_s is not None else ""
         rows.append(("rate", f"{significant(facts.rate_hz, 4)} Hz{steady}"))
         at = f"the longest {milliseconds(facts.longest_gap_s)} ms, after {significant(facts.longest_gap_at_s, 4)} s"
-        rows.append(("gaps", f"{counted(facts.gaps, 'gap')}, {at}" if facts.gaps else "none"))
+        large = "; run and check refuse it without --gaps" if facts.large_gaps else ""
+        rows.append(("gaps", f"{counted(facts.gaps, 'gap')}, {at}{large}" if facts.gaps else "none"))
+        rows.append(("jumps", named(facts.jumps, "jump") if facts.jumps else "none"))
     rows.append(("length", f"{significant(facts.length_m, 4)} m"))
     if facts.speed_m_s is not None:
         rows.append(("speed", f"{_spread(facts.speed_m_s, 1.0)} m/s"))

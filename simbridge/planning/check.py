@@ -120,7 +120,11 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
         first += f", and sample {few[worst]} even {pose_residual(*residuals[worst])}"
     far = float(np.linalg.norm(trajectory.poses[:, :3], axis=1).min()) / solver.robot.reach
     if not attained.any():
-        slip = "; are these millimetres? Positions are in metres" if far > _UNIT_RATIO else ""
+        slip = (
+            "; are these millimetres? Positions are in metres, unless --columns x[mm] says so"
+            if far > _UNIT_RATIO
+            else ""
+        )
         message = (
             f"The plan was refused: every target is out of reach{slip}; {first}. The arm reaches at most "
             f"{solver.robot.reach:.2f} m from its first joint; check units, frame (--frame base for pendant poses) and "
@@ -132,7 +136,10 @@ def _refuse(solver: Solver, trajectory: Trajectory, time: float, target: Array, 
             f"{', '.join(fixed(v, 3) for v in target[:3])} m). Move or shrink the trajectory, or choose a longer arm "
             "(--robot)."
         )
-    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle)
+    if trajectory.read_as:
+        message += f" The file was read as {trajectory.read_as}."
+    every = not attained.any()
+    raise TargetOutOfReach(message, sample=sample, time=time, distance=distance, angle=angle, every=every)
 
 
 def check_setpoints(

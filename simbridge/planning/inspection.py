@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from simbridge.ik.solver import Solver
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
+from simbridge.trajectory.gaps import GAP, LARGEST, Fault, jumps
+from simbridge.trajectory.gaps import gaps as gaps_of
 from simbridge.trajectory.trajectory import Trajectory
 
-# A gap is longer than this many times the median step between two samples.
-GAP = 1.5
 # Targets that are solved at most: one out of reach takes as long as a hundred others.
 MAX_SOLVED = 400
 
@@ -60,10 +60,14 @@ class Facts:
         gaps: How many steps are longer than 1.5 times the median.
         longest_gap_s: The longest step; None for a single sample.
         longest_gap_at_s: When it begins, since the start.
+        large_gaps: Those that `run` refuses unless --gaps says what to do.
+        jumps: Steps of position or rotation that are far larger than the others.
         length_m: Of the way along the samples.
         speed_m_s, turn_rate_rad_s: Between neighbouring samples, weighted by time; None for a single sample.
         extent_min_m, extent_max_m: The smallest box around the positions, from base_link.
         reach: What the arm can attain; None without a solver.
+        read_as: How its file was read, in one line; "" if it is from none.
+        placement: Where the arm attains none of a file: the transform that brings it in reach (7,), m and quaternion.
     """
 
     source: str
@@ -74,12 +78,16 @@ class Facts:
     gaps: int
     longest_gap_s: float | None
     longest_gap_at_s: float | None
+    large_gaps: tuple[Fault, ...]
+    jumps: tuple[Fault, ...]
     length_m: float
     speed_m_s: Spread | None
     turn_rate_rad_s: Spread | None
     extent_min_m: tuple[float, float, float]
     extent_max_m: tuple[float, float, float]
     reach: Reach | None
+    read_as: str = ""
+    placement: tuple[float, ...] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -113,12 +121,15 @@ def inspect(trajectory: Trajectory, solver: Solver | None = None) -> tuple[Facts
         gaps=len(steps) - len(even),
         longest_gap_s=None if longest is None else float(steps[longest]),
         longest_gap_at_s=None if longest is None else float(trajectory.elapsed[longest]),
+        large_gaps=tuple(gaps_of(trajectory, LARGEST)),
+        jumps=tuple(jumps(trajectory)),
         length_m=float(way.sum()),
         speed_m_s=_spread(way, steps),
         turn_rate_rad_s=_spread(turn, steps),
         extent_min_m=(float(low[0]), float(low[1]), float(low[2])),
         extent_max_m=(float(high[0]), float(high[1]), float(high[2])),
         reach=reach,
+        read_as=trajectory.read_as,
     )
     return facts, attained
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache, cached_property
 from typing import Literal, get_type_hints
 
@@ -32,6 +32,7 @@ from simbridge.servo.law import GAIN, LOOKAHEAD, check_tuning
 from simbridge.servo.plant import Plant, load_plant
 from simbridge.text import listed
 from simbridge.trajectory.files import Anchor, Column, Frame, ReadOptions
+from simbridge.trajectory.gaps import Gaps
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold
 
@@ -123,9 +124,37 @@ class Options:
     )
     topic: str | None = option(
         None,
-        "Topic of a ROS bag; /tf:child for a frame of tf.",
+        "Topic of a ROS bag (/tf:child for a frame of tf, /poses:2 for one of a PoseArray), or rigid body of motion "
+        "capture.",
         "NAME",
         "the only one",
+        commands=_PLANNED,
+        table="scenario",
+    )
+    frames: tuple[str, ...] = option(
+        (),
+        "Two frames of tf in a bag: the poses of CHILD in PARENT, transforms between them chained.",
+        "PARENT CHILD",
+        "none",
+        commands=_PLANNED,
+        table="scenario",
+    )
+    columns: str | None = option(
+        None,
+        "Columns and units of a table: t[ns]=stamp,x=px,qw=q_0 or x[mm]; by name, or by number from 1.",
+        "ROLE[UNIT]=NAME,...",
+        "by their names",
+        commands=_PLANNED,
+        table="scenario",
+    )
+    rate: float | None = option(
+        None, "Samples per second of a file without times.", "HZ", "none", commands=_PLANNED, table="scenario"
+    )
+    gaps: Gaps | None = option(
+        None,
+        "Gaps of more than 10 sample periods in a file: refuse, hold the last pose, interpolate, or split (only the "
+        "longest piece).",
+        unset="refuse",
         commands=_PLANNED,
         table="scenario",
     )
@@ -313,7 +342,7 @@ class Options:
     @property
     def reading(self) -> ReadOptions:
         """How a file of poses is read, and in which frame its poses are."""
-        return ReadOptions(self.frame, self.transform, self.anchor, self.topic, self.column)
+        return ReadOptions(**{own.name: getattr(self, own.name) for own in fields(ReadOptions)})
 
     @property
     def collision_scene(self) -> CollisionScene:

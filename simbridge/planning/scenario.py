@@ -22,7 +22,9 @@ from simbridge.robot.kinematics import tool_path
 from simbridge.robot.pose import quaternions
 from simbridge.robot.robot import Robot
 from simbridge.trajectory.files import Column, ReadOptions, check_frame, read_recording
+from simbridge.trajectory.gaps import without_gaps
 from simbridge.trajectory.rtde_recording import is_rtde_recording, read_rtde
+from simbridge.trajectory.samples import described
 from simbridge.trajectory.sampling import Sampling
 from simbridge.trajectory.trajectory import Hold, Trajectory
 
@@ -93,12 +95,14 @@ def load_scenario(
         robot: The arm it will run on.
         reading: Frame of the poses, and how a file is read; base_link by default. For a script only the frame can be
             chosen.
-        any_frame: Accept a file that names another frame than the reading's.
+        any_frame: Take a file as it is: also one that names another frame than the reading's, and, unless the reading
+            chooses a treatment, one with gaps.
 
     Raises:
         UnknownName: There is no such scenario; the nearest is named.
         ScenarioError: The script fails, or does not define `scenario(robot)`.
-        InputFileError: The file cannot be read, or its poses are in a frame that nothing relates to base_link.
+        InputFileError: The file cannot be read, has a gap that nothing treats, or its poses are in a frame that nothing
+            relates to base_link.
         InvalidParameter: The reading has options for a file, and a script is given.
     """
     reading = reading or ReadOptions()
@@ -109,21 +113,28 @@ def load_scenario(
         raise UnknownName("scenario", text, files, "A custom script or file is given by its path: ./mine.py.")
     if path.suffix == ".py":
         if not reading.plain:
-            raise InvalidParameter("scenario", text, "a file of poses for --transform, --anchor, --topic and --from")
+            needed = (
+                "a file of poses for --transform, --anchor, --topic, --frames, --from, --columns, --rate and --gaps"
+            )
+            raise InvalidParameter("scenario", text, needed)
         scenario = _from_script(path, robot)
         if reading.frame == "base":
             scenario = replace(scenario, trajectory=scenario.trajectory.from_pendant_base())
     else:
-        if path.is_file() and is_rtde_recording(path):
+        if path.is_file() and reading.columns is None and is_rtde_recording(path):
+            if reading.topic or reading.frames or reading.rate:
+                raise InputFileError(path, "this is a controller's recording; omit --topic, --frames and --rate")
             recorded = _of_controller(path, robot, reading.column or "actual_TCP_pose")
             # The controller's poses are in the pendant's base, whatever else is given.
             reading = replace(reading, frame="base_link")
         elif reading.column is not None:
             raise InputFileError(path, "this is not a controller's recording, so that it has no columns for --from")
         else:
-            recorded, said = read_recording(path, reading.topic)
+            recorded, said = read_recording(path, reading)
             if not any_frame:
                 check_frame(path, said, reading)
+        if not any_frame or reading.gaps is not None:
+            recorded = without_gaps(recorded, reading.gaps)
         trajectory = reading.placed(recorded, tool_path(robot, robot.home[None])[0])
         scenario = Scenario(trajectory, description=f"Samples of {path.name}")
     name = scenario.name or path.stem.removesuffix(".csv")
@@ -139,9 +150,11 @@ def _of_controller(path: Path, robot: Robot, column: Column) -> Trajectory:
             raise InputFileError(path, f"its {values.shape[1]} joints are not those of {robot.name}", field=column)
         if np.abs(values[:, :-1]).max() > 6.5:
             raise InputFileError(path, "joint positions of more than a turn: are they in degrees?", field=column)
-        return Trajectory(recording.times, tool_path(robot, values), source=str(path))
+        moved = Trajectory(recording.times, tool_path(robot, values), source=str(path))
+        return described(moved, f"a controller's {column}")
     poses = np.concatenate([values[:, :3], quaternions(values[:, 3:])], axis=1)
-    return Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
+    moved = Trajectory(recording.times, poses, source=str(path)).from_pendant_base()
+    return described(moved, f"a controller's {column}, placed from base")
 
 
 def _from_script(path: Path, robot: Robot) -> Scenario:

@@ -123,6 +123,13 @@ def compose(a: ArrayLike, b: ArrayLike) -> Array:
     return np.concatenate([a[..., :3] + rotate(a[..., 3:], b[..., :3]), multiply(a[..., 3:], b[..., 3:])], axis=-1)
 
 
+def inverse(poses: ArrayLike) -> Array:
+    """The inverse poses (..., 7): compose(inverse(p), p) is the identity."""
+    p = np.asarray(poses, dtype=float)
+    back = conjugate(p[..., 3:])
+    return np.concatenate([-rotate(back, p[..., :3]), back], axis=-1)
+
+
 def interpolate(times: ArrayLike, poses: ArrayLike, at: ArrayLike) -> Array:
     """Poses (K, 7) at the instants `at` (K,): positions linear, rotations by slerp along the shorter arc.
 

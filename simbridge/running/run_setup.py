@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from simbridge.backends.backend import Backend
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.errors import InvalidParameter
+from simbridge.errors import InvalidParameter, TargetOutOfReach
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
@@ -26,6 +26,7 @@ from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options
+from simbridge.planning.placement import nearest_placement, suggestion
 from simbridge.planning.plan import Plan, make_plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.planning.start import StartChoice
@@ -152,7 +153,12 @@ def prepare(
     if session is not None and earlier is None:
         earlier = session.solved_again(chosen, options)
     start: StartChoice = "auto" if controller is None else "home"
-    plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier, start=start)
+    try:
+        plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier, start=start)
+    except TargetOutOfReach as error:
+        if not error.every or not scenario.trajectory.read_as:
+            raise
+        raise suggestion(error, nearest_placement(arm, scenario, chosen, options)) from None
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
@@ -162,6 +168,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
     clearance = peaks.clearance
     return {
         "scenario": prepared.scenario.name,
+        "read_as": prepared.scenario.trajectory.read_as or None,
         "robot": robot.name,
         "solver": prepared.solver.name,
         "period_s": plan.period,

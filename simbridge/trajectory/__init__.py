@@ -26,7 +26,7 @@ from simbridge.trajectory.trajectory import Hold, Trajectory
 
 def __getattr__(name: str) -> object:
     if name in ("read_bag", "write_bag"):
-        from simbridge.trajectory import bags  # start-up time: rosbags takes 0.1 s to import
+        from simbridge.trajectory import bag_writer, bags  # start-up time: rosbags takes 0.1 s to import
 
-        return getattr(bags, name)
+        return bags.read_bag if name == "read_bag" else bag_writer.write_bag
     return renamed(__name__, name)

@@ -1,30 +1,38 @@
-"""Trajectories in ROS bags, read and written without ROS: ROS 1 (.bag), ROS 2 (a directory, .db3) and MCAP."""
+"""Trajectories in ROS bags, read without ROS: ROS 1 (.bag), ROS 2 (a directory, .db3) and MCAP."""
 
 from __future__ import annotations
 
 import contextlib
 import warnings
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags import rosbag1, rosbag2
-from rosbags.typesys import Stores, get_typestore
 
-from simbridge.errors import InputFileError, InvalidTrajectory, OutputError
+from simbridge.errors import InputFileError, InvalidTrajectory
 from simbridge.robot.input_file import open_file
-from simbridge.robot.output_file import replacing
+from simbridge.robot.pose import Array
 from simbridge.text import counted
 from simbridge.trajectory.bag_reader import TF, Bag, Connection, open_bag
+from simbridge.trajectory.chain import chain
+from simbridge.trajectory.samples import described
 from simbridge.trajectory.trajectory import Trajectory
 
 POSE = "geometry_msgs/msg/PoseStamped"
-TRANSFORM = "geometry_msgs/msg/TransformStamped"
+POSE_ARRAY, PATH = "geometry_msgs/msg/PoseArray", "nav_msgs/msg/Path"
+# Messages with one stamped pose.
+_SINGLE = (
+    POSE,
+    "geometry_msgs/msg/TransformStamped",
+    "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "nav_msgs/msg/Odometry",
+)
 _TFS = (TF, "tf/msg/tfMessage")
-_READABLE = (POSE, TRANSFORM, *_TFS)
+_READABLE = (*_SINGLE, POSE_ARRAY, PATH, *_TFS)
 _BEGINNINGS = {
     ".bag": ("a bag of ROS 1", b"#ROSBAG V"),
     ".mcap": ("an MCAP file", b"\x89MCAP"),
@@ -34,18 +42,23 @@ _BEGINNINGS = {
 _MAX_POSES = 10_000_000
 
 
-def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, str]:
-    """Read PoseStamped, TransformStamped or tf messages.
+def read_bag(
+    path: str | Path, topic: str | None = None, *, frames: Sequence[str] = (), rate: float | None = None
+) -> tuple[Trajectory, str]:
+    """Read PoseStamped, PoseWithCovarianceStamped, Odometry, TransformStamped, Path, PoseArray or tf messages.
 
     Stamps are the messages' own; if they are all zero, the times of recording. They are kept in whole nanoseconds: the
     trajectory's `epoch_ns` is the first, and its times are the s since then, each the double nearest to its nanoseconds
     (seconds since 1970 as doubles would be rounded to 0.24 us). Messages out of order are sorted and repetitions
-    dropped, with a warning that counts them. Poses are taken as they are; transforms of tf are not chained, so parent
-    and child must be the two frames of one transform.
+    dropped, with a warning that counts them. Poses are taken as they are. Of a Path the last message is the motion, as
+    it grows while it is published; a PoseArray is a motion if it is the only message of its topic, and needs the rate.
 
     Args:
         path: A .bag, .db3 or .mcap file, or the directory of a ROS 2 bag.
-        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one of the frames of a tf topic. None: the only one.
+        topic: The topic; `/tf:child` (or `/tf:parent>child`) for one transform of a tf topic, `/poses:2` for one pose
+            of each PoseArray. None: the only one.
+        frames: Parent and child instead of a topic: the transforms of tf between them are chained (see `chain.py`).
+        rate: Samples per s of poses that have no stamps of their own.
 
     Returns:
         The trajectory, and the frame (`frame_id`) of its poses; "" if the messages leave it empty.
@@ -57,8 +70,48 @@ def read_bag(path: str | Path, topic: str | None = None) -> tuple[Trajectory, st
     """
     file = Path(path)
     with _opened(file) as reader:
-        name, found = _only(file, reader) if topic is None else _chosen(file, reader, topic)
-    return _trajectory(file, name, found), found.frame
+        if frames:
+            found = _chained(file, reader, *frames)
+            name = f"tf from {frames[0]} to {frames[1]}"
+        else:
+            name, found = _only(file, reader) if topic is None else _chosen(file, reader, topic)
+    stamps = np.frombuffer(found.stamps, dtype=np.int64)
+    if rate is not None or (len(stamps) > 1 and found.one_message and (stamps == stamps[0]).all()):
+        _set_rate(file, name, found, rate)
+    return described(_trajectory(file, name, found), f"topic {name}" if not frames else name), found.frame
+
+
+def _set_rate(path: Path, name: str, found: _Poses, rate: float | None) -> None:
+    """Stamps of the poses of one message, which have none."""
+    stamps = np.frombuffer(found.stamps, dtype=np.int64)
+    if not found.one_message or (stamps != stamps[0]).any():
+        raise InputFileError(path, f"the poses of {name} have stamps; omit --rate")
+    if rate is None:
+        reason = f"the {len(stamps)} poses of the one message of {name} have no stamps: add --rate HZ"
+        raise InputFileError(path, reason, field="stamp")
+    found.stamps = array("q", (np.arange(len(stamps)) * 1e9 / rate).round().astype(np.int64).tolist())
+    found.recorded = found.stamps
+
+
+def _chained(path: Path, reader: Bag, parent: str, child: str) -> _Poses:
+    """The poses of a frame of tf in another."""
+    links: dict[tuple[str, str], _Poses] = {}
+    for topic, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.msgtype in _TFS]):
+        for end, header, translation, rotation in _poses(message):
+            key = (_bare(header.frame_id), end)
+            links.setdefault(key, _Poses(path, topic)).add(number, when, header, translation, rotation)
+    if not links:
+        raise _topic_error(path, reader, "it has no tf for --frames")
+    edges = {key: found.samples() for key, found in links.items()}
+    try:
+        stamps, poses = chain(edges, _bare(parent), _bare(child))
+    except ValueError as problem:
+        raise InputFileError(path, f"{problem}", field="frame_id") from None
+    made = _Poses(path, "tf")
+    made.frame = _bare(parent)
+    made.stamps = made.recorded = array("q", stamps.tolist())
+    made.values = array("d", poses.ravel().tolist())
+    return made
 
 
 def pose_topics(path: str | Path) -> list[str]:
@@ -114,6 +167,12 @@ class _Poses:
         self._path, self._name, self._advice = path, name, advice
         self.stamps, self.recorded, self.values = array("q"), array("q"), array("d")
         self.frame = ""
+        self.one_message = False
+
+    def samples(self) -> tuple[NDArray[np.int64], Array]:
+        """Stamps (T,) in ns in increasing order, each once, and poses (T, 7)."""
+        stamps, first = np.unique(np.frombuffer(self.stamps, dtype=np.int64), return_index=True)
+        return stamps, np.frombuffer(self.values).reshape(-1, 7)[first]
 
     def add(self, number: int, recorded: int, header: Any, translation: Any, rotation: Any) -> None:
         """Add the pose of the message with this number."""
@@ -136,7 +195,7 @@ def _candidates(path: Path, reader: Bag) -> tuple[list[str], _Poses | None]:
     """The possible topics, most messages first; and the poses of tf, if they are all of one pair of frames."""
     messages: dict[str, int] = {}
     for connection in reader.connections:
-        if connection.msgtype in (POSE, TRANSFORM):
+        if connection.msgtype in (*_SINGLE, POSE_ARRAY, PATH):
             messages[connection.topic] = messages.get(connection.topic, 0) + connection.msgcount
     found = None
     # All messages: a frame may appear at any time. Decoded poses are kept as long as there is only one pair of frames.
@@ -159,14 +218,15 @@ def _only(path: Path, reader: Bag) -> tuple[str, _Poses]:
         found_text = f"it has {len(candidates)} topics of poses" if candidates else "it has no poses"
         raise _topic_error(path, reader, found_text, candidates)
     name = candidates[0].partition(":")[0]
-    return name, _collected(path, reader, name, "") if found is None else found
+    return name, _collected(path, reader, name) if found is None else found
 
 
 def _chosen(path: Path, reader: Bag, topic: str) -> tuple[str, _Poses]:
     """The name of the given topic, for tf without the frames, and its poses."""
     types = {c.topic: c.msgtype for c in reader.connections}
     name, _, child = topic.partition(":")
-    if name not in types or (types[name] in _READABLE and bool(child) != (types[name] in _TFS)):
+    single = types.get(name) in (*_SINGLE, PATH)
+    if name not in types or (single and child) or (types[name] in _TFS and not child):
         raise _topic_error(path, reader, f"there is no '{topic}' to read")
     if types[name] not in _READABLE:
         raise _topic_error(path, reader, f"'{topic}' has messages of {types[name]}, not poses")
@@ -179,7 +239,8 @@ def _topic_error(path: Path, reader: Bag, reason: str, candidates: list[str] | N
         return InputFileError(path, f"{reason}; choose one with --topic: {', '.join(found)}", field="topic")
     types = sorted({f"{c.topic} ({c.msgtype})" for c in reader.connections})
     held = f"it has {', '.join(types[:8])}" if types else "it has no topics at all"
-    return InputFileError(path, f"{reason}: PoseStamped, TransformStamped or tf are needed, and {held}", field="topic")
+    needed = "PoseStamped, Odometry, TransformStamped, Path, PoseArray or tf are needed"
+    return InputFileError(path, f"{reason}: {needed}, and {held}", field="topic")
 
 
 def _decoded(path: Path, reader: Bag, connections: list[Connection]) -> Iterator[tuple[str, int, int, Any]]:
@@ -195,30 +256,61 @@ def _decoded(path: Path, reader: Bag, connections: list[Connection]) -> Iterator
         yield topic, number, when, message
 
 
-def _collected(path: Path, reader: Bag, name: str, frames: str) -> _Poses:
-    """The poses of a topic; of tf those of one child frame ("child" or "parent>child")."""
-    found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if frames else "")
-    parent, _, wanted = frames.rpartition(">")
-    for _, number, when, message in _decoded(path, reader, [c for c in reader.connections if c.topic == name]):
-        for child, header, translation, rotation in _poses(message):
-            if child == _bare(wanted) and (not parent or _bare(header.frame_id) == _bare(parent)):
+def _collected(path: Path, reader: Bag, name: str, wanted: str = "") -> _Poses:
+    """The poses of a topic; of tf those of one child frame ("child" or "parent>child"), of PoseArray those of an index.
+
+    Of Path those of its last message."""
+    connections = [c for c in reader.connections if c.topic == name]
+    kind = connections[0].msgtype
+    parent, _, child = wanted.rpartition(">")
+    found = _Poses(path, name, f"; choose one with --topic {name}:parent>child" if wanted else "")
+    many, messages = 0, 0
+    for _, number, when, message in _decoded(path, reader, connections):
+        messages += 1
+        if kind == PATH:
+            found = _Poses(path, name)
+        for end, header, translation, rotation in _poses(message):
+            many += end == "1" and kind == POSE_ARRAY
+            if (end == _bare(child) or not wanted) and (not parent or _bare(header.frame_id) == _bare(parent)):
                 found.add(number, when, header, translation, rotation)
     if not found.stamps:
-        if frames:
-            raise _topic_error(path, reader, f"{name} has no transform to the frame '{frames}'")
+        if wanted:
+            raise _topic_error(
+                path,
+                reader,
+                f"{name} has no pose '{wanted}'"
+                if kind == POSE_ARRAY
+                else f"{name} has no transform to the frame '{wanted}'",
+            )
         raise InputFileError(path, f"{name} has no messages", field="topic")
+    found.one_message = kind == PATH or (kind == POSE_ARRAY and messages == 1 and not wanted)
+    if many and messages > 1 and not wanted:
+        reason = f"{name} has {messages} messages of several poses each; choose one of them: --topic {name}:0"
+        raise InputFileError(path, reason, field="topic")
     return found
 
 
 def _poses(message: Any) -> Iterator[tuple[str, Any, Any, Any]]:
-    """Child frame ("" unless it is tf's), header, position and rotation of each pose of a message."""
-    if hasattr(message, "pose"):
-        yield "", message.header, message.pose.position, message.pose.orientation
+    """Child frame of tf or index of a PoseArray (else ""), header, position and rotation of each pose of a message."""
+    if hasattr(message, "transforms"):
+        for each in message.transforms:
+            yield _bare(each.child_frame_id), each.header, each.transform.translation, each.transform.rotation
+    elif hasattr(message, "poses"):
+        for index, each in enumerate(message.poses):
+            one = getattr(each, "pose", each)
+            header = getattr(each, "header", message.header)
+            # The poses of a Path may leave their frames to it.
+            yield str(index), header if header.frame_id else _with_frame(header, message), one.position, one.orientation
     elif hasattr(message, "transform"):
         yield "", message.header, message.transform.translation, message.transform.rotation
     else:
-        for each in message.transforms:
-            yield _bare(each.child_frame_id), each.header, each.transform.translation, each.transform.rotation
+        # With a covariance, the pose is one level deeper.
+        one = getattr(message.pose, "pose", message.pose)
+        yield "", message.header, one.position, one.orientation
+
+
+def _with_frame(header: Any, message: Any) -> Any:
+    return SimpleNamespace(stamp=header.stamp, frame_id=message.header.frame_id)
 
 
 def _bare(frame: str) -> str:
@@ -255,59 +347,3 @@ def _trajectory(path: Path, name: str, found: _Poses) -> Trajectory:
     except InvalidTrajectory as fault:
         where = "" if fault.sample is None else f", message {int(order[fault.sample]) + 1}"
         raise InputFileError(path, f"{name}{where}: {fault.reason}", field=fault.field) from fault
-
-
-def write_bag(
-    path: str | Path, trajectory: Trajectory, *, topic: str = "/target_pose", frame_id: str = "base_link"
-) -> None:
-    """Write PoseStamped messages; the format follows from the name.
-
-    Stamps become whole nanoseconds since the trajectory's `epoch_ns`; poses are exact.
-
-    Args:
-        path: `name.bag` for ROS 1, `name.mcap` for one MCAP file, anything without a suffix for the directory of a
-            ROS 2 bag (sqlite3). It must not exist.
-        trajectory: What to write.
-        topic: Its name.
-        frame_id: The frame of the poses.
-
-    Raises:
-        InvalidTrajectory: A stamp is negative, which ROS does not have.
-        OutputError: It exists, cannot be written, or has another suffix.
-    """
-    file = Path(path)
-    if file.suffix not in ("", ".bag", ".mcap"):
-        raise OutputError(path, f"a bag ends in .bag, .mcap or nothing, not in {file.suffix}")
-    stamps = trajectory.epoch_ns + np.round(trajectory.times * 1e9).astype(np.int64)
-    if stamps[0] < 0:
-        raise InvalidTrajectory("ROS has no negative time", sample=0, field="time", source=trajectory.source)
-    with replacing(path, overwrite=False) as new:
-        if file.suffix == ".mcap":
-            # The writer makes a directory with the file in it.
-            _write(new.with_suffix(""), trajectory, stamps, topic, frame_id, mcap=True)
-            (new.with_suffix("") / new.name).rename(new)
-        else:
-            _write(new, trajectory, stamps, topic, frame_id, mcap=False)
-
-
-def _write(
-    path: Path, trajectory: Trajectory, stamps: NDArray[np.int64], topic: str, frame_id: str, *, mcap: bool
-) -> None:
-    ros1 = path.suffix == ".bag"
-    store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
-    made = store.types
-    time, point, turn = (
-        made[n] for n in ("builtin_interfaces/msg/Time", "geometry_msgs/msg/Point", "geometry_msgs/msg/Quaternion")
-    )
-    pose_type, stamped = made["geometry_msgs/msg/Pose"], made[POSE]
-    header = made["std_msgs/msg/Header"]
-    plugin = rosbag2.StoragePlugin.MCAP if mcap else rosbag2.StoragePlugin.SQLITE3
-    writer: Any = rosbag1.Writer(path) if ros1 else rosbag2.Writer(path, version=9, storage_plugin=plugin)
-    encode = store.serialize_ros1 if ros1 else store.serialize_cdr
-    with writer:
-        connection = writer.add_connection(topic, POSE, typestore=store)
-        for number, (stamp, values) in enumerate(zip(stamps.tolist(), trajectory.poses.tolist(), strict=True)):
-            when = time(*divmod(stamp, 1_000_000_000))
-            head = header(number, when, frame_id) if ros1 else header(when, frame_id)
-            message = stamped(head, pose_type(point(*values[:3]), turn(*values[3:])))
-            writer.write(connection, stamp, encode(message, POSE))

@@ -1,69 +1,78 @@
-"""Trajectories as text, TUM and CSV. Every error is reported with its line and column."""
+"""Tables of poses as text: with a header or without, and of motion capture. Every error has its line and column."""
 
 from __future__ import annotations
 
-import math
-import re
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 
 from simbridge.errors import InputFileError
-from simbridge.robot import pose
-from simbridge.robot.pose import Array
+from simbridge.text import counted
+from simbridge.trajectory.columns import (
+    MATRIX,
+    NEEDED,
+    POSITION,
+    QUATERNION,
+    ROTATION_VECTOR,
+    Choice,
+    Columns,
+    is_bare_header,
+    known_columns,
+)
+from simbridge.trajectory.motion_capture import motion_capture
+from simbridge.trajectory.samples import LONG, WALL_CLOCK, Table
+from simbridge.trajectory.trajectory import UNIT_TOLERANCE
 
-QUATERNION = ("t", "x", "y", "z", "qx", "qy", "qz", "qw")
-ROTATION_VECTOR = ("t", "x", "y", "z", "rx", "ry", "rz")
-NEEDED = f"'{' '.join(QUATERNION)}' or '{' '.join(ROTATION_VECTOR)}' (s, m, unit quaternion or rotation vector in rad)"
-
-# Names of the columns in other programs: TUM, ROS exports, spreadsheets.
-ALIASES = {
-    **dict.fromkeys(("time", "timestamp", "stamp"), "t"),
-    **{prefix + axis: axis for prefix in ("p", "p_", "t", "pos_", "position_", "position.") for axis in "xyz"},
-    **{f"{prefix}{axis}": f"q{axis}" for prefix in ("q_", "quat_", "orientation_", "orientation.") for axis in "xyzw"},
-}
-
-# Units per one of ours (s, m, rad).
-UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "m": 1.0, "cm": 1e2, "mm": 1e3, "rad": 1.0, "deg": 180.0 / math.pi}
-_ALLOWED = {
-    "t": ("s", "ms", "us", "ns"),
-    **dict.fromkeys("xyz", ("m", "cm", "mm")),
-    **dict.fromkeys(("rx", "ry", "rz"), ("rad", "deg")),
-}
-# "x [mm]", "x (mm)" or "x_mm".
-_WITH_UNIT = re.compile(rf"(.*?)(?:\s*\[(.*)\]|\s*\((.*)\)|_({'|'.join(UNITS)}))")
 # A line is a header if no field begins like this; 0,5 is a misprinted number, not a name.
 DIGITS = tuple("+-.0123456789")
 
 
-def parse_text(path: str | Path, text: str) -> tuple[Array, Array, list[int]]:
-    """Parse the text of a TUM or CSV file; see `simbridge.trajectory.files.read_trajectory`.
+def parse_text(
+    path: str | Path, text: str, choice: Choice, rate: float | None = None, body: str | None = None
+) -> Table:
+    """Parse the text of a table of poses; see `simbridge.trajectory.files.read_trajectory`.
 
-    Returns:
-        Stamps (T,) in s, poses (T, 7), and the line (T) of each.
+    Args:
+        path: For messages.
+        text: The content.
+        choice: Which columns are used.
+        rate: Samples per s, if the table has no time.
+        body: Which rigid body of a motion capture export.
 
     Raises:
-        InputFileError: It is not a trajectory; with line and column.
+        InputFileError: It is not a table of poses; with line and column.
     """
     # Not str.splitlines, which also splits where editors do not count a line.
-    table, names, lines = _table(path, text.replace("\r\n", "\n").replace("\r", "\n").split("\n"))
-    table = table / np.array(names.divisors)
-    rotations = table[:, 4:]
-    if names.rotation_vector:
-        _check_turns(path, rotations, lines)
-        rotations = pose.quaternions(rotations)
-    return table[:, 0], np.column_stack([table[:, 1:4], rotations]), lines
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    captured = motion_capture(path, lines, choice, body)
+    if captured is None and body is not None:
+        raise InputFileError(path, f"a text file has no topic '{body}'; omit --topic")
+    columns, first = captured or _layout(path, lines, choice, rate)
+    table = _table(path, lines, columns, first)
+    if columns.understood == _SEVEN and columns.rate is None and len(table.values) > 1:
+        norms = np.linalg.norm(table.values[:, 2:], axis=1)
+        if (np.abs(norms - 1.0) < UNIT_TOLERANCE).all():
+            raise InputFileError(
+                path,
+                "7 numbers a line may be t x y z rx ry rz, or x y z qx qy qz qw without time, as the last four are "
+                "unit quaternions. If they are, add --rate HZ; else --columns t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7",
+                line=table.lines[0],
+            )
+    return table
 
 
 def _separator(line: str) -> str | None:
     return next((separator for separator in ";," if separator in line), None)
 
 
-def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
+def _content(line: str) -> str:
+    return line.partition("#")[0].strip()
+
+
+def _layout(path: str | Path, lines: Sequence[str], choice: Choice, rate: float | None) -> tuple[Columns, int]:
     """The columns, and the index of the first line with numbers."""
     header: Columns | None = None
     remark: Columns | None = None
@@ -74,52 +83,156 @@ def _layout(path: str | Path, lines: Sequence[str]) -> tuple[Columns, int]:
         if not content:
             # A comment that consists of exactly the names, as in files of numpy.savetxt and TUM.
             words = comment.split(_separator(comment))
-            if sorted(map(_canonical, words)) in (sorted(QUATERNION), sorted(ROTATION_VECTOR)):
-                remark = _header(path, number, words, "comment")
+            if is_bare_header(words):
+                remark = known_columns(path, words, choice, where="comment", line=number, rate=rate)
         elif header is None and not any(field.strip().startswith(DIGITS) for field in fields):
-            header = _header(path, number, fields, "header")
+            header = known_columns(path, fields, choice, where="header", line=number, rate=rate)
         elif found := header or remark:
             return found, number - 1
         else:
-            names = QUATERNION if len(fields) == len(QUATERNION) else ROTATION_VECTOR
-            if len(fields) != len(names):
-                reason = f"{len(fields)} columns; without a header 8 or 7 are expected: {NEEDED}"
-                raise InputFileError(path, reason, line=number)
-            width = len(names)
-            return Columns(names, tuple(range(width)), width, f"as in line {number}", (1.0,) * width), number - 1
+            return _without_header(path, number, fields, choice, rate), number - 1
     raise InputFileError(path, f"it has no samples; expected are lines of {NEEDED}")
 
 
-def _table(path: str | Path, lines: Sequence[str]) -> tuple[Array, Columns, list[int]]:
-    """The numbers (T, 8) or (T, 7) in canonical order, their columns, and the line of each row."""
-    found, first = _layout(path, lines)
-    separator = _separator(lines[first].partition("#")[0])
-    pick = itemgetter(*found.indices)
+# What a line without a header is, by its number of fields and which of them are words (the frames): of
+# `ros2 topic echo --csv` sec, nanosec, frame_id (and child_frame_id), and the fields of the message.
+_ROS2 = {
+    (10, (2,)): ("PoseStamped", 3),
+    (46, (2,)): ("PoseWithCovarianceStamped", 3),
+    (11, (2, 3)): ("TransformStamped", 4),
+    (89, (2, 3)): ("Odometry", 4),
+}
+
+
+def _without_header(path: str | Path, line: int, fields: Sequence[str], choice: Choice, rate: float | None) -> Columns:
+    """The columns by the number of fields and the words among them."""
+    count = len(fields)
+    words = tuple(i for i, field in enumerate(fields) if not field.strip().startswith(DIGITS))
+    if choice.columns:
+        return known_columns(
+            path, [str(i + 1) for i in range(count)], choice, where="number of a column", line=line, rate=rate
+        )
+    if (count, words) in _ROS2:
+        message, start = _ROS2[count, words]
+        places, understood = range(start, start + 7), f"ros2 topic echo of {message}"
+        return _counted(line, choice, POSITION + QUATERNION, places, (0, 1), count, understood, frame=2)
+    if count == 8:
+        return _counted(line, choice, POSITION + QUATERNION, range(1, 8), (0,), count, "no header, as TUM")
+    if count == 7 and rate is not None:
+        roles = POSITION + QUATERNION
+        return _counted(line, choice, roles, range(7), (), count, _SEVEN, rate=rate)
+    if count == 7:
+        return _counted(line, choice, POSITION + ROTATION_VECTOR, range(1, 7), (0,), count, _SEVEN)
+    if count == 12 and rate is not None:
+        columns = (3, 7, 11, 0, 1, 2, 4, 5, 6, 8, 9, 10)
+        return _counted(line, choice, POSITION + MATRIX, columns, (), count, "no header, as KITTI", rate=rate)
+    if count == 12:
+        reason = "12 numbers a line, as in KITTI's files, have no time: add --rate HZ, the samples per second"
+        raise InputFileError(path, reason, line=line)
+    among = f", {counted(len(words), 'word')} among them" if words else ""
+    raise InputFileError(path, f"{count} columns{among}; {_LAYOUTS}", line=line)
+
+
+_SEVEN = "no header, 7 numbers"
+_LAYOUTS = (
+    f"without a header 8 or 7 are expected: {NEEDED}, 12 (KITTI, with --rate HZ), or `ros2 topic echo --csv` of "
+    "PoseStamped (10), TransformStamped (11), PoseWithCovarianceStamped (46) or Odometry (89). Add a header, or say "
+    "which columns are meant by their numbers: --columns t=1,x=2,y=3,z=4,qx=5,qy=6,qz=7,qw=8"
+)
+
+
+def _counted(
+    line: int,
+    choice: Choice,
+    roles: tuple[str, ...],
+    places: Sequence[int],
+    times: tuple[int, ...],
+    width: int,
+    understood: str,
+    *,
+    frame: int | None = None,
+    rate: float | None = None,
+) -> Columns:
+    """The columns at these places of lines without a header."""
+    return Columns(
+        roles=roles,
+        names=roles,
+        indices=tuple(places),
+        units=tuple(choice.units.get(role, "") for role in roles),
+        times=("t",) if len(times) == 1 else ("sec", "nanosec") if times else (),
+        time_indices=times,
+        time_unit=choice.units.get("t", ""),
+        width=width,
+        origin=f"as in line {line}",
+        understood=understood,
+        frame_index=frame,
+        rate=rate,
+    )
+
+
+def _table(path: str | Path, lines: Sequence[str], columns: Columns, first: int) -> Table:
+    """The numbers in canonical order, and the line of each row."""
+    separator = _separator(_content(lines[first]))
+    pick = itemgetter(*columns.indices)
+    times, frame_index = columns.time_indices, columns.frame_index
+    whole = _has_words(lines[first], separator, times)
+    # A stamp of one word that is a plain number is read like the others.
+    plain = len(times) == 1 and not whole
+    if plain:
+        pick = itemgetter(times[0], *columns.indices)
+    names = (*columns.times, *columns.names) if plain else columns.names
     # Fast for hundreds of thousands of lines: an error is analysed only when there is one.
-    values = array("d")
-    numbers: list[int] = []
+    values, stamps, numbers, left_out = array("d"), [], [], 0
+    frames: dict[str, int] = {}
     for number, line in enumerate(lines[first:], start=first + 1):
         content = line.partition("#")[0].strip()
         if not content:
             continue
         fields = content.split(separator)
-        if len(fields) != found.width:
-            reason = f"{len(fields)} columns where {found.width} are expected, {found.origin}"
+        if len(fields) != columns.width and not _long_enough(fields, columns):
+            reason = f"{len(fields)} columns where {columns.width} are expected, {columns.origin}"
             raise InputFileError(path, reason, line=number)
+        if columns.incomplete and not all(map(str.strip, pick(fields))):
+            left_out += 1
+            continue
         try:
             values.extend(map(float, pick(fields)))
         except ValueError:
-            raise _word(path, number, found, pick(fields)) from None
+            raise _word(path, number, names, pick(fields)) from None
         if "_" in content and not all(map(_is_number, pick(fields))):
-            raise _word(path, number, found, pick(fields))
+            raise _word(path, number, names, pick(fields))
+        if not plain:
+            stamps.append(tuple(fields[i].strip().strip("\"'") for i in times))
+        if frame_index is not None:
+            frames.setdefault(fields[frame_index].strip().strip("\"'"), number)
         numbers.append(number)
-    table = np.frombuffer(values).reshape(-1, len(found.indices))
+    table = np.frombuffer(values).reshape(-1, len(names))
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
         row, column = bad[0]
         reason = f"{table[row, column]} is not a finite number"
-        raise InputFileError(path, reason, line=numbers[row], field=found.names[column])
-    return table, found, numbers
+        raise InputFileError(path, reason, line=numbers[row], field=names[column])
+    if len(frames) > 1:
+        one, other = list(frames)[:2]
+        reason = f"the frame is '{other}' here, '{one}' before; cut the file in two"
+        raise InputFileError(path, reason, line=frames[other], field="frame_id")
+    frame = next(iter(frames), columns.frame)
+    return Table(columns, table[:, 0] if plain else stamps, table[:, 1:] if plain else table, numbers, frame, left_out)
+
+
+def _long_enough(fields: Sequence[str], columns: Columns) -> bool:
+    return columns.width is None and len(fields) > max((*columns.indices, *columns.time_indices))
+
+
+def _has_words(line: str, separator: str | None, times: Sequence[int]) -> bool:
+    """Whether the stamp is a time of day, in several columns, or longer than a double holds."""
+    if len(times) != 1:
+        return True
+    fields = _content(line).split(separator)
+    if times[0] >= len(fields):
+        return False
+    word = fields[times[0]].strip().strip("\"'")
+    return bool(WALL_CLOCK.match(word)) or (word.isdecimal() and float(word) >= LONG)
 
 
 def _is_number(word: str) -> bool:
@@ -131,95 +244,11 @@ def _is_number(word: str) -> bool:
     return "_" not in word
 
 
-def _word(path: str | Path, number: int, found: Columns, fields: Sequence[str]) -> InputFileError:
+def _word(path: str | Path, number: int, names: Sequence[str], fields: Sequence[str]) -> InputFileError:
     """The error about the first field that is not a number."""
-    name, word = next(pair for pair in zip(found.names, fields, strict=True) if not _is_number(pair[1]))
+    name, word = next(pair for pair in zip(names, fields, strict=True) if not _is_number(pair[1]))
     word = word.strip()
     reason = f"'{word}' is not a number" if word else "a number is missing"
     if _is_number(word.replace(",", ".", 1)):
         reason += "; write it with a decimal point"
     return InputFileError(path, reason, line=number, field=name)
-
-
-def _check_turns(path: str | Path, vectors: Array, lines: Sequence[int]) -> None:
-    """Refuse rotation vectors of more than a full turn: they are most likely in degrees."""
-    angles = np.linalg.norm(vectors, axis=1)
-    bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
-    if len(bad):
-        reason = f"a rotation of {angles[bad[0]]:.6g} rad is more than a full turn; rx ry rz are in rad, not in degrees"
-        raise InputFileError(path, reason, line=lines[bad[0]], field="rotation vector")
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns of a trajectory file.
-
-    Attributes:
-        names: Of the columns in the file, in the order of QUATERNION or ROTATION_VECTOR.
-        indices: Of those columns, counted from 0, in the same order.
-        width: Number of columns of every line.
-        origin: Where the columns are defined, for messages: "the header in line 1".
-        divisors: Of the numbers, which give s, m and rad, in the same order.
-    """
-
-    names: tuple[str, ...]
-    indices: tuple[int, ...]
-    width: int
-    origin: str
-    divisors: tuple[float, ...]
-
-    @property
-    def rotation_vector(self) -> bool:
-        """Whether rotations are rotation vectors rather than quaternions."""
-        return len(self.indices) == len(ROTATION_VECTOR)
-
-
-def _header(path: str | Path, line: int, fields: Sequence[str], kind: str) -> Columns:
-    """The columns by their names, in any order and among others; a quaternion is preferred to a rotation vector.
-
-    Raises:
-        InputFileError: A required name is missing or appears twice, or its unit is unknown.
-    """
-    known = [_canonical(field) for field in fields]
-    wanted = ROTATION_VECTOR if "rx" in known and not set(QUATERNION[4:]) <= set(known) else QUATERNION
-    missing = [name for name in wanted if name not in known]
-    if missing:
-        reason = (
-            f"read as a header, as none of it is a number, but it does not name {', '.join(missing)}; needed are "
-            f"{NEEDED}, in any order (put a # before a comment)"
-        )
-        raise InputFileError(path, reason, line=line)
-    twice = [name for name in wanted if known.count(name) > 1]
-    if twice:
-        same = [field.strip() for field, name in zip(fields, known, strict=True) if name == twice[0]]
-        reason = f"more than one column is {twice[0]}: {', '.join(same)}; rename the others"
-        raise InputFileError(path, reason, line=line)
-    indices = tuple(known.index(name) for name in wanted)
-    divisors = []
-    for index, name in zip(indices, wanted, strict=True):
-        unit = _name_and_unit(fields[index])[1]
-        allowed = _ALLOWED.get(name, ())
-        if not unit or (name in QUATERNION[4:] and unit in ("1", "-")):
-            divisors.append(1.0)
-        elif unit in allowed:
-            divisors.append(UNITS[unit])
-        else:
-            units = f"known for {name} are {', '.join(allowed)}" if allowed else f"{name} has none"
-            raise InputFileError(path, f"'{fields[index].strip()}' has the unit {unit}; {units}", line=line)
-    names = tuple(fields[index].strip() for index in indices)
-    return Columns(names, indices, len(fields), f"as the {kind} in line {line} names", tuple(divisors))
-
-
-def _canonical(field: str) -> str:
-    """Our name of a column, such as `t`, `x` or `qw`; an unknown name in lower case."""
-    name, _ = _name_and_unit(field)
-    return ALIASES.get(name, name)
-
-
-def _name_and_unit(field: str) -> tuple[str, str]:
-    """A column's name in lower case, and its unit or an empty text."""
-    name = field.strip().strip("\"'").lower()
-    found = _WITH_UNIT.fullmatch(name)
-    if found is None or not found[1]:
-        return name, ""
-    return found[1], next((unit for unit in found.groups()[1:] if unit is not None), "").strip()

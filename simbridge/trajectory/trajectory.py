@@ -39,6 +39,8 @@ class Trajectory:
         source: A file or the name of a shape, for messages.
         epoch_ns: The zero of `times` on the source's clock in whole ns, or 0. Seconds since 1970 as doubles are rounded
             to 0.24 us; exact stamps are the sum in ns.
+        read_as: How its file was read, in one line: "400 poses, 50 Hz, header names px.., metres, xyzw"; "" if it is
+            from none.
 
     Raises:
         InvalidTrajectory: No samples, shapes that do not fit, a value that is not finite, a time that does not
@@ -49,6 +51,7 @@ class Trajectory:
     poses: Array
     source: str = ""
     epoch_ns: int = 0
+    read_as: str = ""
 
     def __post_init__(self) -> None:
         times = self._floats(self.times, "time")
@@ -138,9 +141,7 @@ class Trajectory:
         Raises:
             InvalidTrajectory: `start` is not a pose.
         """
-        back = pose.conjugate(self.start[3:])
-        inverse = np.concatenate([-pose.rotate(back, self.start[:3]), back])
-        return replace(self, poses=pose.compose(inverse, self.poses)).transformed(start)
+        return replace(self, poses=pose.compose(pose.inverse(self.start), self.poses)).transformed(start)
 
     def from_pendant_base(self) -> Trajectory:
         """This trajectory of the pendant's "base" in base_link: rotated by exactly pi about z."""

@@ -1,0 +1,313 @@
+"""Which column of a table is the time, and which are position and rotation: by its names, or as asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from simbridge.errors import InputFileError, InvalidParameter
+
+POSITION = ("x", "y", "z")
+QUATERNION = ("qx", "qy", "qz", "qw")
+ROTATION_VECTOR = ("rx", "ry", "rz")
+MATRIX = tuple(f"m{row}{column}" for row in range(3) for column in range(3))
+ROLES = ("t", *POSITION, *QUATERNION, *ROTATION_VECTOR)
+NEEDED = "'t x y z qx qy qz qw' or 't x y z rx ry rz' (s, m, unit quaternion or rotation vector in rad)"
+
+# Units per one of ours (s, m, rad).
+UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9, "m": 1.0, "cm": 1e2, "mm": 1e3, "rad": 1.0, "deg": 180.0 / math.pi}
+UNIT_NAMES = {
+    **{name: name for name in UNITS},
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), "s"),
+    **dict.fromkeys(("msec", "millis", "milliseconds"), "ms"),
+    **dict.fromkeys(("usec", "micros", "microseconds", "µs"), "us"),
+    **dict.fromkeys(("nsec", "nanos", "nanosec", "nanoseconds"), "ns"),
+    **dict.fromkeys(("meter", "meters", "metre", "metres"), "m"),
+    **dict.fromkeys(("centimeters", "centimetres"), "cm"),
+    **dict.fromkeys(("millimeters", "millimetres"), "mm"),
+    **dict.fromkeys(("degree", "degrees"), "deg"),
+    **dict.fromkeys(("radian", "radians"), "rad"),
+}
+"""Every way in which files write these units."""
+_ALLOWED = {
+    "t": ("s", "ms", "us", "ns"),
+    **dict.fromkeys(POSITION, ("m", "cm", "mm")),
+    **dict.fromkeys(ROTATION_VECTOR, ("rad", "deg")),
+}
+# "x [mm]", "x (mm)" or "x_mm".
+_WITH_UNIT = re.compile(rf"(.*?)(?:\s+\[(.*)\]|\[(\D.*)\]|\s*\((.*)\)|_({'|'.join(UNIT_NAMES)}))")
+
+# The end of a name, after which fields it is one of: "field.pose.position.x", "/tool/pose/position/x", "pos_x", "px".
+_BEFORE = r"(?:.*\.)?"
+_PLACE, _TURN = "position|pos|translation|trans|location", "orientation|orient|rotation|rot|quaternion|quat|attitude"
+_NAMES = (
+    (re.compile(rf"{_BEFORE}(?:{_PLACE}|p|t)\.?([xyz])|([xyz])"), "{}"),
+    (re.compile(rf"{_BEFORE}(?:{_TURN}|ori|q|o)\.?([xyzw])"), "q{}"),
+    (re.compile(rf"{_BEFORE}(?:rotvec|rotation\.?vector|r)\.?([xyz])"), "r{}"),
+)
+_NUMBERED_PLACE = re.compile(rf"{_BEFORE}(?:{_PLACE})s?\.?([0-2])")
+_NUMBERED_TURN = re.compile(rf"{_BEFORE}(?:{_TURN}|q)s?\.?(?:quat\.?)?(xyzw|wxyz)?\.?([0-4])")
+# In order of preference: the time of measurement before that of the recording program.
+_TIMES = (
+    re.compile(rf"{_BEFORE}header\.stamp"),
+    re.compile(r"t|times?|timestamps?|stamps?|datetime|date|rosbagtimestamp|elapsed(?:\.time)?"),
+)
+_SECONDS = re.compile(r"(|.*\.)secs?(?:onds)?")
+_FRAME = re.compile(rf"{_BEFORE}(?<!child\.)frame\.id")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table of poses.
+
+    Attributes:
+        roles: What each is, in order: position, then QUATERNION, ROTATION_VECTOR or MATRIX.
+        names: As the table calls them.
+        indices: Their places, counted from 0.
+        units: Of each; "" where none is stated.
+        times: The names of the column of time; of two, for s and ns; of none, where the rate is known.
+        time_indices: Their places.
+        time_unit: Stated, "" if it is not.
+        width: Number of columns of every line; None if that may vary.
+        origin: Where the columns are defined, for messages: "as the header in line 1 names".
+        understood: The same for the line that says how a file was read: "header names px..".
+        frame_index: Place of the column that names the poses' frame; None if there is none.
+        frame: The poses' frame where the format defines it.
+        rate: Samples per s; None where times are in the file.
+        incomplete: Whether lines without a pose are left out, as where motion capture loses a body.
+    """
+
+    roles: tuple[str, ...]
+    names: tuple[str, ...]
+    indices: tuple[int, ...]
+    units: tuple[str, ...]
+    times: tuple[str, ...]
+    time_indices: tuple[int, ...]
+    time_unit: str
+    width: int | None
+    origin: str
+    understood: str
+    frame_index: int | None = None
+    frame: str = ""
+    rate: float | None = None
+    incomplete: bool = False
+
+    @property
+    def rotation(self) -> str:
+        """Of which kind rotations are: "quaternion", "rotation vector" or "matrix"."""
+        return {4: "quaternion", 3: "rotation vector"}.get(len(self.roles) - 3, "matrix")
+
+    @property
+    def order(self) -> str:
+        """The order of a quaternion in the file, such as "xyzw"."""
+        return "".join(role[1] for _, role in sorted(zip(self.indices, self.roles, strict=True)) if role in QUATERNION)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `--columns` says: for roles a column (its name, or its number counted from 1) and a unit.
+
+    Raises:
+        InvalidParameter: The text is not of the form ROLE[UNIT]=NAME,... .
+    """
+
+    columns: Mapping[str, str]
+    units: Mapping[str, str]
+
+    @classmethod
+    def of(cls, text: str | None) -> Choice:
+        columns: dict[str, str] = {}
+        units: dict[str, str] = {}
+        for item in (text or "").split(",") if text else ():
+            found = re.fullmatch(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?", item)
+            role, unit, name = found.groups() if found else ("", None, None)
+            if role not in ROLES or (unit is None and not name) or (unit and unit not in _ALLOWED.get(role, ())):
+                needed = (
+                    f"such as t[ns]=stamp,x=px or x[mm]; known are {', '.join(ROLES)}, and units s ms us ns m cm mm"
+                )
+                raise InvalidParameter("choice of columns", text, f"{needed} rad deg")
+            if name:
+                columns[role] = name.strip()
+            if unit:
+                same = next((group for group in (POSITION, ROTATION_VECTOR) if role in group), (role,))
+                units |= {each: unit for each in same if each not in units} | {role: unit}
+        return cls(columns, units)
+
+
+def known_columns(
+    path: str | Path,
+    names: Sequence[str],
+    choice: Choice,
+    *,
+    where: str,
+    line: int | None = None,
+    rate: float | None = None,
+) -> Columns:
+    """The columns of a table with these names, in any order and among others; a quaternion is preferred.
+
+    Args:
+        path, line: For messages.
+        names: Of all columns.
+        choice: Decides before the names do.
+        where: What names them: "header".
+        rate: Samples per s, if the table has no time.
+
+    Raises:
+        InputFileError: One is missing, appears twice, has an unknown unit, or may mean two things.
+    """
+
+    def refuse(reason: str) -> InputFileError:
+        return InputFileError(path, reason, line=line)
+
+    found = _found(names)
+    for role, wanted in choice.columns.items():
+        found[role] = [_place(path, wanted, names, line)]
+    numbered = _numbered(names)
+    if "qw" not in found and numbered and not set(ROTATION_VECTOR) <= set(found):
+        places, order = numbered
+        if order is None:
+            words = [names[place].strip().strip("\"'") for place in places]
+            last, first = (
+                ",".join(f"{role}={word}" for role, word in zip(QUATERNION, each, strict=True))
+                for each in (words, words[1:] + words[:1])
+            )
+            raise refuse(
+                "the order of the quaternion is not known: its four columns are numbered, and no motion shows which of "
+                f"them is w. If it is xyzw, add --columns {last}; if it is wxyz, --columns {first}"
+            )
+        found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
+    pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
+    vector = "rx" in found and not set(QUATERNION) <= set(found)
+    roles = POSITION + (ROTATION_VECTOR if vector else QUATERNION)
+    timed = () if pair or (rate is not None and "t" not in found) else ("t",)
+    missing = [role for role in (*timed, *roles) if role not in found]
+    if missing:
+        no_time = "; a table without time needs --rate HZ" if missing == ["t"] else ""
+        raise refuse(
+            f"read as a {where}{', as none of it is a number,' if line else ''} but it does not name "
+            f"{', '.join(missing)}; needed are {NEEDED}, in any order, or --columns t=NAME,x=NAME,... (put a # before "
+            f"a comment){no_time}"
+        )
+    twice = next((role for role in (*timed, *roles) if len(found[role]) > 1), None)
+    if twice:
+        same = ", ".join(names[place].strip() for place in found[twice])
+        raise refuse(
+            f"more than one column is {twice}: {same}; rename the others, or choose one: --columns {twice}=NAME"
+        )
+    indices = tuple(found[role][0] for role in roles)
+    time_indices = pair or tuple(found["t"][:1] if timed else ())
+    units = tuple(_unit(path, line, role, names[place], choice) for role, place in zip(roles, indices, strict=True))
+    time_unit = _unit(path, line, "t", names[time_indices[0]], choice) if timed else ""
+    frames = [place for place, name in enumerate(names) if _FRAME.fullmatch(_normal(name))]
+    shown = names[indices[0]].strip().strip("\"'")
+    return Columns(
+        roles=roles,
+        names=tuple(names[place].strip() for place in indices),
+        indices=indices,
+        units=units,
+        times=tuple(names[place].strip() for place in time_indices),
+        time_indices=time_indices,
+        time_unit=time_unit,
+        width=len(names),
+        origin=f"as the {where} in line {line} names" if line else f"as the {where} names",
+        understood=f"{where} names {shown}..",
+        frame_index=frames[0] if len(frames) == 1 else None,
+        rate=None if time_indices else rate,
+    )
+
+
+def is_bare_header(words: Sequence[str]) -> bool:
+    """Whether words are exactly the names of a table of poses: time, position and one kind of rotation."""
+    roles = sorted(role for role, places in _found(words).items() for _ in places)
+    return roles in (sorted(("t", *POSITION, *QUATERNION)), sorted(("t", *POSITION, *ROTATION_VECTOR))) and len(
+        roles
+    ) == len(words)
+
+
+def _found(names: Sequence[str]) -> dict[str, list[int]]:
+    """The places of the columns that names tell to be of a role."""
+    found: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        plain = _normal(_name_and_unit(name)[0])
+        for pattern, role in _NAMES:
+            if match := pattern.fullmatch(plain):
+                axis = next(part for part in match.groups() if part)
+                found.setdefault(role.format(axis), []).append(place)
+                break
+        else:
+            if match := _NUMBERED_PLACE.fullmatch(plain):
+                found.setdefault("xyz"[int(match[1])], []).append(place)
+    for pattern in _TIMES:
+        times = [i for i, name in enumerate(names) if pattern.fullmatch(_normal(_name_and_unit(name)[0]))]
+        if times:
+            found["t"] = times
+            break
+    return found
+
+
+def _numbered(names: Sequence[str]) -> tuple[tuple[int, ...], str | None] | None:
+    """The places of four numbered components of a quaternion, and their order if the name says it."""
+    places: dict[tuple[str, int], int] = {}
+    for place, name in enumerate(names):
+        if match := _NUMBERED_TURN.fullmatch(_normal(name)):
+            places[match[1] or "", int(match[2])] = place
+    numbers = sorted(number for _, number in places)
+    orders = {order for order, _ in places}
+    if len(orders) != 1 or numbers not in ([0, 1, 2, 3], [1, 2, 3, 4]):
+        return None
+    order = orders.pop()
+    return tuple(places[order, number] for number in numbers), order or None
+
+
+def _seconds_and_nanoseconds(names: Sequence[str]) -> tuple[int, ...]:
+    """The places of a stamp in two columns: "header.stamp.sec" and "header.stamp.nanosec"."""
+    plain = {_normal(name): place for place, name in reversed(list(enumerate(names)))}
+    for name, place in plain.items():
+        if match := _SECONDS.fullmatch(name):
+            for rest in ("nanosec", "nanosecs", "nsec", "nsecs", "nanoseconds"):
+                if match[1] + rest in plain:
+                    return place, plain[match[1] + rest]
+    return ()
+
+
+def _place(path: str | Path, wanted: str, names: Sequence[str], line: int | None) -> int:
+    """The place of a column that was asked for by its name, or by its number counted from 1."""
+    plain = [name.strip().strip("\"'").lower() for name in names]
+    if wanted.lower() in plain:
+        return plain.index(wanted.lower())
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
+        return int(wanted) - 1
+    listed = ", ".join(name.strip() for name in names[:30])
+    raise InputFileError(path, f"there is no column '{wanted}' (--columns); there are {listed}", line=line)
+
+
+def _unit(path: str | Path, line: int | None, role: str, name: str, choice: Choice) -> str:
+    """The unit of a column: as asked for, else as its name says; "" if nothing says it."""
+    if role in choice.units:
+        return choice.units[role]
+    said = _name_and_unit(name)[1]
+    unit = UNIT_NAMES.get(said, said)
+    allowed = _ALLOWED.get(role, ())
+    if not unit or (role in QUATERNION and unit in ("1", "-")):
+        return ""
+    if unit not in allowed:
+        units = f"known for {role} are {', '.join(allowed)}" if allowed else f"{role} has none"
+        raise InputFileError(path, f"'{name.strip()}' has the unit {unit}; {units}", line=line)
+    return unit
+
+
+def _normal(name: str) -> str:
+    """A name in lower case with dots between its parts."""
+    return re.sub(r"[^a-z0-9]+", ".", name.strip().strip("\"'").lower()).strip(".")
+
+
+def _name_and_unit(field: str) -> tuple[str, str]:
+    """A column's name in lower case, and its unit or an empty text."""
+    name = field.strip().strip("\"'").lower()
+    found = _WITH_UNIT.fullmatch(name)
+    if found is None or not found[1]:
+        return name, ""
+    return found[1], next((unit for unit in found.groups()[1:] if unit is not None), "").strip()

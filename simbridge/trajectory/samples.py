@@ -1,0 +1,291 @@
+"""Poses and instants from the numbers of a table: which units it is in, by what it states or by stated rules.
+
+Where neither a name nor `--columns` states a unit, the numbers decide, and what they leave open is refused:
+
+- **Length**: metres if no position is farther than 5 from the origin, millimetres if one is at least 50 away.
+- **Time**: seconds if the median step is below 1. Else the unit in which samples are 0.1 ms to 60 s apart and the tool
+  moves at 2 mm/s to 10 m/s, or turns at 2 to 1000 degrees/s (95th percentile); of several the one in which the first
+  stamp, counted from 1970, is a date from 1990 to 2100. Fewer than five samples are in seconds, unless it is a date.
+
+A file that ends in .tum is in seconds and metres: that is what the format is; a note says what the rules make of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from simbridge.errors import InputFileError, InvalidTrajectory
+from simbridge.robot import pose
+from simbridge.robot.pose import Array
+from simbridge.text import counted, plain, significant
+from simbridge.trajectory.columns import UNITS, Columns
+from simbridge.trajectory.trajectory import Trajectory
+
+NS = 1_000_000_000
+LONG = 10**14
+"""Whole stamps from here on are kept whole: divided, they would be rounded to more than 0.01 ns in ns."""
+_METRES, _MILLIMETRES = 5.0, 50.0
+# 1990 and 2100, in s since 1970.
+_DATES = (631_152_000.0, 4_102_444_800.0)
+_STEPS = (1e-4, 60.0)
+_SPEEDS = (2e-3, 10.0)
+_TURNS = (math.radians(2.0), math.radians(1000.0))
+_FEWEST = 5
+# 2026-11-25T18:59:42.123456789Z, or with a blank; in ns, years from 1678 to 2261 can be told.
+WALL_CLOCK = re.compile(r"(?:17|18|19|20|21)\d\d-\d\d-\d\d[T ]\d\d:\d\d")
+_OFFSET = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+_WORDS = {"m": "metres", "cm": "centimetres", "mm": "millimetres"}
+
+
+class Table(NamedTuple):
+    """The numbers of a table of poses, as in the file.
+
+    Attributes:
+        columns: What they are.
+        stamps: One number or datetime64 a row (T,), or the words of its columns of time, a tuple a row.
+        values: Position and rotation (T, k), in the order of the columns' roles.
+        lines: The line of each row; empty where a file has no lines.
+        frame: Of the poses; "" if the table names none.
+        left_out: Rows without a pose.
+    """
+
+    columns: Columns
+    stamps: Array | NDArray[np.datetime64] | Sequence[tuple[str, ...]]
+    values: Array
+    lines: Sequence[int]
+    frame: str = ""
+    left_out: int = 0
+
+
+class Recording(NamedTuple):
+    """A file as read: its motion, and the name of the poses' frame ("" if it has none)."""
+
+    trajectory: Trajectory
+    frame: str
+
+
+def recording_of(path: str | Path, table: Table, rate: float | None = None) -> Recording:
+    """The motion in a table.
+
+    Args:
+        path: For messages; its suffix .tum says that it is in s and m.
+        table: As read.
+        rate: What was given as the rate of a table without time.
+
+    Raises:
+        InputFileError: It is none, or it may be in two units; with the line where there is one.
+    """
+    columns = table.columns
+    if rate not in (None, columns.rate):
+        raise InputFileError(path, f"it has times ({', '.join(columns.times)}); omit --rate")
+    exact = Path(path).suffix.lower() == ".tum"
+    positions, length = _lengths(path, table, exact)
+    rotations, turn = _quaternions(path, table)
+    times, epoch_ns, clock = _times(path, table, positions, rotations, exact)
+    notes = [f"{counted(table.left_out, 'row')} without a pose left out"] if table.left_out else []
+    poses, lines = np.column_stack([positions, rotations]), np.asarray(table.lines)
+    again = np.flatnonzero(np.diff(times) == 0.0) + 1
+    again = again[(poses[again] == poses[again - 1]).all(axis=1)]
+    if len(again):
+        notes.append(f"{counted(len(again), 'repeated row')} left out")
+        times, poses = np.delete(times, again), np.delete(poses, again, axis=0)
+        lines = np.delete(lines, again) if len(lines) else lines
+    if notes:
+        warnings.warn(f"{path}: {', '.join(notes)}.", stacklevel=2)
+    try:
+        trajectory = Trajectory(times, poses, source=str(path), epoch_ns=epoch_ns)
+    except InvalidTrajectory as fault:
+        line = None if fault.sample is None or not len(lines) else int(lines[fault.sample])
+        reason = fault.reason + (f" (row {fault.sample + 1})" if fault.sample is not None and line is None else "")
+        raise InputFileError(path, reason, line=line, field=fault.field) from fault
+    understood = ", ".join((columns.understood, length, turn, clock))
+    return Recording(described(trajectory, understood), table.frame)
+
+
+def described(trajectory: Trajectory, understood: str) -> Trajectory:
+    """The trajectory with the line that says how its file was read: "400 poses, 50 Hz, ..."."""
+    steps = np.diff(trajectory.elapsed)
+    rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
+    return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")
+
+
+def _lengths(path: str | Path, table: Table, exact: bool) -> tuple[Array, str]:
+    """Positions (T, 3) in m, and the unit they were in, in words."""
+    units = table.columns.units[:3]
+    if not any(units):
+        units = (_length_unit(path, table.values[:, :3], exact),) * 3
+    if not all(units):
+        raise InputFileError(path, f"of x, y and z some have a unit, others none: {', '.join(table.columns.names[:3])}")
+    words = ", ".join(dict.fromkeys(_WORDS[unit] for unit in units))
+    return table.values[:, :3] / np.array([UNITS[unit] for unit in units]), words
+
+
+def _length_unit(path: str | Path, positions: Array, exact: bool) -> str:
+    farthest = float(np.abs(positions).max(initial=0.0))
+    if exact or farthest <= _METRES:
+        return "m"
+    if farthest >= _MILLIMETRES:
+        return "mm"
+    raise InputFileError(
+        path,
+        f"metres or millimetres? The farthest position is {plain(farthest)} from the origin, which may be "
+        f"{significant(farthest)} m or {significant(farthest)} mm. Say which: --columns x[m] or --columns x[mm]",
+        field="position",
+    )
+
+
+def _quaternions(path: str | Path, table: Table) -> tuple[Array, str]:
+    """Rotations as quaternions (T, 4), and what they were."""
+    rotations, columns = table.values[:, 3:], table.columns
+    if columns.rotation == "quaternion":
+        return rotations, columns.order
+    if columns.rotation == "matrix":
+        return _of_matrices(path, table)
+    unit = next((unit for unit in columns.units[3:] if unit), "rad")
+    vectors = rotations / np.array([UNITS[each or "rad"] for each in columns.units[3:]])
+    angles = np.linalg.norm(vectors, axis=1)
+    bad = np.flatnonzero(angles > 2.0 * math.pi + 1e-3)
+    if len(bad):
+        # They are most likely in degrees.
+        reason = (
+            f"a rotation of {angles[bad[0]]:.6g} rad is more than a full turn; rx ry rz are in rad, not in degrees, "
+            "unless --columns rx[deg] or their names say so"
+        )
+        line = table.lines[bad[0]] if len(table.lines) else None
+        raise InputFileError(path, reason, line=line, field="rotation vector")
+    return pose.quaternions(vectors), f"rotation vector in {unit}"
+
+
+def _of_matrices(path: str | Path, table: Table) -> tuple[Array, str]:
+    """The rotations of rows of matrices, m00 m01 ... m22."""
+    matrices = table.values[:, 3:].reshape(-1, 3, 3)
+    off = np.abs(matrices @ matrices.transpose(0, 2, 1) - np.eye(3)).max(axis=(1, 2), initial=0.0)
+    bad = np.flatnonzero((off > 1e-2) | (np.linalg.det(matrices) < 0.0))
+    if len(bad):
+        line = table.lines[bad[0]] if len(table.lines) else None
+        raise InputFileError(path, "its 12 numbers are not a rotation matrix and a translation", line=line)
+    turns = [pin.Quaternion(matrix).normalized().coeffs() for matrix in matrices]
+    return np.array(turns).reshape(-1, 4), "rotation matrices"
+
+
+def _times(path: str | Path, table: Table, positions: Array, rotations: Array, exact: bool) -> tuple[Array, int, str]:
+    """Stamps (T,) in s, their zero in ns, and the clock in words."""
+    columns, stamps = table.columns, table.stamps
+    if columns.rate is not None and not columns.time_indices:
+        return np.arange(len(positions)) / columns.rate, 0, f"at {plain(columns.rate)} Hz"
+    if isinstance(stamps, np.ndarray) and stamps.dtype.kind == "f":
+        own: Array = stamps.astype(float)
+        if columns.rate is not None:
+            return own / columns.rate, 0, f"frames at {plain(columns.rate)} Hz"
+        unit = columns.time_unit or _time_unit(path, own, positions, rotations, exact)
+        return own / UNITS[unit], 0, f"time in {unit}"
+    unit = columns.time_unit
+    if not unit and isinstance(stamps, list) and stamps and len(stamps[0]) == 1 and stamps[0][0].isdecimal():
+        numbers = np.array([float(words[0]) if words[0].isdecimal() else np.nan for words in stamps])
+        unit = _time_unit(path, numbers, positions, rotations, exact)
+    whole, clock = _nanoseconds(path, table, unit)
+    first = int(whole[0]) if len(whole) else 0
+    return (whole - first) / NS, first, clock
+
+
+def _nanoseconds(path: str | Path, table: Table, unit: str) -> tuple[NDArray[np.int64], str]:
+    """Stamps (T,) in whole ns since 1970, or since the clock's zero, and the clock in words."""
+    stamps = table.stamps
+    if isinstance(stamps, np.ndarray):
+        if np.isnat(stamps).any():
+            raise InputFileError(path, f"row {int(np.argmax(np.isnat(stamps))) + 1} has no time")
+        return stamps.astype("datetime64[ns]").astype(np.int64), "wall clock"
+    found, clock = [], ""
+    for row, words in enumerate(stamps):
+        try:
+            if len(words) == 2:
+                found.append(int(words[0]) * NS + int(words[1]))
+                clock = clock or "ROS stamps"
+            elif words[0].isdecimal():
+                found.append(int(words[0]) * round(NS / UNITS[unit]))
+                clock = clock or f"time in {unit}"
+            else:
+                found.append(_of_day(words[0]))
+                clock = clock or "wall clock"
+        except (ValueError, OverflowError):
+            line = table.lines[row] if len(table.lines) else None
+            reason = f"'{' '.join(words)}' is not a time as in the first row, '{' '.join(stamps[0])}'"
+            raise InputFileError(path, reason, line=line, field=table.columns.times[0]) from None
+    try:
+        return np.array(found, dtype=np.int64), clock
+    except OverflowError:
+        raise InputFileError(path, "its stamps are later than 2262; state their unit: --columns t[ns]") from None
+
+
+def _of_day(word: str) -> int:
+    """ns since 1970 of a time in the form of ISO 8601; in UTC unless it says otherwise."""
+    if not WALL_CLOCK.match(word):
+        raise ValueError(word)
+    offset = _OFFSET.search(word)
+    text, minutes = (word[: offset.start()], 0) if offset else (word, 0)
+    if offset and offset[1] != "Z":
+        digits = offset[1].replace(":", "")
+        minutes = (int(digits[1:3]) * 60 + int(digits[3:5])) * (-1 if digits[0] == "-" else 1)
+    return int(np.datetime64(text.strip().replace(" ", "T"), "ns").astype(np.int64)) - minutes * 60 * NS
+
+
+def _unit_of_date(stamp: float) -> str | None:
+    """The unit in which a stamp is a date from 1990 to 2100."""
+    return next((u for u in ("s", "ms", "us", "ns") if _DATES[0] <= stamp / UNITS[u] <= _DATES[1]), None)
+
+
+def _time_unit(path: str | Path, stamps: Array, positions: Array, rotations: Array, exact: bool) -> str:
+    """The unit of stamps (T,) that nothing states, by the rules in the module's text."""
+    dated = None if exact or not len(stamps) else _unit_of_date(float(stamps[0]))
+    if len(stamps) < _FEWEST:
+        return dated or "s"
+    step = float(np.median(np.diff(stamps)))
+    if not step >= 1.0:
+        return "s"
+    motion = _moves(stamps, positions, rotations)
+    possible = [unit for unit in ("s", "ms", "us", "ns") if _STEPS[0] <= step / UNITS[unit] <= _STEPS[1]]
+    moving = [unit for unit in possible if any(low <= value * UNITS[unit] <= high for value, (low, high) in motion)]
+    found = moving or possible
+    if dated in found:
+        return dated
+    if exact:
+        if found and "s" not in found:
+            other = f"{significant(step / UNITS[found[0]] * 1e3)} ms in {found[0]}"
+            warnings.warn(
+                f"{path}: read in seconds and metres, as .tum says: samples are {plain(step)} s apart. They would be "
+                f"{other}; then add --columns t[{found[0]}].",
+                stacklevel=2,
+            )
+        return "s"
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        return "s"
+    readings = " or ".join(f"{significant(step / UNITS[unit], 3)} s ({unit})" for unit in found)
+    flags = " or ".join(f"--columns t[{unit}]" for unit in found)
+    reason = f"the unit of its times is not stated: samples may be {readings} apart. Say which: {flags}"
+    raise InputFileError(path, reason, field="time")
+
+
+def _moves(stamps: Array, positions: Array, rotations: Array) -> list[tuple[float, tuple[float, float]]]:
+    """95th percentiles of speed and turn rate per unit of time, each with its plausible range in s."""
+    forward = np.diff(stamps) > 0.0
+    if not forward.any():
+        return []
+    steps = np.diff(stamps)[forward]
+    # A quaternion of length zero is refused later, by its line.
+    zero = ~rotations.any(axis=1, keepdims=True)
+    with np.errstate(over="ignore", invalid="ignore"):
+        poses = np.column_stack([positions, pose.normalized(np.where(zero, pose.IDENTITY[3:], rotations))])
+        ways, turns = (np.linalg.norm(each, axis=1)[forward] / steps for each in pose.error(poses[1:], poses[:-1]))
+        return [(float(np.percentile(each, 95)), bounds) for each, bounds in ((ways, _SPEEDS), (turns, _TURNS))]

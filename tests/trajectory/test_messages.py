@@ -1,0 +1,218 @@
+"""Bags with other messages than PoseStamped: Odometry, Path, PoseArray, and frames of tf chained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rosbags import rosbag1, rosbag2
+from rosbags.typesys import Stores, get_typestore
+
+from simbridge import load_robot, load_scenario
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot import pose
+from simbridge.trajectory.bags import pose_topics, read_bag
+from simbridge.trajectory.chain import chain
+from simbridge.trajectory.files import ReadOptions
+
+EPOCH = 1_764_097_182_000_000_000
+STEP = 20_000_000
+X = 0.5 + 0.01 * np.arange(5)
+
+
+class Maker:
+    """Builds messages of one version of ROS."""
+
+    def __init__(self, ros1: bool = False) -> None:
+        self.ros1 = ros1
+        self.store = get_typestore(Stores.ROS1_NOETIC if ros1 else Stores.ROS2_HUMBLE)
+
+    def of(self, kind: str, *values):
+        return self.store.types[kind](*values)
+
+    def header(self, stamp: int, frame: str):
+        when = self.of("builtin_interfaces/msg/Time", *divmod(stamp, 10**9))
+        return self.of("std_msgs/msg/Header", *((0,) if self.ros1 else ()), when, frame)
+
+    def turn(self):
+        return self.of("geometry_msgs/msg/Quaternion", 0.0, 0.0, 0.0, 1.0)
+
+    def pose(self, x: float):
+        return self.of("geometry_msgs/msg/Pose", self.of("geometry_msgs/msg/Point", x, 0.1, 0.3), self.turn())
+
+    def stamped(self, stamp: int, x: float, frame: str = "base_link"):
+        return self.of("geometry_msgs/msg/PoseStamped", self.header(stamp, frame), self.pose(x))
+
+    def odometry(self, stamp: int, x: float):
+        zero = np.zeros(36)
+        vector = self.of("geometry_msgs/msg/Vector3", 0.0, 0.0, 0.0)
+        twist = self.of("geometry_msgs/msg/Twist", vector, vector)
+        return self.of(
+            "nav_msgs/msg/Odometry",
+            self.header(stamp, "odom"),
+            "tool",
+            self.of("geometry_msgs/msg/PoseWithCovariance", self.pose(x), zero),
+            self.of("geometry_msgs/msg/TwistWithCovariance", twist, zero),
+        )
+
+    def transforms(self, *links: tuple[int, str, str, tuple[float, ...]]):
+        made = []
+        for stamp, parent, child, values in links:
+            place = self.of("geometry_msgs/msg/Vector3", *values[:3])
+            rotation = self.of("geometry_msgs/msg/Quaternion", *values[3:])
+            transform = self.of("geometry_msgs/msg/Transform", place, rotation)
+            made.append(self.of("geometry_msgs/msg/TransformStamped", self.header(stamp, parent), child, transform))
+        return self.of("tf2_msgs/msg/TFMessage", made)
+
+    def write(self, path, messages):
+        """A bag of (topic, message), recorded 1 ms apart."""
+        writer = rosbag1.Writer(path) if self.ros1 else rosbag2.Writer(path, version=9)
+        encode = self.store.serialize_ros1 if self.ros1 else self.store.serialize_cdr
+        connections = {}
+        with writer:
+            for number, (topic, message) in enumerate(messages):
+                kind = message.__msgtype__
+                if topic not in connections:
+                    connections[topic] = writer.add_connection(topic, kind, typestore=self.store)
+                writer.write(connections[topic], EPOCH + number * 10**6, encode(message, kind))
+        return path
+
+
+@pytest.fixture
+def make():
+    return Maker()
+
+
+def stamps():
+    return [EPOCH + k * STEP for k in range(len(X))]
+
+
+@pytest.mark.parametrize("ros1", [True, False])
+def test_the_poses_of_odometry_are_read(tmp_path, ros1: bool) -> None:
+    make = Maker(ros1)
+    messages = [("/odom", make.odometry(t, x)) for t, x in zip(stamps(), X, strict=True)]
+    motion, frame = read_bag(make.write(tmp_path / ("a.bag" if ros1 else "a"), messages))
+    assert (frame, motion.epoch_ns) == ("odom", EPOCH)
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
+    assert motion.read_as == "5 poses, 50 Hz, topic /odom"
+
+
+def path_of(make, count: int, stamped: bool = True):
+    poses = [make.stamped(t if stamped else 0, x, "") for t, x in zip(stamps()[:count], X, strict=False)]
+    return make.of("nav_msgs/msg/Path", make.header(EPOCH, "base_link"), poses)
+
+
+def test_of_a_path_the_last_message_is_the_motion(tmp_path, make) -> None:
+    motion, frame = read_bag(make.write(tmp_path / "a", [("/path", path_of(make, count)) for count in (1, 3, 5)]))
+    assert frame == "base_link"
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+    np.testing.assert_array_equal(motion.times, 0.02 * np.arange(5))
+
+
+def test_a_path_without_stamps_needs_the_rate(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/path", path_of(make, 5, stamped=False))])
+    with pytest.raises(InputFileError, match=r"the 5 poses of the one message of /path have no stamps: add --rate HZ"):
+        read_bag(path)
+    np.testing.assert_allclose(read_bag(path, rate=10.0)[0].times, 0.1 * np.arange(5))
+
+
+def array_of(make, stamp: int, xs):
+    return make.of("geometry_msgs/msg/PoseArray", make.header(stamp, "base_link"), [make.pose(x) for x in xs])
+
+
+def test_one_pose_array_is_a_motion_at_the_given_rate(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/poses", array_of(make, EPOCH, X))])
+    with pytest.raises(InputFileError, match="add --rate HZ"):
+        read_bag(path)
+    motion, _ = read_bag(path, rate=50.0)
+    np.testing.assert_array_equal(motion.poses[:, 0], X)
+
+
+def test_of_many_pose_arrays_one_index_is_chosen(tmp_path, make) -> None:
+    messages = [("/poses", array_of(make, t, [9.0, x])) for t, x in zip(stamps(), X, strict=True)]
+    path = make.write(tmp_path / "a", messages)
+    with pytest.raises(InputFileError, match=r"5 messages of several poses each; choose one of them: --topic /poses:0"):
+        read_bag(path)
+    np.testing.assert_array_equal(read_bag(path, "/poses:1")[0].poses[:, 0], X)
+    with pytest.raises(InputFileError, match="no pose '2'"):
+        read_bag(path, "/poses:2")
+
+
+def test_a_rate_for_poses_with_stamps_is_refused(tmp_path, make) -> None:
+    path = make.write(tmp_path / "a", [("/a", make.stamped(t, x)) for t, x in zip(stamps(), X, strict=True)])
+    with pytest.raises(InputFileError, match="have stamps; omit --rate"):
+        read_bag(path, rate=50.0)
+
+
+# Frames of tf
+
+QUARTER = (0.0, 0.0, np.sqrt(0.5), np.sqrt(0.5))
+
+
+def tf(make, path):
+    """world > base (still, turned), world > camera (still), camera > tool (moving); base is known at twice the rate."""
+    still = [("/tf_static", make.transforms((0, "world", "camera", (1.0, 0.0, 0.0, *QUARTER))))]
+    moving = []
+    for k in range(10):
+        when = EPOCH + k * STEP // 2
+        moving.append(("/tf", make.transforms((when, "world", "base", (0.0, 0.01 * k, 0.0, *QUARTER)))))
+        if k % 2 == 0:
+            moving.append(("/tf", make.transforms((when, "camera", "tool", (0.1 * k, 0, 0, 0, 0, 0, 1)))))
+    return make.write(path, still + moving)
+
+
+def test_frames_are_chained_over_still_and_moving_transforms(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+    assert len(pose_topics(path)) == 3
+    motion, frame = read_bag(path, frames=("base", "tool"))
+    assert frame == "base"
+    assert motion.read_as.endswith("tf from base to tool")
+    quarter = pin.SE3(pin.Quaternion(np.array(QUARTER)).matrix(), np.zeros(3))
+    # The tool is known until 80 ms, the base every 10 ms: nine instants, the tool's between its samples interpolated.
+    np.testing.assert_allclose(motion.times, 0.01 * np.arange(9))
+    for k, found in enumerate(motion.poses):
+        base = pin.SE3(quarter.rotation, np.array([0.0, 0.01 * k, 0.0]))
+        camera = pin.SE3(quarter.rotation, np.array([1.0, 0.0, 0.0]))
+        expected = base.inverse() * camera * pin.SE3(np.eye(3), np.array([0.1 * k, 0.0, 0.0]))
+        np.testing.assert_allclose(found[:3], expected.translation, atol=1e-9)
+        np.testing.assert_allclose(pin.Quaternion(found[3:]).matrix(), expected.rotation, atol=1e-9)
+
+
+def test_frames_without_a_way_are_refused_with_those_that_there_are(tmp_path, make) -> None:
+    path = tf(make, tmp_path / "a")
+    with pytest.raises(InputFileError, match=r"no way from the frame 'base' to 'hand'.*base, camera, tool, world"):
+        read_bag(path, frames=("base", "hand"))
+
+
+def test_frames_are_placed_as_any_poses_in_a_foreign_frame(tmp_path, make) -> None:
+    path, robot = tf(make, tmp_path / "a"), load_robot("ur10")
+    with pytest.raises(InputFileError, match="its poses are in the frame 'world'"):
+        load_scenario(path, robot, ReadOptions(frames=("world", "tool")))
+    reading = ReadOptions(frames=("world", "tool"), transform=(0.0,) * 6 + (1.0,))
+    assert load_scenario(path, robot, reading).trajectory.start[0] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("options", [{"frames": ("a",)}, {"frames": ("a", "b"), "topic": "/tf"}])
+def test_frames_are_two_and_without_a_topic(options) -> None:
+    with pytest.raises(InvalidParameter, match="PARENT and CHILD"):
+        ReadOptions(**options)
+
+
+numbers = st.floats(-2.0, 2.0)
+
+
+@given(st.lists(st.tuples(*[numbers] * 6, st.booleans()), min_size=1, max_size=5))
+def test_a_chain_of_still_transforms_is_their_product(links) -> None:
+    edges, expected = {}, pin.SE3.Identity()
+    for k, (*values, forward) in enumerate(links):
+        link = pin.SE3(pin.exp3(np.array(values[3:])), np.array(values[:3]))
+        frame = pin.SE3ToXYZQUAT(link)[None]
+        edges[(f"f{k}", f"f{k + 1}") if forward else (f"f{k + 1}", f"f{k}")] = (np.zeros(1, dtype=np.int64), frame)
+        expected = expected * (link if forward else link.inverse())
+    _, found = chain(edges, "f0", f"f{len(links)}")
+    np.testing.assert_allclose(found[0, :3], expected.translation, atol=1e-9)
+    turn = pose.rotation_vectors(pose.multiply(found[:, 3:], pose.conjugate(pin.SE3ToXYZQUAT(expected)[3:])))
+    np.testing.assert_allclose(turn, 0.0, atol=1e-7)

@@ -1,0 +1,441 @@
+"""Tables of poses as other programs write them: what is understood is the motion, and what is ambiguous is refused."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot import pose
+from simbridge.trajectory import Trajectory, read_trajectory
+from simbridge.trajectory.files import ReadOptions, read_recording
+
+same_directory = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
+
+COUNT, STEP, EPOCH = 40, 20_000_000, 1_764_097_182_123_456_789
+NS = np.arange(COUNT) * STEP
+TURNS = np.column_stack([np.linspace(0.1, 1.0, COUNT), np.linspace(0.5, -0.3, COUNT), np.full(COUNT, 2.0)])
+POSES = np.column_stack(
+    [0.7 + 0.004 * np.arange(COUNT), 0.1 - 0.001 * np.arange(COUNT), np.full(COUNT, 0.3), pose.quaternions(TURNS)]
+)
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Writes rows below lines of a header, and returns the path."""
+
+    def write(rows, *header, separator=",", name="motion.csv"):
+        lines = [*header, *(separator.join(map(str, row)) for row in rows)]
+        path = tmp_path / name
+        path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return write
+
+
+def rows(times, poses=POSES, order=range(7)):
+    return [[time, *row] for time, row in zip(times, poses[:, list(order)].tolist(), strict=True)]
+
+
+def assert_same(read: Trajectory, tolerance: float = 1e-12) -> None:
+    np.testing.assert_allclose(read.elapsed, NS / 1e9, rtol=0.0, atol=1e-9)
+    np.testing.assert_allclose(read.poses, POSES, rtol=0.0, atol=tolerance)
+
+
+def refusal(path, **options) -> str:
+    with pytest.raises(InputFileError) as caught:
+        read_recording(path, ReadOptions(**options))
+    return str(caught.value)
+
+
+# Columns
+
+
+def test_the_columns_of_pandas_are_known(write) -> None:
+    read = read_trajectory(write(rows(NS / 1e9), "timestamp,px,py,pz,ox,oy,oz,ow"))
+    assert_same(read)
+    assert read.read_as == "40 poses, 50 Hz, header names px.., metres, xyzw, time in s"
+
+
+ECHO = "%time,field.header.seq,field.header.stamp,field.header.frame_id,field.pose.position.x,field.pose.position.y,"
+ECHO += "field.pose.position.z,field.pose.orientation.x,field.pose.orientation.y,field.pose.orientation.z,"
+ECHO += "field.pose.orientation.w"
+
+
+def test_rostopic_echo_is_read_with_the_stamps_of_the_header_and_the_frame(write) -> None:
+    lines = [[EPOCH + t + 777, k, EPOCH + t, "map", *row] for k, (t, row) in enumerate(zip(NS, POSES, strict=True))]
+    recording = read_recording(write(lines, ECHO))
+    assert_same(recording.trajectory)
+    assert recording.trajectory.epoch_ns == EPOCH
+    assert recording.frame == "map"
+
+
+def test_a_frame_that_changes_within_a_table_is_refused_at_its_line(write) -> None:
+    lines = [[t, k, t, "map" if k < 7 else "odom", *row] for k, (t, row) in enumerate(zip(NS, POSES, strict=True))]
+    assert re.search(r"line 9, frame_id: the frame is 'odom' here, 'map' before", refusal(write(lines, ECHO)))
+
+
+ROS2 = {
+    "PoseStamped": (["tool"], 0),
+    "TransformStamped": (["base", "tool"], 0),
+    "PoseWithCovarianceStamped": (["map"], 36),
+    "Odometry": (["odom", ""], 36 + 6 + 36),
+}
+
+
+@pytest.mark.parametrize("message", ROS2)
+def test_ros2_topic_echo_is_known_by_the_number_of_its_fields(write, message: str) -> None:
+    frames, more = ROS2[message]
+    lines = [[*divmod(EPOCH + int(t), 10**9), *frames, *row, *[0.0] * more] for t, row in zip(NS, POSES, strict=True)]
+    recording = read_recording(write(lines))
+    assert_same(recording.trajectory)
+    assert (recording.trajectory.epoch_ns, recording.frame) == (EPOCH, frames[0])
+    assert f"ros2 topic echo of {message}" in recording.trajectory.read_as
+
+
+@pytest.mark.parametrize("count", [9, 14, 30])
+def test_another_number_of_fields_is_refused_with_those_that_are_known(write, count: int) -> None:
+    message = refusal(write([[0.1] * count] * 3))
+    assert f"{count} columns" in message and "PoseStamped (10)" in message and "--columns t=1,x=2" in message
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "header.stamp.sec,header.stamp.nanosec,pose.position.x,pose.position.y,pose.position.z,"
+        "pose.orientation.x,pose.orientation.y,pose.orientation.z,pose.orientation.w",
+        "secs,nsecs,pos_x,pos_y,pos_z,rot_x,rot_y,rot_z,rot_w",
+    ],
+)
+def test_stamps_in_two_columns_are_exact(write, header: str) -> None:
+    lines = [[*divmod(EPOCH + int(t), 10**9), *row] for t, row in zip(NS, POSES, strict=True)]
+    read = read_trajectory(write(lines, header))
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+
+
+def test_names_with_the_path_of_a_topic_are_known(write) -> None:
+    tool = "/tool/pose"
+    header = ["__time", *(f"{tool}/position/{axis}" for axis in "xyz"), *(f"{tool}/orientation/{a}" for a in "xyzw")]
+    assert_same(read_trajectory(write(rows(NS / 1e9), ",".join(header))))
+
+
+def test_of_odometry_the_pose_is_read_and_not_the_twist(write) -> None:
+    header = "stamp,pose.pose.position.x,pose.pose.position.y,pose.pose.position.z,pose.pose.orientation.x,"
+    header += "pose.pose.orientation.y,pose.pose.orientation.z,pose.pose.orientation.w,twist.twist.linear.x"
+    assert_same(read_trajectory(write([[*row, 9.0] for row in rows(NS / 1e9)], header)))
+
+
+def test_scalar_first_quaternions_are_known_by_their_names(write) -> None:
+    read = read_trajectory(write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), "t,x,y,z,qw,qx,qy,qz"))
+    assert_same(read)
+    assert ", wxyz," in read.read_as
+
+
+def test_a_quaternion_of_numbered_columns_is_refused_with_both_readings_and_either_flag_reads_it(write) -> None:
+    path = write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), "t,x,y,z,quat_0,quat_1,quat_2,quat_3")
+    message = refusal(path)
+    first, second = re.findall(r"--columns (\S+?)(?:;|$)", message)
+    assert first == "qx=quat_0,qy=quat_1,qz=quat_2,qw=quat_3"
+    assert_same(read_trajectory(path, columns=second))
+    np.testing.assert_allclose(read_trajectory(path, columns=first).poses[:, 3:], np.roll(POSES[:, 3:], 1, axis=1))
+
+
+def test_an_order_in_the_name_of_numbered_columns_is_evidence(write) -> None:
+    names = ",".join(f"orientation_quat_wxyz_{k}" for k in range(4))
+    assert_same(read_trajectory(write(rows(NS / 1e9, order=(0, 1, 2, 6, 3, 4, 5)), f"t,x,y,z,{names}")))
+
+
+def test_columns_may_be_chosen_by_name_and_by_number(write) -> None:
+    path = write([[7, *row] for row in rows(NS / 1e9)], "marker,when,left,up,forth,a,b,c,d")
+    assert "does not name t, x" in refusal(path)
+    assert_same(read_trajectory(path, columns="t=when,x=left,y=up,z=forth,qx=a,qy=b,qz=c,qw=9"))
+    bare = write([[7, *row] for row in rows(NS / 1e9)], name="bare.csv")
+    assert_same(read_trajectory(bare, columns="t=2,x=3,y=4,z=5,qx=6,qy=7,qz=8,qw=9"))
+    assert "there is no column 'whe'" in refusal(path, columns="t=whe,x=left,y=up,z=forth,qx=a,qy=b,qz=c,qw=d")
+
+
+@pytest.mark.parametrize("text", ["when", "t=", "k=when", "t[mm]=when", "x[s]", "t=a,,x=b"])
+def test_a_choice_of_columns_that_says_nothing_is_refused(text: str) -> None:
+    with pytest.raises(InvalidParameter, match="choice of columns"):
+        ReadOptions(columns=text)
+
+
+# Units
+
+CLOCKS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+LENGTHS = {"m": 1.0, "cm": 100.0, "mm": 1000.0}
+
+
+@same_directory
+@given(
+    order=st.permutations(range(8)),
+    clock=st.sampled_from(sorted(CLOCKS)),
+    length=st.sampled_from(sorted(LENGTHS)),
+    began=st.integers(0, 10**18),
+)
+def test_any_order_and_stated_units_read_back_to_the_same_poses(write, order, clock, length, began) -> None:
+    poses = POSES * np.array([LENGTHS[length]] * 3 + [1.0] * 4)
+    whole = clock == "ns"
+    times = [int(t) + began if whole else round(int(t) / CLOCKS[clock], 6) for t in NS]
+    names = [f"t [{clock}]", *(f"{axis}_{length}" for axis in "xyz"), "qx", "qy", "qz", "qw"]
+    table = rows(times, poses)
+    read = read_trajectory(write([[row[k] for k in order] for row in table], ",".join(names[k] for k in order)))
+    assert_same(read)
+
+
+@pytest.mark.parametrize("began", [0, EPOCH // STEP * STEP], ids=["since its beginning", "since 1970"])
+@pytest.mark.parametrize("unit", CLOCKS)
+@pytest.mark.parametrize("length", ["m", "mm"])
+def test_units_that_nothing_states_follow_from_the_numbers(write, unit: str, length: str, began: int) -> None:
+    times = [
+        repr((int(t) + began) / CLOCKS[unit]) if unit == "s" else (int(t) + began) // int(CLOCKS[unit]) for t in NS
+    ]
+    poses = POSES * np.array([LENGTHS[length]] * 3 + [1.0] * 4)
+    read = read_trajectory(write(rows(times, poses), "t,x,y,z,qx,qy,qz,qw"))
+    np.testing.assert_allclose(read.elapsed, NS / 1e9, rtol=0.0, atol=5e-7)
+    np.testing.assert_allclose(read.poses, POSES, rtol=0.0, atol=1e-12)
+    assert f"time in {unit}" in read.read_as
+    assert f"{'metres' if length == 'm' else 'millimetres'}, " in read.read_as
+
+
+def test_way_points_seconds_apart_stay_in_seconds(write) -> None:
+    read = read_trajectory(write([[5 * k, 0.1 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(8)], "t,x,y,z,qx,qy,qz,qw"))
+    np.testing.assert_array_equal(read.times, 5.0 * np.arange(8))
+
+
+def test_a_slow_motion_that_may_be_in_s_or_ms_is_refused_and_the_flag_decides(write) -> None:
+    # 5 mm/s with a sample every 2 s, or 5 m/s with one every 2 ms.
+    path = write([[2 * k, 0.01 * k, 0.0, 0.3, 0, 0, 0, 1] for k in range(20)], "t,x,y,z,qx,qy,qz,qw")
+    message = refusal(path)
+    assert "samples may be 2.00 s (s) or 0.00200 s (ms) apart" in message
+    assert "--columns t[s] or --columns t[ms]" in message
+    assert read_trajectory(path, columns="t[ms]").duration == pytest.approx(0.038)
+
+
+def test_positions_between_metres_and_millimetres_are_refused_and_the_flag_decides(write) -> None:
+    path = write([[0.1 * k, 12.0, 0.0, 0.3, 0, 0, 0, 1] for k in range(3)], "t,x,y,z,qx,qy,qz,qw")
+    assert "may be 12.0 m or 12.0 mm. Say which: --columns x[m] or --columns x[mm]" in refusal(path)
+    assert read_trajectory(path, columns="x[mm]").start[0] == pytest.approx(0.012)
+    assert read_trajectory(path, columns="x[m]").start[0] == 12.0
+
+
+def test_a_unit_for_a_part_of_the_position_only_is_refused(write) -> None:
+    assert "some have a unit, others none" in refusal(write(rows(NS / 1e9), "t,x_mm,y,z,qx,qy,qz,qw"))
+
+
+def test_tum_is_in_seconds_and_metres_and_a_note_says_what_else_it_may_be(write) -> None:
+    path = write(rows(NS), separator=" ", name="motion.tum")
+    with pytest.warns(
+        UserWarning, match=r"in seconds and metres, as \.tum says.*20\.0 ms in ns; then add --columns t\[ns\]"
+    ):
+        assert read_trajectory(path).times[1] == STEP
+    assert_same(read_trajectory(path, columns="t[ns]"))
+
+
+def test_degrees_are_asked_for(write) -> None:
+    table = [[t, *p, *turn] for t, p, turn in zip(NS / 1e9, POSES[:, :3], np.degrees(TURNS), strict=True)]
+    path = write(table, "t,x,y,z,rx,ry,rz")
+    assert "--columns rx[deg]" in refusal(path)
+    read = read_trajectory(path, columns="rx[deg]")
+    np.testing.assert_allclose(read.poses, POSES, atol=1e-9)
+    assert "rotation vector in deg" in read.read_as
+
+
+@pytest.mark.parametrize("form", ["{}Z", "{}+00:00", '"{}"', "{}"])
+def test_wall_clock_time_is_read_to_the_nanosecond(write, form: str) -> None:
+    times = [form.format(np.datetime64(EPOCH + int(t), "ns")) for t in NS]
+    read = read_trajectory(write(rows(times), "time,x,y,z,qx,qy,qz,qw"))
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+    assert "wall clock" in read.read_as
+
+
+def test_an_offset_from_utc_and_a_blank_are_read(write) -> None:
+    times = [f"2025-11-25 19:00:0{k}.5+05:30" for k in range(3)]
+    read = read_trajectory(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+    assert read.epoch_ns == int(np.datetime64("2025-11-25T13:30:00.5", "ns").astype(int))
+    np.testing.assert_array_equal(read.times, [0.0, 1.0, 2.0])
+
+
+def test_a_time_of_another_kind_further_down_is_refused_at_its_line(write) -> None:
+    times = ["2025-11-25T19:00:00", "2025-11-25T19:00:01", "noon"]
+    assert "line 4, time: 'noon' is not a time" in refusal(write(rows(times, POSES[:3]), "time,x,y,z,qx,qy,qz,qw"))
+
+
+# Without time
+
+
+def test_kitti_needs_the_rate(write) -> None:
+    table = [[1, 0, 0, 0.7, 0, -1, 0, 0.1, 0, 0, -1, 0.3 + 0.01 * k] for k in range(5)]
+    path = write(table, separator=" ", name="00.txt")
+    assert "12 numbers a line, as in KITTI's files, have no time: add --rate HZ" in refusal(path)
+    read = read_trajectory(path, rate=50.0)
+    np.testing.assert_allclose(read.times, np.arange(5) / 50.0)
+    np.testing.assert_allclose(read.poses[2], [0.7, 0.1, 0.32, 1.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_twelve_numbers_that_are_no_pose_are_refused(write) -> None:
+    assert "not a rotation matrix" in refusal(write([[1.0] * 12] * 3), rate=50.0)
+
+
+def test_a_rate_replaces_a_missing_column_of_time_and_nothing_else(write) -> None:
+    path = write(POSES.tolist(), "px,py,pz,qx,qy,qz,qw")
+    assert "does not name t;" in refusal(path) and "--rate HZ" in refusal(path)
+    assert_same(read_trajectory(path, rate=50.0))
+    assert "it has times (t); omit --rate" in refusal(write(rows(NS / 1e9), name="timed.csv"), rate=50.0)
+
+
+def test_seven_numbers_that_end_in_a_unit_quaternion_are_refused_with_both_readings(write) -> None:
+    path = write(POSES.tolist())
+    message = refusal(path)
+    assert "may be t x y z rx ry rz, or x y z qx qy qz qw without time" in message
+    assert_same(read_trajectory(path, rate=50.0))
+    assert len(read_trajectory(path, columns="t=1,x=2,y=3,z=4,rx=5,ry=6,rz=7").times) == COUNT
+
+
+# Motion capture
+
+
+def motive(names=("Tool",), unit="Millimeters", kind="Quaternion", label=",Type") -> list[str]:
+    """The header of an export of Motive, with markers between the rigid bodies."""
+    width = [
+        ("Rigid Body", "Rotation", "XYZW"),
+        ("Rigid Body", "Position", "XYZ"),
+        ("Rigid Body Marker", "Position", "XYZ"),
+    ]
+    kinds, titles, groups, axes = [], [], [], []
+    for name in names:
+        for what, group, letters in width:
+            title = name if what == "Rigid Body" else f"{name}:Marker1"
+            for axis in letters:
+                kinds.append(what), titles.append(f'"{title}"'), groups.append(group), axes.append(axis)
+    about = "Format Version,1.23,Take Name,Take 1,Capture Frame Rate,120.000000,Export Frame Rate,50.000000"
+    return [
+        f"{about},Rotation Type,{kind},Length Units,{unit},Coordinate Space,Global",
+        "",
+        f"{label},{','.join(kinds)}",
+        f",{'Name' if label != ',' else ''},{','.join(titles)}",
+        f",ID,{','.join('AF3' for _ in kinds)}",
+        f",,{','.join(groups)}",
+        f"Frame,Time (Seconds),{','.join(axes)}",
+    ]
+
+
+def captured(scale: float = 1000.0) -> list[list[object]]:
+    """Frame, time, rotation, position, marker."""
+    return [
+        [k, f"{t / 1e9:.6f}", *row[3:], *(scale * row[:3]), 1.0, 2.0, 3.0]
+        for k, (t, row) in enumerate(zip(NS, POSES, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(("unit", "scale"), [("Millimeters", 1000.0), ("Centimeters", 100.0), ("Meters", 1.0)])
+@pytest.mark.parametrize("label", [",Type", ","])
+def test_a_rigid_body_of_motive_is_read_in_its_own_frame(write, unit: str, scale: float, label: str) -> None:
+    recording = read_recording(write(captured(scale), *motive(unit=unit, label=label)))
+    assert_same(recording.trajectory)
+    assert recording.frame == "OptiTrack"
+    assert "Motive, 'Tool'" in recording.trajectory.read_as
+
+
+def test_of_several_rigid_bodies_one_is_chosen(write) -> None:
+    other = [[*row, *row[2:5], 1.0, *row[6:9], 0.0, 0.0, 0.0] for row in captured()]
+    path = write(other, *motive(("Tool", "Base")))
+    assert "it has 2 rigid bodies; choose one with --topic: Tool, Base" in refusal(path)
+    assert_same(read_recording(path, ReadOptions(topic="Tool")).trajectory)
+
+
+def test_frames_in_which_a_body_was_lost_are_left_out_with_a_note(write) -> None:
+    table = captured()
+    table[5][2:] = [""] * 10
+    with pytest.warns(UserWarning, match="1 row without a pose left out"):
+        read = read_trajectory(write(table, *motive()))
+    np.testing.assert_allclose(np.diff(read.times)[4], 0.04)
+
+
+def test_euler_angles_of_motive_are_refused_with_the_remedy(write) -> None:
+    assert "rotations are of the type 'XYZ'; export it with the type Quaternion" in refusal(
+        write([], *motive(kind="XYZ"))
+    )
+
+
+def vicon(axes: str = "RX,RY,RZ,RW,TX,TY,TZ", units: str = ",,,,mm,mm,mm") -> list[str]:
+    return ["Objects", "50", ",,lab:tool" + "," * axes.count(","), f"Frame,Sub Frame,{axes}", f",,{units}"]
+
+
+def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
+    table = [[k + 1, 0, *row[3:], *(1000.0 * row[:3])] for k, row in enumerate(POSES)]
+    recording = read_recording(write(table, *vicon()))
+    assert_same(recording.trajectory)
+    assert recording.frame == "Vicon"
+
+
+def test_three_angles_of_vicon_are_ambiguous_and_the_flag_decides(write) -> None:
+    table = [[k + 1, 0, *turn, *(1000.0 * row[:3])] for k, (turn, row) in enumerate(zip(TURNS, POSES, strict=True))]
+    path = write(table, *vicon("RX,RY,RZ,TX,TY,TZ", "rad,rad,rad,mm,mm,mm"))
+    assert "rotation vectors or Euler angles" in refusal(path)
+    assert_same(read_trajectory(path, columns="rx=RX,ry=RY,rz=RZ"), 1e-9)
+
+
+# Arrays
+
+
+def test_npz_of_times_positions_and_named_quaternions_is_read(tmp_path) -> None:
+    path = tmp_path / "motion.npz"
+    np.savez(path, timestamps=EPOCH + NS, positions=POSES[:, :3], quat_xyzw=POSES[:, 3:])
+    read = read_trajectory(path)
+    assert_same(read)
+    assert read.epoch_ns == EPOCH
+
+
+def test_npz_of_matrices_is_read(tmp_path) -> None:
+    matrices = np.tile(np.diag([1.0, -1.0, -1.0, 1.0]), (5, 1, 1))
+    matrices[:, :3, 3] = POSES[:5, :3]
+    np.savez(tmp_path / "a.npz", t=NS[:5] / 1e9, poses=matrices)
+    read = read_trajectory(tmp_path / "a.npz")
+    np.testing.assert_allclose(
+        read.poses, np.column_stack([POSES[:5, :3], np.tile([1.0, 0, 0, 0], (5, 1))]), atol=1e-12
+    )
+
+
+def test_npz_with_objects_or_without_an_archive_is_refused(tmp_path) -> None:
+    np.savez(tmp_path / "a.npz", t=np.array([{}], dtype=object))
+    assert "cannot be read as npz" in refusal(tmp_path / "a.npz")
+    (tmp_path / "b.npz").write_bytes(b"PK\3\4 and no more")
+    assert "cannot be read as npz" in refusal(tmp_path / "b.npz")
+
+
+def test_parquet_of_pandas_is_read_with_its_time_of_day(tmp_path) -> None:
+    names = ("px", "py", "pz", "qx", "qy", "qz", "qw")
+    columns = {"time": (EPOCH + NS).astype("datetime64[ns]"), **dict(zip(names, POSES.T, strict=True))}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
+    read = read_trajectory(tmp_path / "a.parquet")
+    assert_same(read)
+    assert (read.epoch_ns, "wall clock" in read.read_as) == (EPOCH, True)
+
+
+def test_a_number_that_is_not_finite_is_refused_with_its_row(tmp_path) -> None:
+    poses = POSES.copy()
+    poses[3, 1] = np.nan
+    np.savez(tmp_path / "a.npz", t=NS / 1e9, position=poses[:, :3], quat_xyzw=poses[:, 3:])
+    assert "row 4: nan is not a finite number" in refusal(tmp_path / "a.npz")
+
+
+def test_a_repeated_row_is_left_out_with_a_note(write) -> None:
+    table = rows(NS / 1e9)
+    with pytest.warns(UserWarning, match="1 repeated row left out"):
+        assert_same(read_trajectory(write([*table[:9], table[8], *table[9:]], "t,x,y,z,qx,qy,qz,qw")))
+
+
+@pytest.mark.parametrize("uptime_s", [1_800, 10 * 86_400])
+def test_nanoseconds_since_a_start_are_not_taken_for_a_date_in_ms_or_us(write, uptime_s: int) -> None:
+    read = read_trajectory(write(rows(NS + uptime_s * 10**9), "t,x,y,z,qx,qy,qz,qw"))
+    assert_same(read)
+    assert "time in ns" in read.read_as
