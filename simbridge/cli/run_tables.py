@@ -12,8 +12,9 @@ from rich.table import Table
 
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.repeats import RepeatsSummary
 from simbridge.evaluation.servo_law import servo_law_sentence
-from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
+from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.verdict import input_sentences, latency_sentence, pause_sentence
 from simbridge.robot.kinematics_record import kinematics_words

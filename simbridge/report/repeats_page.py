@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simbridge.evaluation.repeatability import IsoFigures
-from simbridge.evaluation.summary import RepeatsSummary
+from simbridge.evaluation.repeats import RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
 from simbridge.text import NO_BREAK, millimetres

@@ -13,7 +13,7 @@ import numpy as np
 from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.backends.registry import backend_class
 from simbridge.errors import InvalidParameter
-from simbridge.evaluation.summary import RepeatsSummary, summarize_repeats
+from simbridge.evaluation.repeats import RepeatsSummary, summarize_repeats
 from simbridge.planning.approach import plan_approach
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.repeats_page import write_repeats_page
