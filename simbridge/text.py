@@ -49,13 +49,13 @@ def _places(value: float, digits: int, decimals: int) -> int:
 
 
 def millimetres(metres: float | None) -> str:
-    """Three significant digits, without the unit."""
-    return significant(None if metres is None else metres * 1e3)
+    """Three significant digits, at most four decimals, without the unit."""
+    return significant(None if metres is None else metres * 1e3, decimals=4)
 
 
 def degrees(radians: float | None) -> str:
-    """Three significant digits, without the unit."""
-    return significant(None if radians is None else math.degrees(radians))
+    """Three significant digits, at most four decimals, without the unit."""
+    return significant(None if radians is None else math.degrees(radians), decimals=4)
 
 
 def milliradians(radians: float | None) -> str:
@@ -74,10 +74,10 @@ def displayed(value: float | None, unit: str) -> tuple[str, str]:
     The unit is mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from 0 to 1.
     """
     scale, shown, decimals = {
-        "m": (1e3, "mm", 6),
-        "m/s": (1e3, "mm/s", 6),
+        "m": (1e3, "mm", 4),
+        "m/s": (1e3, "mm/s", 4),
         "s": (1e3, "ms", 2),
-        "rad": (math.degrees(1.0), "°", 6),
+        "rad": (math.degrees(1.0), "°", 4),
         "share": (100.0, "%", 2),
     }.get(unit, (1.0, unit, 6))
     return significant(None if value is None else scale * value, decimals=decimals), shown

@@ -13,6 +13,7 @@ from simbridge.evaluation.metrics import pose_errors
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Judgement, summarize
 from simbridge.recording.run_directory import RunDirectory, repeats_in
+from simbridge.servo.plant import servo_words
 
 
 class RepeatedRun(TypedDict):
@@ -42,10 +43,14 @@ class RepeatsSummary(Judgement):
     all runs were made and passed, None without a tolerance.
     """
 
+    label: str
     scenario: str
     robot: str
+    robot_title: str
     solver: str
     backend: str
+    servo: str
+    feedforward: bool
     outcome: str
     repeats: int
     completed: int
@@ -76,10 +81,14 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
+        "label": settings.get("label", ""),
         "scenario": settings["scenario"]["name"],
         "robot": settings["robot"]["name"],
+        "robot_title": settings["robot"]["title"],
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
+        "servo": servo_words(settings["backend"]),
+        "feedforward": settings["scenario"].get("feedforward") == "on",
         "tolerance": settings.get("tolerance"),
         "outcome": outcome,
         "repeats": count,
@@ -125,7 +134,8 @@ def common_summary(path: Path) -> RepeatsSummary:
     # One computed while the repeats went on is out of date: a run without a summary may have got further.
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
         summary = cast(RepeatsSummary, whole.summary())
-        if len(summary["runs"]) == len(runs):
+        # One of an earlier version has fewer keys.
+        if len(summary["runs"]) == len(runs) and RepeatsSummary.__required_keys__ <= summary.keys():
             return summary
     # Settings of an earlier version do not say how many runs were requested.
     return summarize_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))

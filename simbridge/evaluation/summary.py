@@ -22,10 +22,11 @@ from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
+from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncertainty
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
-from simbridge.servo.plant import plant_model
+from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 
 
@@ -66,14 +67,18 @@ class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
     `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
-    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands. `inputs`, `latency`: of a session.
+    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands in one line, `servo` as a noun
+    phrase. `inputs`, `latency`: of a session.
     """
 
+    label: str
     scenario: str
     robot: str
+    robot_title: str
     solver: str
     backend: str
     plant_model: str
+    servo: str
     feedforward: bool
     outcome: str
     ended_by: EndedBy | None
@@ -102,8 +107,11 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
 
     Peaks are per joint, in rad/s, N m or A; `saturated_samples` counts samples with a torque at its limit. `loop` is
     the control loop's timing; simulated time has none. `servo_law` compares the controller's servo law with the
-    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without.
+    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without. `uncertainty` is
+    that of the RMS tracking error which follows from that of the simulated plant; None where that is not known.
     """
+
+    uncertainty: Uncertainty | None
 
     peak_joint_velocity: list[float]
     peak_joint_torque: list[float] | None
@@ -191,11 +199,14 @@ def summarize(
     """
     log, settings, session = run.log, run.settings, session_of(run)
     facts: RunFacts = {
+        "label": settings.get("label", ""),
         "scenario": settings["scenario"]["name"],
         "robot": settings["robot"]["name"],
+        "robot_title": settings["robot"]["title"],
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
         "plant_model": plant_model(settings["backend"]),
+        "servo": servo_words(settings["backend"]),
         "feedforward": settings["scenario"].get("feedforward") == "on",
         "outcome": outcome,
         "ended_by": ended_by,
@@ -219,6 +230,7 @@ def summarize(
     return {
         **facts,
         **run.tracking,
+        "uncertainty": prediction_uncertainty(run),
         **path_summary(run.contour),
         "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
         "peak_joint_torque": None if torque is None else peak_effort,

@@ -279,7 +279,8 @@ class Options:
                     f"--servo-{name} {value:g} replaces the {name} of {self.plant}, {getattr(plant, name):g}.",
                     stacklevel=2,
                 )
-        plant = msgspec.structs.replace(plant, **changed, replaced=tuple(changed))
+        exact = {f"{name}_deviation": 0.0 for name in changed}
+        plant = msgspec.structs.replace(plant, **changed, **exact, replaced=tuple(changed))
         check_tuning(plant.lookahead, plant.gain)
         return plant
 

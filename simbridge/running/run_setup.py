@@ -92,6 +92,7 @@ class Prepared:
         }
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
+            tuning |= {"gain_deviation": plant.gain_deviation, "lookahead_deviation": plant.lookahead_deviation}
             tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
         return tuning
 

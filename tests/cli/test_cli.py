@@ -125,7 +125,9 @@ def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_pa
     answer = cli("run", line, "--out", tmp_path / "out")
     assert (answer.status, answer.err) == (0, "")
     first, *rest = answer.out.splitlines()
-    assert first.startswith("ur10 tracked line to ") and " mm and " in first
+    assert first.startswith("Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s: ")
+    assert "mm RMS tracking error" in first and " on line; rotation below 0.01°." in first
+    assert "of the position error comes from the servo law" in rest[0] and "--feedforward on acts on it" in rest[0]
     rows = {words[0]: words for words in map(str.split, rest) if words}
     rms = summary_of(tmp_path / "out")["tracking_error"]["position_m"]["rms"]
     assert float(rows["tracking"][1]) == pytest.approx(1e3 * rms, rel=5e-3)
@@ -139,7 +141,7 @@ def test_names_with_brackets_are_shown_as_they_are(cli, without_pages, line, tmp
     out = tmp_path / "out[bold]"
     answer = cli("run", given, "--out", out)
     assert answer.status == 0
-    assert "tracked [red]line[end] to" in " ".join(answer.out.split())
+    assert " on [red]line[end]" in " ".join(answer.out.split())
     assert f"Run:    {out}" in answer.out
     assert "[red]line[end]" in cli("check", given).out
 
