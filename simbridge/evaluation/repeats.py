@@ -81,14 +81,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
     verdicts = [summary["passed"] for summary in summaries]
     common: RepeatsSummary = {
-        "label": settings.get("label", ""),
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "robot_title": settings["robot"]["title"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "servo": servo_words(settings["backend"]),
-        "feedforward": settings["scenario"].get("feedforward") == "on",
+        **_facts(settings),  # type: ignore[typeddict-item]
         "tolerance": settings.get("tolerance"),
         "outcome": outcome,
         "repeats": count,
@@ -102,6 +95,20 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
     }
     whole.write_summary(common)
     return common
+
+
+def _facts(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What was run, by the settings of the first run."""
+    return {
+        "label": settings.get("label", ""),
+        "scenario": settings["scenario"]["name"],
+        "robot": settings["robot"]["name"],
+        "robot_title": settings["robot"]["title"],
+        "solver": settings["solver"]["name"],
+        "backend": settings["backend"]["name"],
+        "servo": servo_words(settings["backend"]),
+        "feedforward": settings["scenario"].get("feedforward") == "on",
+    }
 
 
 def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
@@ -133,9 +140,9 @@ def common_summary(path: Path) -> RepeatsSummary:
     whole, runs = RunDirectory(path), repeats_in(path)
     # One computed while the repeats went on is out of date: a run without a summary may have got further.
     if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
-        summary = cast(RepeatsSummary, whole.summary())
-        # One of an earlier version has fewer keys.
-        if len(summary["runs"]) == len(runs) and RepeatsSummary.__required_keys__ <= summary.keys():
-            return summary
+        summary = whole.summary()
+        if len(summary["runs"]) == len(runs):
+            # One of an earlier version has fewer facts.
+            return cast(RepeatsSummary, {**_facts(runs[0].settings()), **summary})
     # Settings of an earlier version do not say how many runs were requested.
     return summarize_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))
