@@ -96,7 +96,8 @@ class Export:
     run: RunDirectory
     """The run directory."""
     to: Annotated[str, arg(metavar="FORMAT")]
-    """csv: samples.csv; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap; bag: rosbag2/ (ROS 2)."""
+    """csv, parquet, mat (MATLAB): a table samples.*; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap;
+    bag: rosbag2/ (ROS 2); rerun: samples.rrd."""
     as_json: AsJson = False
 
 

@@ -423,9 +423,10 @@ def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, squar
     log = read_log(square_run / "log.mcap")
     assert samples["stamp_s"].tobytes() == log.stamp.tobytes()
     for kind in ("solution", "setpoint", "position", "velocity", "effort"):
-        columns = stacked(samples, *(f"{joint}_{kind}" for joint in log.joint_names))
+        unit = {"velocity": "rad_per_s", "effort": "n_m"}.get(kind, "rad")
+        columns = stacked(samples, *(f"{joint}_{kind}_{unit}" for joint in log.joint_names))
         assert np.array_equal(columns, getattr(log, kind)), kind
-    pose = stacked(samples, *(f"target_{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw")))
+    pose = stacked(samples, *(f"target_{axis}" for axis in ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")))
     assert np.array_equal(pose, log.target)
 
 
@@ -433,8 +434,8 @@ def test_the_parts_of_the_error_add_up_at_every_sample(samples):
     names = {part: [f"{part}_error_{axis}_m" for axis in "xyz"] for part in PARTS}
     parts = sum(stacked(samples, *names[part]) for part in PARTS[1:])
     assert np.abs(parts - stacked(samples, *names["tracking"])).max() < 1e-12
-    difference = stacked(samples, *(f"reference_{axis}" for axis in "xyz"))
-    difference -= stacked(samples, *(f"attained_{axis}" for axis in "xyz"))
+    difference = stacked(samples, *(f"reference_{axis}_m" for axis in "xyz"))
+    difference -= stacked(samples, *(f"attained_{axis}_m" for axis in "xyz"))
     assert np.abs(difference - stacked(samples, *names["tracking"])).max() < 1e-12
     vectors = {part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS}
     for k in range(0, len(samples["stamp_s"]), 7):
