@@ -222,6 +222,7 @@ class Options:
         "N",
         commands=_RUN,
     )
+    label: str = option("", "A name for the run, for lists and its page.", "TEXT", "none", commands=_RUN)
     yes: bool = option(
         False, "Do not ask before a real arm moves if the cell file matches the controller.", commands=_RUN
     )

@@ -177,9 +177,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
-        "clearance": None
-        if clearance is None
-        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+        "clearance": clearance and {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
     }
 
 
@@ -300,7 +298,7 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
     known = {name: version for name, version in installed(_PACKAGES).items() if version}
-    return {"python": platform.python_version(), "simbridge": "unknown", **known}
+    return {"python": platform.python_version(), "simbridge": "unknown"} | known
 
 
 def installed(names: Iterable[str]) -> dict[str, str]:
@@ -338,6 +336,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     solver, facts, cell = prepared.solver, prepared.controller, options.cell
     sampling = options.sampling or scenario.sampling
     settings: dict[str, Any] = {
+        "label": options.label or None,
         "scenario": {
             "name": scenario.name,
             "file": None if scenario.file is None else str(scenario.file),
