@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
-from simbridge.errors import NotARun
+from simbridge.errors import Interrupted, NotARun
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.repeats import common_summary
 from simbridge.evaluation.summary import summarize
@@ -16,6 +16,7 @@ from simbridge.report import write_report
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
 from simbridge.report.verdict import tolerance_check
+from simbridge.running.signals import number_of
 
 
 def report(run: str, *, as_json: bool = False) -> int:
@@ -35,7 +36,11 @@ def report(run: str, *, as_json: bool = False) -> int:
         OutputError: A page cannot be written.
     """
     path = Path(run)
-    found, pages, status = _report_repeats(path) if is_of_repeats(path) else _report_run(path, "The run")
+    try:
+        found, pages, status = _report_repeats(path) if is_of_repeats(path) else _report_run(path, "The run")
+    except KeyboardInterrupt as error:
+        words = f"The report was interrupted; `simbridge report {run}` finishes it."
+        raise Interrupted(words, number_of(error)) from None
     print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
     return status
 

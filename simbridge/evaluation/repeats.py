@@ -69,7 +69,7 @@ def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: 
         count: How many runs were requested.
     """
     settings = runs[0].settings()
-    summaries = [_summary_of(run) for run in runs]
+    summaries = [run_summary(run) for run in runs]
     completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
     outcome = summaries[-1]["outcome"]
     if outcome == "completed" and len(runs) < count:
@@ -111,7 +111,7 @@ def _facts(settings: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
+def run_summary(run: RunDirectory) -> Mapping[str, Any]:
     """The content of a run's summary.json; it is computed if the file is missing, or its evaluation was interrupted."""
     earlier: dict[str, Any] = {}
     with contextlib.suppress(NotARun):
@@ -145,4 +145,4 @@ def common_summary(path: Path) -> RepeatsSummary:
             # One of an earlier version has fewer facts.
             return cast(RepeatsSummary, {**_facts(runs[0].settings()), **summary})
     # Settings of an earlier version do not say how many runs were requested.
-    return summarize_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))
+    return summarize_repeats(whole, runs, runs[-1].settings().get("repeats", {}).get("count", len(runs)))
