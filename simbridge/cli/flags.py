@@ -134,6 +134,10 @@ class Report:
 
     run: RunDirectory
     """The run directory, or last for the newest one."""
+    figures: Annotated[str | None, given("DIR", "none")] = None
+    """Also write figures for a paper: errors, contour, map and path, 88 mm wide with text of 8 points."""
+    format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
+    """Of the figures."""
     as_json: AsJson = False
 
 
