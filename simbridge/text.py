@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:  # only the command line prints tables
 ROUNDING = 1e-9
 # A smaller value, in the unit that is shown, is written as "<0.0001": no quantity is known better.
 SMALLEST = 1e-4
+# Columns at least for the names at the left of a table.
+_NAME = 12
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
@@ -113,7 +116,8 @@ def table_of(
 ) -> Table:
     """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
 
-    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column is folded.
+    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column at "-", "_", "/"
+    and blanks.
 
     Args:
         columns: Their titles.
@@ -136,8 +140,25 @@ def table_of(
 
     console, table = Console(), plain_table(columns)
     unlimited = console.options.update(max_width=1000)
-    fits = console.measure(table, options=unlimited).maximum <= console.width
-    return table if fits else plain_table([name.replace(" ", "\n") for name in columns])
+    if console.measure(table, options=unlimited).maximum <= console.width:
+        return table
+    titles = [name.replace(" ", "\n") for name in columns]
+    widths = [
+        max(len(line) for cell in column for line in cell.split("\n")) for column in zip(titles, *rows, strict=True)
+    ]
+    room = console.width - sum(2 + width for width in widths[1:])
+    rows = [(_broken(row[0], max(room, _NAME)), *row[1:]) for row in rows]
+    return plain_table(titles)
+
+
+def _broken(name: str, width: int) -> str:
+    """A name in lines of at most this width as far as it has marks to be broken at: never within a number."""
+    lines = [""]
+    for piece in re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", name):
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
 
 
 def pose_residual(distance: float, angle: float) -> str:

@@ -19,7 +19,7 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from simbridge.errors import InvalidParameter, NotARun, Refusal, UnknownName
+from simbridge.errors import InvalidParameter, NotARun, Refusal, SimbridgeError, UnknownName
 from simbridge.text import counted, millimetres, table_of
 
 Kind = Literal["run", "repeats", "session", "sweep"]
@@ -189,15 +189,16 @@ def _repeats(path: Path, numbered: Sequence[Path]) -> Listed:
 def _sweep(path: Path) -> Listed:
     from simbridge.sweeps.results import MAIN_FIGURE, RESULTS, Results, number  # numpy and pinocchio: only for a sweep
 
-    grid, rows = path / "sweep.toml", []
-    if (path / RESULTS).is_file():
+    grid = path / "sweep.toml"
+    scenarios = ", ".join(Path(name).stem for name in _toml(grid).get("scenarios", ()))
+    found = Listed(path, "sweep", grid.stat().st_mtime, scenario=scenarios, outcome="no results")
+    try:
         rows = Results(path / RESULTS).rows(("outcome", MAIN_FIGURE))
+    except (SimbridgeError, OSError):
+        return found
     errors = [error for row in rows if not math.isnan(error := number(row, MAIN_FIGURE))]
     made = sum(row["outcome"] == "completed" for row in rows)
-    scenarios = ", ".join(Path(name).stem for name in _toml(grid).get("scenarios", ()))
-    outcome = f"{made} of {counted(len(rows), 'point')}"
-    least = min(errors, default=None)
-    return Listed(path, "sweep", grid.stat().st_mtime, scenario=scenarios, error=least, outcome=outcome)
+    return replace(found, error=min(errors, default=None), outcome=f"{made} of {counted(len(rows), 'point')}")
 
 
 def _named(found: Listed, summary: Mapping[str, Any], settings: Path) -> Listed:
