@@ -116,8 +116,7 @@ def table_of(
 ) -> Table:
     """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
 
-    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column at "-", "_", "/"
-    and blanks.
+    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column at its marks.
 
     Args:
         columns: Their titles.
@@ -135,7 +134,7 @@ def table_of(
             justify: Literal["left", "right"] = "left" if first or name in left else "right"
             table.add_column(title, justify=justify, no_wrap=not first, overflow="fold")
         for row in rows:
-            table.add_row(*row, style="bold" if row[0] in bold else None)
+            table.add_row(*row, style="bold" if row[0].replace("\n", "") in bold else None)
         return table
 
     console, table = Console(), plain_table(columns)
@@ -143,16 +142,15 @@ def table_of(
     if console.measure(table, options=unlimited).maximum <= console.width:
         return table
     titles = [name.replace(" ", "\n") for name in columns]
-    widths = [
-        max(len(line) for cell in column for line in cell.split("\n")) for column in zip(titles, *rows, strict=True)
-    ]
+    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(titles, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in lines]
     room = console.width - sum(2 + width for width in widths[1:])
     rows = [(_broken(row[0], max(room, _NAME)), *row[1:]) for row in rows]
     return plain_table(titles)
 
 
 def _broken(name: str, width: int) -> str:
-    """A name in lines of at most this width as far as it has marks to be broken at: never within a number."""
+    """A name in lines of this width, broken at "-", "_", "/" and blanks only: never within a number."""
     lines = [""]
     for piece in re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", name):
         if lines[-1] and len(lines[-1]) + len(piece) > width:

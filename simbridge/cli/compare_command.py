@@ -86,12 +86,12 @@ def show_comparison(comparison: Comparison, page: Path) -> None:
     """Show what the runs are, the tracking error of each, its parts, and its separation from the first run."""
     console, runs = Console(highlight=False), comparison.runs
     say(console, f"{comparison_headline(comparison)}\n", style="bold")
-    for number, run in enumerate(runs, start=1):
+    numbers = [f"{number}" for number, _ in enumerate(runs, start=1)]
+    for number, run in zip(numbers, runs, strict=True):
         say(console, f"{number}  {run.name}: {about(run.summary)}.")
     console.print()
     for warning in comparison.warnings:
         say(console, f"Note: {warning}")
-    numbers = [f"{number}" for number, _ in enumerate(runs, start=1)]
     console.print(_errors(comparison, numbers))
     say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
     console.print(_parts(comparison, numbers))

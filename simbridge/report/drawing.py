@@ -121,8 +121,9 @@ class Drawing:
     def legend(self, entries: Sequence[tuple[str, str, bool]], columns: int = 3) -> None:
         """Names, colours and whether dotted, at the upper edge: on a page they are elements beside the figure."""
         handles = [Line2D([], [], color=colour, linestyle=":" if dotted else "-") for _, colour, dotted in entries]
-        place = {"loc": "upper left", "borderaxespad": 0.0, "handlelength": 1.2, "columnspacing": 1.0}
-        self._figure.legend(handles, [name for name, *_ in entries], ncols=columns, frameon=False, **place)
+        names = [name for name, *_ in entries]
+        legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 1.2, "columnspacing": 1.0}
+        self._figure.legend(handles, names, loc="upper left", **legend)
 
     def save(self, path: str | Path, kind: str) -> None:
         """The figure as a file for a paper: "svg" or "pdf", without a date."""

@@ -120,9 +120,8 @@ def load_plant(path: AnyPath) -> Plant:
             file.refuse(f"uncertainty.{name}", f"this is {value}; it must be from 0 to less than servoj.{name}")
     servoj = data.servoj
     lag, source = data.joint_servo.lag_s, str(file.path)
-    return Plant(
-        servoj.gain, servoj.lookahead_s, servoj.phase_s, lag, *deviations.values(), source, not_simulated=shown
-    )
+    gain, lookahead = deviations.values()
+    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, lag, gain, lookahead, source, not_simulated=shown)
 
 
 def plant_model(backend: Mapping[str, Any]) -> str:

@@ -166,7 +166,7 @@ def error_shares(budget: ErrorBudget) -> dict[PosePart, dict[str, float] | None]
     A part that is opposite to the whole has a negative share. Shares of the rotation hold for small angles.
     """
     found: dict[PosePart, dict[str, float] | None] = {}
-    for kind, field in (("position", "translation"), ("rotation", "rotation")):
+    for kind, field in zip(POSE_PARTS, ("translation", "rotation"), strict=True):
         whole = getattr(budget.tracking, field)
         square = float(np.sum(whole**2))
         parts = {part.attribute: getattr(budget, part.attribute) for part in ERROR_PARTS}
