@@ -332,6 +332,8 @@ class Options:
             raise InvalidParameter("TCP", list(self.tcp), needed)
         if self.period is not None and not 1e-4 <= self.period <= 1.0:
             raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
+        if not self.label.isprintable():
+            raise InvalidParameter("label", repr(self.label), "one line of text")
         for name, value, needed in (
             ("speed scale", self.speed_scale, "a positive number"),
             ("largest tool speed", self.max_tool_speed, "a positive number of m/s"),

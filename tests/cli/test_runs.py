@@ -96,6 +96,11 @@ def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, li
     assert "stiff [gripper], ur10, " in " ".join(cli("compare", out, line_run, "--out", tmp_path / "page").out.split())
 
 
+def test_a_label_of_several_lines_is_refused(cli, line):
+    answer = cli("run", line, "--label", "one\ntwo")
+    assert answer.status == 2 and "it must be one line of text" in answer.message
+
+
 def test_the_newest_run_is_last_in_every_command_that_takes_one(cli, here, tmp_path):
     answer = cli("export", "last", "--to", "tum")
     assert answer.status == 0 and answer.err == "last: runs/hand\n"
