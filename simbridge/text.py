@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:  # only the command line prints tables
 ROUNDING = 1e-9
 # A smaller value, in the unit that is shown, is written as "<0.0001": no quantity is known better.
 SMALLEST = 1e-4
+# Columns at least for the names at the left of a table.
+_NAME = 12
 NO_BREAK = "\u00a0"
 MINUS = "\u2212"
 
@@ -49,13 +52,13 @@ def _places(value: float, digits: int, decimals: int) -> int:
 
 
 def millimetres(metres: float | None) -> str:
-    """Three significant digits, without the unit."""
-    return significant(None if metres is None else metres * 1e3)
+    """Three significant digits, at most four decimals, without the unit."""
+    return significant(None if metres is None else metres * 1e3, decimals=4)
 
 
 def degrees(radians: float | None) -> str:
-    """Three significant digits, without the unit."""
-    return significant(None if radians is None else math.degrees(radians))
+    """Three significant digits, at most four decimals, without the unit."""
+    return significant(None if radians is None else math.degrees(radians), decimals=4)
 
 
 def milliradians(radians: float | None) -> str:
@@ -74,10 +77,10 @@ def displayed(value: float | None, unit: str) -> tuple[str, str]:
     The unit is mm for m, mm/s for m/s, ms for s, ° for rad and % for "share", a part from 0 to 1.
     """
     scale, shown, decimals = {
-        "m": (1e3, "mm", 6),
-        "m/s": (1e3, "mm/s", 6),
+        "m": (1e3, "mm", 4),
+        "m/s": (1e3, "mm/s", 4),
         "s": (1e3, "ms", 2),
-        "rad": (math.degrees(1.0), "°", 6),
+        "rad": (math.degrees(1.0), "°", 4),
         "share": (100.0, "%", 2),
     }.get(unit, (1.0, unit, 6))
     return significant(None if value is None else scale * value, decimals=decimals), shown
@@ -113,7 +116,7 @@ def table_of(
 ) -> Table:
     """A plain table for the terminal: numbers are right-justified, the first column and those in `left` left-justified.
 
-    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column is folded.
+    Where the terminal is too narrow, titles of columns are broken into lines, and then the first column at its marks.
 
     Args:
         columns: Their titles.
@@ -131,13 +134,29 @@ def table_of(
             justify: Literal["left", "right"] = "left" if first or name in left else "right"
             table.add_column(title, justify=justify, no_wrap=not first, overflow="fold")
         for row in rows:
-            table.add_row(*row, style="bold" if row[0] in bold else None)
+            table.add_row(*row, style="bold" if row[0].replace("\n", "") in bold else None)
         return table
 
     console, table = Console(), plain_table(columns)
     unlimited = console.options.update(max_width=1000)
-    fits = console.measure(table, options=unlimited).maximum <= console.width
-    return table if fits else plain_table([name.replace(" ", "\n") for name in columns])
+    if console.measure(table, options=unlimited).maximum <= console.width:
+        return table
+    titles = [name.replace(" ", "\n") for name in columns]
+    lines = [[line for cell in column for line in cell.split("\n")] for column in zip(titles, *rows, strict=True)]
+    widths = [max(map(len, column)) for column in lines]
+    room = console.width - sum(2 + width for width in widths[1:])
+    rows = [(_broken(row[0], max(room, _NAME)), *row[1:]) for row in rows]
+    return plain_table(titles)
+
+
+def _broken(name: str, width: int) -> str:
+    """A name in lines of this width, broken at "-", "_", "/" and blanks only: never within a number."""
+    lines = [""]
+    for piece in re.findall(r"[^-_/ ]*[-_/ ]|[^-_/ ]+", name):
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)
 
 
 def pose_residual(distance: float, angle: float) -> str:

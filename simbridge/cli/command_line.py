@@ -12,13 +12,14 @@ import signal
 import sys
 import traceback
 import warnings
+from typing import Any
 
 import tyro
 
 from simbridge import __version__
 from simbridge.backends.registry import SIMULATION
 from simbridge.cli.error_reporting import print_bug, print_error, print_message, print_note
-from simbridge.cli.flags import COMMANDS, Plan, Run, Teleop
+from simbridge.cli.flags import COMMANDS, RUN_FIELDS, Plan, Run, Teleop
 from simbridge.cli.option_flags import command_type, given_settings
 from simbridge.errors import OutputError, ScenarioError, SimbridgeError
 from simbridge.running.signals import ended_by_signals, number_of
@@ -84,6 +85,8 @@ def main(words: list[str] | None = None) -> int:
 def _call(name: str, flags: object, given: list[str]) -> int:
     module, _, function = COMMANDS[name][1].partition(":")
     values = dict(vars(flags))
+    for field in RUN_FIELDS:
+        values |= {field: _with_last(values[field])} if field in values else {}
     if isinstance(flags, Plan):
         settings = values.pop("parameters")
         values["solver_settings"] = {setting: getattr(settings, setting) for setting in given_settings(given)}
@@ -92,6 +95,15 @@ def _call(name: str, flags: object, given: list[str]) -> int:
     with ended_by_signals(*([signal.SIGTSTP] if watches else [])):
         status: int = getattr(importlib.import_module(module), function)(**values)
     return status
+
+
+def _with_last(given: Any) -> Any:
+    """A flag's value, or values, with the newest run in place of `last`."""
+    if given == "last" or (isinstance(given, tuple) and "last" in given):
+        from simbridge.cli.runs_command import named_run  # only where it is asked for
+
+        return named_run(given) if isinstance(given, str) else tuple(map(named_run, given))
+    return given
 
 
 def run_as_script(path: str) -> None:

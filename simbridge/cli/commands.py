@@ -170,10 +170,6 @@ def export(run: str, *, to: str, as_json: bool) -> int:
     if to not in EXPORTERS:
         raise UnknownName("format", to, EXPORTERS)
     evaluation = Evaluation.read(Path(run))
-    poses = {name: getattr(evaluation, name) for name in ("reference", "target", "solution", "setpoint", "attained")}
-    parts = vars(evaluation.budget).items()
-    errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
-    files = EXPORTERS[to](evaluation.directory.path, evaluation.log, poses, errors, evaluation.joint_origins)
-    written = [str(path) for path in files]
+    written = [str(path) for path in EXPORTERS[to](evaluation.directory.path, evaluation.samples)]
     print(json.dumps({"written": written}, indent=2) if as_json else "\n".join(written))
     return 0

@@ -1,4 +1,4 @@
-"""The command `simbridge compare`: two tables of at most 80 columns in the terminal, and compare.html."""
+"""The command `simbridge compare`: two tables of at most 60 columns in the terminal, and compare.html."""
 
 from __future__ import annotations
 
@@ -11,20 +11,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from simbridge.cli.run_tables import RUN_COLUMNS, run_cells
+from simbridge.cli.run_tables import RUN_COLUMNS, run_cells, say
 from simbridge.errors import InvalidParameter
 from simbridge.evaluation.comparison import Comparison, compare_runs, iso_figures_of
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS
 from simbridge.evaluation.prediction_error import Deviations
 from simbridge.recording.run_directory import RunDirectory
-from simbridge.report.compare_page import compare_page
+from simbridge.report.compare_page import about, compare_page, comparison_headline
 from simbridge.robot.output_file import write_file, writing
 from simbridge.sweeps.comparison import compare_sweeps, comparison_page, comparison_rows, is_sweep
 from simbridge.text import counted, degrees, listed, millimetres, milliseconds, table_of
 
 PAGE = "compare.html"
-_NARROW = 72  # columns of a terminal
 # Points of sweeps in the terminal.
 _SHOWN = 20
 
@@ -84,32 +83,27 @@ def _compare_sweeps(paths: Sequence[Path], out: str | None, as_json: bool) -> in
 
 
 def show_comparison(comparison: Comparison, page: Path) -> None:
-    """Show the tracking error of each run, its parts, and its separation from the first run."""
-    console = Console(highlight=False)
-    console.print(f"[bold]{escape(comparison.runs[0].summary['scenario'])}, {len(comparison.runs)} runs[/bold]\n")
-    for warning in comparison.warnings:
-        console.print(f"Note: {warning}", soft_wrap=True, markup=False)
-    names = [escape(run.name) for run in comparison.runs]
-    # With that many columns, long names would be folded to a few letters each.
-    if console.width < _NARROW:
-        for number, name in enumerate(names, start=1):
-            console.print(f"{number}  {name}", soft_wrap=True)
-        names = [f"{number}" for number, _ in enumerate(names, start=1)]
-    console.print(_errors(comparison, names))
-    console.print("\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
-    console.print(_parts(comparison, names))
+    """Show what the runs are, the tracking error of each, its parts, and its separation from the first run."""
+    console, runs = Console(highlight=False), comparison.runs
+    say(console, f"{comparison_headline(comparison)}\n", style="bold")
+    numbers = [f"{number}" for number, _ in enumerate(runs, start=1)]
+    for number, run in zip(numbers, runs, strict=True):
+        say(console, f"{number}  {run.name}: {about(run.summary)}.")
     console.print()
-    for name, separation in zip(names, comparison.separation, strict=True):
+    for warning in comparison.warnings:
+        say(console, f"Note: {warning}")
+    console.print(_errors(comparison, numbers))
+    say(console, "\nParts of the error, RMS in mm; servo law and rest are parts of the plant's:")
+    console.print(_parts(comparison, numbers))
+    console.print()
+    for number, separation in zip(numbers, comparison.separation, strict=True):
         if separation is not None:
             distances = statistics(separation[1].distance)
-            amount = f"RMS {millimetres(distances['rms'])} mm, max {millimetres(distances['max'])} mm"
-            console.print(f"Separation of {name} from the first run's tool: {amount}.")
-    for name, run in zip(names, comparison.runs, strict=True):
-        facts = (run.summary["robot"], run.summary["solver"], run.summary["plant_model"])
-        console.print(f"{name}: {escape(', '.join(facts))}.")
+            amount = f"{millimetres(distances['rms'])} mm RMS (max {millimetres(distances['max'])} mm)"
+            say(console, f"The tool of run {number} was {amount} from that of run 1.")
     if any(comparison.prediction):
         console.print("\nPrediction error, simulated to measured:")
-        console.print(_predictions(comparison, names))
+        console.print(_predictions(comparison, numbers))
     console.print(f"Page: {page}", soft_wrap=True, markup=False)
 
 

@@ -16,7 +16,7 @@ from simbridge.cli.run_tables import show_iso
 from simbridge.errors import InvalidParameter, NotARun
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.external_measurement import external_repeats_result, external_result, measure_externally
-from simbridge.evaluation.summary import common_summary
+from simbridge.evaluation.repeats import common_summary
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.robot import pose

@@ -90,13 +90,41 @@ class Scenarios:
 
 
 @dataclass
+class Runs:
+    """List runs, repeats, live sessions and sweeps."""
+
+    directory: Annotated[Positional[str], arg(metavar="DIR")] = "runs"
+    """Where they are."""
+    filters: Annotated[
+        UseAppendAction[tuple[str, ...]], arg(name="filter", metavar="COLUMN=VALUE", help_behavior_hint=_REPEATABLE)
+    ] = ()
+    """Only those with this label, scenario, robot, solver, outcome or kind; * stands for anything."""
+    sort: Annotated[str, arg(metavar="COLUMN")] = "age"
+    """The column to sort by: label, scenario, robot, solver, error, outcome or age."""
+    limit: Annotated[int, arg(metavar="N")] = 0
+    """At most so many; 0 for all."""
+    as_json: AsJson = False
+
+
+@dataclass
+class View:
+    """Open the page of a run, of repeats, or of a sweep, and print its path."""
+
+    run: RunDirectory
+    """Its directory, or last."""
+    no_browser: bool = False
+    """Only print the path."""
+
+
+@dataclass
 class Export:
     """Write a run in a format for other tools, into its directory."""
 
     run: RunDirectory
-    """The run directory."""
+    """The run directory, or last for the newest one."""
     to: Annotated[str, arg(metavar="FORMAT")]
-    """csv: samples.csv; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap; bag: rosbag2/ (ROS 2)."""
+    """csv, parquet, mat (MATLAB): a table samples.*; tum: {reference,target,setpoint,attained}.tum; mcap: samples.mcap;
+    bag: rosbag2/ (ROS 2); rerun: samples.rrd."""
     as_json: AsJson = False
 
 
@@ -105,7 +133,11 @@ class Report:
     """Write report.html and replay.html (3D) again from the log; exits as `run` does."""
 
     run: RunDirectory
-    """The run directory."""
+    """The run directory, or last for the newest one."""
+    figures: Annotated[str | None, given("DIR", "none")] = None
+    """Also write figures for a paper: errors, contour, map and path, 88 mm wide with text of 8 points."""
+    format: Annotated[str, arg(metavar="svg|pdf")] = "svg"
+    """Of the figures."""
     as_json: AsJson = False
 
 
@@ -114,7 +146,7 @@ class Compare:
     """Compare runs of one scenario, or two sweeps: a table, and compare.html."""
 
     runs: Annotated[Positional[tuple[str, ...]], arg(metavar="RUN", help_behavior_hint="(two or more)")]
-    """Run directories; one made by --repeat stands for its runs. Or two directories of sweeps."""
+    """Run directories, or last; one made by --repeat stands for its runs. Or two directories of sweeps."""
     out: OutDirectory = None
     """Where compare.html is written."""
     as_json: AsJson = False
@@ -125,7 +157,7 @@ class Evaluate:
     """Compare a run with an external measurement, such as a laser tracker's."""
 
     run: RunDirectory
-    """The run directory; of one made by --repeat, all runs are measured together, as in ISO 9283."""
+    """The run directory, or last; of one made by --repeat, all runs are measured together, as in ISO 9283."""
     attained: Annotated[UseAppendAction[tuple[str, ...]], arg(metavar="FILE")]
     """Its recording, in any frame, on any clock: a file as for `run`; for repeats one, or one per completed run."""
     topic: Annotated[str | None, given("NAME", "the only one")] = None
@@ -144,7 +176,7 @@ class Identify:
     """What a recording or a run shows of its arm: servoj, joints, payload and more."""
 
     recording: Annotated[Positional[str], arg(metavar="RECORDING|RUN")]
-    """A recording of RTDE outputs (CSV with UR's field names), or a run directory."""
+    """A recording of RTDE outputs (CSV with UR's field names), or a run directory, or last."""
     commands: Annotated[str | None, given("FILE", "a run's own")] = None
     """The joint targets that were sent, in order: such a file, or a run directory."""
     robot: Annotated[str | None, given("NAME|FILE", "the run's, else the one that fits best")] = None
@@ -316,6 +348,8 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "inspect": (Inspect, "simbridge.cli.commands:inspect"),
     "robots": (Robots, "simbridge.cli.listing:robots"),
     "scenarios": (Scenarios, "simbridge.cli.listing:scenarios"),
+    "runs": (Runs, "simbridge.cli.runs_command:runs"),
+    "view": (View, "simbridge.cli.runs_command:view"),
     "export": (Export, "simbridge.cli.commands:export"),
     "report": (Report, "simbridge.cli.report_command:report"),
     "compare": (Compare, "simbridge.cli.compare_command:compare"),
@@ -329,3 +363,5 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
     "bench": (Bench, "simbridge.bench.bench:bench"),
 }
+RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")
+"""Flags that take the directory of a run, or `last` for the newest one."""

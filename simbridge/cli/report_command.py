@@ -7,22 +7,31 @@ from pathlib import Path
 from typing import Any
 
 from simbridge.cli.error_reporting import print_message
-from simbridge.errors import NotARun
+from simbridge.errors import Interrupted, NotARun, UnknownName
 from simbridge.evaluation.evaluation import Evaluation
-from simbridge.evaluation.summary import common_summary, summarize
+from simbridge.evaluation.repeats import common_summary
+from simbridge.evaluation.summary import summarize
 from simbridge.recording.run_directory import RunDirectory, is_of_repeats
 from simbridge.report import write_report
+from simbridge.report.paper_figures import FORMATS, write_figures
 from simbridge.report.repeats_page import write_repeats_page
 from simbridge.report.replay import replay_page
 from simbridge.report.verdict import tolerance_check
+from simbridge.running.signals import number_of
 
 
-def report(run: str, *, as_json: bool = False) -> int:
+def report(run: str, *, figures: str | None = None, format: str = "svg", as_json: bool = False) -> int:
     """Write report.html and replay.html again; of repeats those of each run and their common page. A summary.json that
     is missing because repeats were killed, or unfinished because an evaluation was interrupted, is written too.
 
     Numbers and tolerance come from settings.toml, plan.npz and log.mcap. summary.json, where there is one, adds what
     these do not hold: how the run ended, and the control loop's timing.
+
+    Args:
+        run: The directory of a run or of repeats.
+        figures: A directory for figures as files; None for none. Of repeats each run has a directory in it.
+        format: Of the figures, "svg" or "pdf".
+        as_json: Print JSON in place of the paths.
 
     Returns:
         The exit status, as of `simbridge run`: 0 for a run that completed and kept its tolerance if it had one, 1 for
@@ -34,12 +43,21 @@ def report(run: str, *, as_json: bool = False) -> int:
         OutputError: A page cannot be written.
     """
     path = Path(run)
-    found, pages, status = _report_repeats(path) if is_of_repeats(path) else _report_run(path, "The run")
+    if format not in FORMATS:
+        raise UnknownName("format", format, FORMATS)
+    drawn = None if figures is None else (Path(figures), format)
+    try:
+        found, pages, status = (
+            _report_repeats(path, drawn) if is_of_repeats(path) else _report_run(path, "The run", drawn)
+        )
+    except KeyboardInterrupt as error:
+        words = f"The report was interrupted; `simbridge report {run}` finishes it."
+        raise Interrupted(words, number_of(error)) from None
     print(json.dumps(found, indent=2) if as_json else "\n".join(pages))
     return status
 
 
-def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
+def _report_repeats(path: Path, figures: tuple[Path, str] | None) -> tuple[dict[str, Any], list[str], int]:
     directory, summary = RunDirectory(path), common_summary(path)
     write_repeats_page(directory, summary, directory.evaluation())
     found: dict[str, Any] = {"run": str(path), "report": str(directory.report_file), **summary}
@@ -53,15 +71,19 @@ def _report_repeats(path: Path) -> tuple[dict[str, Any], list[str], int]:
             runs.append({**run, "run": str(path / run["run"])})
             status = 2
             continue
-        of_run, pages_of_run, status_of_run = _report_run(path / run["run"], f"Run {run['run']}")
+        drawn = None if figures is None else (figures[0] / run["run"], figures[1])
+        of_run, pages_of_run, status_of_run = _report_run(path / run["run"], f"Run {run['run']}", drawn)
         runs.append(of_run)
         pages += pages_of_run
         status = max(status, status_of_run)
     return found | {"runs": runs}, pages, status
 
 
-def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
-    """Write the pages of one run; returns its facts for --json, the pages' paths and the exit status."""
+def _report_run(path: Path, name: str, figures: tuple[Path, str] | None) -> tuple[dict[str, Any], list[str], int]:
+    """Write the pages of one run, and its figures (a directory and their format) if they are wanted.
+
+    Returns its facts for --json, the paths of what was written, and the exit status.
+    """
     directory = RunDirectory.open(path)
     # The inputs of a session are worth a page also where nothing moved.
     evaluation = Evaluation.of(directory) if "live" in directory.settings() else Evaluation.read(path)
@@ -81,6 +103,9 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
         directory.write_replay(replay_page(evaluation, title))
         pages["replay"] = str(directory.replay_file)
     write_report(evaluation, summary, replay=directory.replay_file.name if evaluation.has_samples else None)
+    drawn = []
+    if figures is not None and evaluation.has_samples:
+        drawn = [str(file) for file in write_figures(evaluation, summary, *figures)]
     status = 0
     if summary["outcome"] != "completed":
         print_message(f"{name} did not complete: {summary['outcome'].rstrip('.')}.")
@@ -89,4 +114,5 @@ def _report_run(path: Path, name: str) -> tuple[dict[str, Any], list[str], int]:
         checked = tolerance_check(summary)
         print_message(f"{name} is beyond the tolerance{'' if checked is None else f': {checked[1]}'}.")
         status = 1
-    return {"run": str(path), **pages, **summary}, [*pages.values()], status
+    facts = {"run": str(path), **pages, **({} if figures is None else {"figures": drawn}), **summary}
+    return facts, [*pages.values(), *drawn], status

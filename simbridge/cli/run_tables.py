@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
 
 from simbridge.evaluation.metrics.delays import PosePart
 from simbridge.evaluation.metrics.tracking import TRACKING_ERROR, known_parts, part_delays, rotation_delay_differs
-from simbridge.evaluation.servo_law import servo_law_sentence
-from simbridge.evaluation.summary import RepeatsSummary, Summary, shown_metrics
+from simbridge.evaluation.repeats import RepeatsSummary
+from simbridge.evaluation.summary import Summary, shown_metrics
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
-from simbridge.report.verdict import input_sentences, latency_sentence, pause_sentence
+from simbridge.report.repeats_page import repeats_headline
+from simbridge.report.verdict import (
+    advice,
+    headline,
+    input_sentences,
+    latency_sentence,
+    pause_sentence,
+    plant_sentences,
+)
 from simbridge.robot.kinematics_record import kinematics_words
 from simbridge.text import NO_BREAK, degrees, displayed, fixed, millimetres, milliseconds, significant, table_of
 
@@ -27,34 +35,27 @@ def show_run(summary: Summary, directory: Path) -> None:
         console.print(f"No sample was recorded. The run is in {directory}", markup=False)
         _print_session(console, summary)
         return
-    position, rotation = summary["tracking_error"]["position_m"], summary["tracking_error"]["rotation_rad"]
-    console.print(
-        f"[bold]{escape(summary['robot'])} tracked {escape(summary['scenario'])} to {millimetres(position['rms'])} mm "
-        f"and {degrees(rotation['rms'])} degrees RMS[/bold]",
-        soft_wrap=True,
-    )
-    console.print(f"max {millimetres(position['max'])} mm and {degrees(rotation['max'])} degrees\n", soft_wrap=True)
+    say(console, headline(summary), style="bold")
+    say(console, advice(summary))
+    console.print()
     console.print(_budget_table(summary, narrow=console.width < 72))
     _print_delays(console, summary)
-    console.print(f"{summary['plant_model'][:1].upper()}{summary['plant_model'][1:]}.", soft_wrap=True, markup=False)
-    if summary["servo_law"] is not None:
-        console.print(servo_law_sentence(summary["servo_law"]), soft_wrap=True, markup=False)
+    say(console, plant_sentences(summary))
     _print_path(console, summary)
     _print_relative(console, summary)
     console.print()
     console.print(_metrics_table(summary))
     console.print()
     if (kinematics := kinematics_words(summary["kinematics"])) != "nominal":
-        console.print(f"Kinematics: {kinematics}.", soft_wrap=True, markup=False)
+        say(console, f"Kinematics: {kinematics}.")
     for note in summary["solver_notes"]:
-        console.print(note, soft_wrap=True, markup=False)
+        say(console, note)
     if summary["limited_samples"]:
-        console.print(f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
+        say(console, f"The limiter changed {summary['limited_samples']} of {summary['samples']} setpoints.")
     _print_time(console, summary)
     if summary["saturated_samples"]:
-        console.print(
-            f"A joint torque was at its limit in {summary['saturated_samples']} of {summary['samples']} samples."
-        )
+        share = f"{summary['saturated_samples']} of {summary['samples']}"
+        say(console, f"A joint torque was at its limit in {share} samples.")
     if summary["passed"] is not None:
         console.print(
             "[green]Within the tolerance.[/green]" if summary["passed"] else "[red]Beyond the tolerance.[/red]"
@@ -64,12 +65,18 @@ def show_run(summary: Summary, directory: Path) -> None:
     console.print(f"Report: {directory / 'report.html'}", soft_wrap=True, markup=False)
 
 
+def say(console: Console, text: str, *, style: str = "") -> None:
+    """Print sentences: broken between words where the width is known, in one line where a program reads them."""
+    broken = console.is_terminal or "COLUMNS" in os.environ
+    console.print(text.replace(NO_BREAK, " "), style=style or None, soft_wrap=not broken, markup=False)
+
+
 def _print_session(console: Console, summary: Summary) -> None:
     """Inputs and latency of a live session."""
     if summary["inputs"] is not None and summary["latency"] is not None:
-        console.print(input_sentences(summary["inputs"]), soft_wrap=True)
+        say(console, input_sentences(summary["inputs"]))
         if latency := latency_sentence(summary["latency"]):
-            console.print(latency, soft_wrap=True)
+            say(console, latency)
 
 
 def _print_time(console: Console, summary: Summary) -> None:
@@ -77,21 +84,21 @@ def _print_time(console: Console, summary: Summary) -> None:
     duration, trajectory, loop = summary["duration_s"], summary["trajectory_duration_s"], summary["loop"]
     if is_slowed_down(duration, trajectory, summary["period_s"]):
         why = slow_down_reason(summary["feedforward"]) if loop is None else "by the plan, the controller or the network"
-        console.print(f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s.")
+        say(console, f"Slowed down {why}: {trajectory:.2f} s of trajectory took {duration:.2f} s.")
     if loop is None:
         return
     scaling = summary["speed_scaling"]
     if scaling["min"] < 1.0:
-        console.print(
-            f"The controller's speed scaling: mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %."
-        )
+        shares = f"mean {100.0 * scaling['mean']:.0f} %, min {100.0 * scaling['min']:.0f} %"
+        say(console, f"The controller's speed scaling: {shares}.")
     if summary["pauses"]["count"]:
-        console.print(pause_sentence(summary["pauses"]), soft_wrap=True)
+        say(console, pause_sentence(summary["pauses"]))
     times = (milliseconds(loop[name]) for name in ("period_mean_s", "period_std_s", "period_p999_s", "period_max_s"))
     mean, deviation, p999, longest = times
-    console.print(
+    say(
+        console,
         f"Loop period: mean {mean} ms, standard deviation {deviation}, p99.9 {p999}, max {longest} ms; missed: "
-        f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states."
+        f"{loop['missed_deadlines']} deadlines, {loop['missed_states']} states.",
     )
 
 
@@ -139,40 +146,32 @@ def _print_part(console: Console, summary: Summary, part: PosePart) -> None:
     unused = [name for name in ("sampling", "limiter") if named[name] == 0.0]
     known = [f"{name} {milliseconds(lag)}" for name, lag in named.items() if lag is not None and name not in unused]
     if known:
-        console.print(f"Delay in {part}: {', '.join(known)} ms.", soft_wrap=True)
+        say(console, f"Delay in {part}: {', '.join(known)} ms.")
     if delays.total == 0.0:
-        console.print(f"No shift in time reduces the {part} error: its delay counts as 0.")
+        say(console, f"No shift in time reduces the {part} error: its delay counts as 0.")
 
 
 def _print_path(console: Console, summary: Summary) -> None:
     """Contour error and lag."""
     contour, lag = summary["contour_error"]["position_m"], summary["along_path_lag"]["length_m"]["mean"]
     direction = "" if lag >= 0.0 else " (ahead)"
-    console.print(
-        f"Contour error: RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm; "
-        f"mean lag {millimetres(lag)} mm{direction}."
-    )
+    error = f"RMS {millimetres(contour['rms'])} mm, max {millimetres(contour['max'])} mm"
+    say(console, f"Contour error: {error}; mean lag {millimetres(lag)} mm{direction}.")
 
 
 def _print_relative(console: Console, summary: Summary) -> None:
     """The RPE; the RMSE of the APE is the RMS of the tracking error."""
     relative = summary["relative_pose_error"]
     if relative is not None:
-        console.print(
-            f"Relative pose error over {significant(relative['delta_s'])} s: "
-            f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees "
-            f"RMSE."
-        )
+        error = f"{millimetres(relative['position_m']['rmse'])} mm, {degrees(relative['rotation_rad']['rmse'])} degrees"
+        say(console, f"Relative pose error over {significant(relative['delta_s'])} s: {error} RMSE.")
 
 
 def show_repeats(summary: RepeatsSummary, directory: Path) -> None:
     """Show each run in a line, then the ISO 9283-style figures of all runs."""
     console = Console(highlight=False)
-    console.print(
-        f"[bold]{escape(summary['robot'])}: {summary['completed']} of {summary['repeats']} runs of "
-        f"{escape(summary['scenario'])} completed[/bold]\n",
-        soft_wrap=True,
-    )
+    say(console, repeats_headline(summary), style="bold")
+    say(console, f"{summary['completed']} of {summary['repeats']} runs of {summary['scenario']} completed.\n")
     console.print(_runs(summary["runs"]))
     show_iso(console, summary["iso_9283_style"])
     if summary["passed"] is not None:

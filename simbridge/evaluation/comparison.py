@@ -22,6 +22,7 @@ from simbridge.evaluation.metrics.tracking import DELAY_KEYS, ERROR_PARTS, TRACK
 from simbridge.evaluation.prediction_error import PredictionError, increasing, is_simulated, prediction_error
 from simbridge.evaluation.repeatability import IsoFigures, iso_figures
 from simbridge.evaluation.summary import Summary, summarize
+from simbridge.recording.run_directory import repeats_in
 from simbridge.robot import pose
 from simbridge.robot.pose import Array
 from simbridge.text import degrees, millimetres, plain
@@ -156,7 +157,8 @@ def _runs_of(path: Path) -> list[Path]:
     """The run itself, or those that --repeat put into it."""
     if (path / "settings.toml").is_file() or not path.is_dir():
         return [path]
-    inside = sorted(child for child in path.iterdir() if (child / "settings.toml").is_file())
+    inside = [run.path for run in repeats_in(path)]
+    inside = inside or sorted(child for child in path.iterdir() if (child / "settings.toml").is_file())
     return inside or [path]
 
 

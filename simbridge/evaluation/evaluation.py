@@ -18,6 +18,7 @@ from simbridge.ik.task import freed
 from simbridge.planning.plan import Plan
 from simbridge.recording.log import LogColumns
 from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_samples import RunSamples
 from simbridge.robot.kinematics import joint_origins, tool_poses
 from simbridge.robot.pose import Array
 from simbridge.servo.law import ServojLaw
@@ -230,6 +231,15 @@ class Evaluation:
         """The continuous path (K, 7) at instants (K,) of the log's clock, within its range."""
         poses = self.plan.trajectory.reference(np.interp(times, self.log.stamp, self.log.plan_time))
         return poses if self.task == "pose" else freed(self.task, poses, sampled(self.log.stamp, self.solution)(times))
+
+    @property
+    def samples(self) -> RunSamples:
+        """What is exported."""
+        poses = {name: getattr(self, name) for name in ("reference", "target", "solution", "setpoint", "attained")}
+        parts = vars(self.budget).items()
+        errors = {part: (error.translation, error.rotation) for part, error in parts if error is not None}
+        unit = self.settings["backend"].get("effort_unit", "N m")
+        return RunSamples(self.log, poses, errors, self.joint_origins, self.chain[1], unit)
 
     @property
     def outcome(self) -> str:

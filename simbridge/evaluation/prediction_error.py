@@ -1,15 +1,19 @@
-"""The prediction error: how far a simulated run is from the same run measured on a controller."""
+"""The prediction error: how far a simulated run is from the same run measured on a controller; and how far the tracking
+error of a simulated run is known."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
 
+from simbridge.errors import InvalidParameter
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics.delays import delay, sampled
 from simbridge.evaluation.metrics.pose_errors import PoseError
 from simbridge.robot.pose import Array
+from simbridge.servo.law import ServojLaw
 
 
 class Largest(TypedDict):
@@ -79,4 +83,43 @@ def prediction_error(simulated: Evaluation, measured: Evaluation) -> PredictionE
 
 
 def _largest(values: Array) -> Largest:
-    return {"rms": float(np.sqrt(np.mean(values**2))), "max": float(np.abs(values).max())}
+    return {"rms": _rms(values), "max": float(np.abs(values).max())}
+
+
+class Uncertainty(TypedDict):
+    """One standard deviation of the RMS tracking error, m and rad."""
+
+    position_m: float
+    rotation_rad: float
+
+
+def prediction_uncertainty(run: Evaluation) -> Uncertainty | None:
+    """How far a simulated tracking error is uncertain because gain and lookahead are, as identified of the arm.
+
+    Each changes by its standard deviation, and the servo law is followed once more; the changes are independent. None
+    where the plant has no deviations.
+    """
+    backend, law = run.settings["backend"], run.servo
+    deviations = (backend.get("gain_deviation", 0.0), backend.get("lookahead_deviation", 0.0))
+    if not is_simulated(run) or law is None or run.predicted is None or not any(deviations):
+        return None
+    changed = [_changed(law, name, by) for name, by in zip(("gain", "lookahead"), deviations, strict=True)]
+    known = PoseError.between(run.reference, run.predicted)
+    others = [PoseError.between(run.reference, run.tool(run.followed(other))) for other in changed]
+    position, rotation = (
+        float(np.linalg.norm([_rms(getattr(other, kind)) - _rms(getattr(known, kind)) for other in others]))
+        for kind in ("distance", "angle")
+    )
+    return {"position_m": position, "rotation_rad": rotation}
+
+
+def _changed(law: ServojLaw, name: str, by: float) -> ServojLaw:
+    """The law with a smaller value, which is stable, too; at the end of UR's range with a larger one."""
+    try:
+        return replace(law, **{name: getattr(law, name) - by})
+    except InvalidParameter:
+        return replace(law, **{name: getattr(law, name) + by})
+
+
+def _rms(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2)))

@@ -1,4 +1,4 @@
-"""The summary of a run and of repeated runs: the content of summary.json, typed.
+"""The summary of a run: the content of summary.json, typed.
 
 `Summary` is the only description of a run's numbers. It is a typed dictionary because `run.summary[...]` and
 summary.json share its keys: JSON, the tables in the terminal and the report all read the same object.
@@ -9,27 +9,24 @@ type error), and its label and unit in `METRICS`, which terminal and page show; 
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypedDict, cast
 
 import numpy as np
 
-from simbridge.errors import Cause, LogReadError, NotARun, UnusableSamples
+from simbridge.errors import Cause
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency, session_of
 from simbridge.evaluation.metrics import joints, pose_errors
 from simbridge.evaluation.metrics.path import PathSummary, path_summary
 from simbridge.evaluation.metrics.smoothness import Smoothness, smoothness_summary
 from simbridge.evaluation.metrics.tracking import Tracking
-from simbridge.evaluation.repeatability import IsoFigures, iso_figures
+from simbridge.evaluation.prediction_error import Uncertainty, prediction_uncertainty
 from simbridge.evaluation.servo_law import ServoLawCheck, check_servo_law
-from simbridge.recording.run_directory import RunDirectory, repeats_in
 from simbridge.robot.kinematics import movable_directions, task_jacobians
 from simbridge.robot.kinematics_record import KinematicsSummary, kinematics_summary
-from simbridge.servo.plant import plant_model
+from simbridge.servo.plant import plant_model, servo_words
 from simbridge.text import displayed
 
 
@@ -70,14 +67,18 @@ class RunFacts(TypedDict):
     """What every summary holds, also that of a run without a sample.
 
     `outcome` is "completed" or why the run ended early; `ended_by` is None where it was not recorded; times are in s,
-    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands. `inputs`, `latency`: of a session.
+    `predicted_lag_s` is the solver's. `plant_model` names what follows the commands in one line, `servo` as a noun
+    phrase. `inputs`, `latency`: of a session.
     """
 
+    label: str
     scenario: str
     robot: str
+    robot_title: str
     solver: str
     backend: str
     plant_model: str
+    servo: str
     feedforward: bool
     outcome: str
     ended_by: EndedBy | None
@@ -106,8 +107,11 @@ class Summary(RunFacts, Tracking, PathSummary, pose_errors.PoseErrorSummary, Jud
 
     Peaks are per joint, in rad/s, N m or A; `saturated_samples` counts samples with a torque at its limit. `loop` is
     the control loop's timing; simulated time has none. `servo_law` compares the controller's servo law with the
-    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without.
+    configured one; None in simulation. `command_lead_rad` is that of feedforward; None without. `uncertainty` is
+    that of the RMS tracking error which follows from that of the simulated plant; None where that is not known.
     """
+
+    uncertainty: Uncertainty | None
 
     peak_joint_velocity: list[float]
     peak_joint_torque: list[float] | None
@@ -195,11 +199,14 @@ def summarize(
     """
     log, settings, session = run.log, run.settings, session_of(run)
     facts: RunFacts = {
+        "label": settings.get("label", ""),
         "scenario": settings["scenario"]["name"],
         "robot": settings["robot"]["name"],
+        "robot_title": settings["robot"]["title"],
         "solver": settings["solver"]["name"],
         "backend": settings["backend"]["name"],
         "plant_model": plant_model(settings["backend"]),
+        "servo": servo_words(settings["backend"]),
         "feedforward": settings["scenario"].get("feedforward") == "on",
         "outcome": outcome,
         "ended_by": ended_by,
@@ -223,6 +230,7 @@ def summarize(
     return {
         **facts,
         **run.tracking,
+        "uncertainty": prediction_uncertainty(run),
         **path_summary(run.contour),
         "peak_joint_velocity": np.abs(log.velocity).max(axis=0).tolist(),
         "peak_joint_torque": None if torque is None else peak_effort,
@@ -282,119 +290,3 @@ def _near_limits(run: Evaluation) -> joints.NearLimits:
         max_velocity=run.max_velocity,
         max_torque=run.max_effort,
     )
-
-
-class RepeatedRun(TypedDict):
-    """What the common summary takes over from each run's summary; None where that has nothing, as without a sample.
-
-    `run` is the name of its directory.
-    """
-
-    run: str
-    outcome: str
-    samples: int | None
-    duration_s: float | None
-    tracking_error: pose_errors.PoseStatistics | None
-    contour_error: pose_errors.PositionStatistics | None
-    delay_s: float | None
-    loop: dict[str, Any] | None
-    passed: bool | None
-
-
-_OF_A_RUN = tuple(name for name in RepeatedRun.__annotations__ if name != "run")
-
-
-class RepeatsSummary(Judgement):
-    """The common summary.json of repeated runs.
-
-    `outcome` is "completed" or that of the last run; `repeats` is the number of runs requested; `passed` says whether
-    all runs were made and passed, None without a tolerance.
-    """
-
-    scenario: str
-    robot: str
-    solver: str
-    backend: str
-    outcome: str
-    repeats: int
-    completed: int
-    runs: list[RepeatedRun]
-    iso_9283_style: IsoFigures
-
-
-def summarize_repeats(whole: RunDirectory, runs: Sequence[RunDirectory], count: int) -> RepeatsSummary:
-    """Measure runs of one plan together, from their directories, and write the common summary.json.
-
-    A run without a summary was killed: it is measured from its log, as far as the log goes.
-
-    Args:
-        whole: The directory of the repeats.
-        runs: The runs, in order.
-        count: How many runs were requested.
-    """
-    settings = runs[0].settings()
-    summaries = [_summary_of(run) for run in runs]
-    completed = [run for run, summary in zip(runs, summaries, strict=True) if summary["outcome"] == "completed"]
-    outcome = summaries[-1]["outcome"]
-    if outcome == "completed" and len(runs) < count:
-        outcome = "no further run was begun: the repeats were ended or killed, or still go on"
-    try:
-        # One run at a time: only what the figures need stays in memory.
-        iso = iso_figures(Evaluation.of(run) for run in completed)
-    except UnusableSamples as error:
-        iso = {"witness": "self-reported", "figures": [], "stops_m": [], "limit_band_m": None, "missing": [str(error)]}
-    verdicts = [summary["passed"] for summary in summaries]
-    common: RepeatsSummary = {
-        "scenario": settings["scenario"]["name"],
-        "robot": settings["robot"]["name"],
-        "solver": settings["solver"]["name"],
-        "backend": settings["backend"]["name"],
-        "tolerance": settings.get("tolerance"),
-        "outcome": outcome,
-        "repeats": count,
-        "completed": len(completed),
-        "runs": [
-            cast(RepeatedRun, {"run": run.path.name, **{name: summary.get(name) for name in _OF_A_RUN}})
-            for run, summary in zip(runs, summaries, strict=True)
-        ],
-        "iso_9283_style": iso,
-        "passed": None if None in verdicts else all(verdicts) and len(completed) == count,
-    }
-    whole.write_summary(common)
-    return common
-
-
-def _summary_of(run: RunDirectory) -> Mapping[str, Any]:
-    """The content of a run's summary.json; it is computed if the file is missing, or its evaluation was interrupted."""
-    earlier: dict[str, Any] = {}
-    with contextlib.suppress(NotARun):
-        earlier = run.summary()
-    if "samples" in earlier:
-        return earlier
-    tolerance = run.settings().get("tolerance")
-    try:
-        evaluation = Evaluation.of(run)
-        return summarize(evaluation, evaluation.outcome, loop=earlier.get("loop"), tolerance=tolerance)
-    except (NotARun, LogReadError) as error:
-        passed = None if tolerance is None else False
-        return {"outcome": str(error).rstrip("."), "tolerance": tolerance, "passed": passed}
-
-
-def common_summary(path: Path) -> RepeatsSummary:
-    """The content of the summary.json of repeats. It is computed and written if the repeats were killed before that.
-
-    Args:
-        path: The directory of the repeats.
-
-    Raises:
-        NotARun: summary.json or the first run's settings.toml is broken.
-        OutputError: Something cannot be written.
-    """
-    whole, runs = RunDirectory(path), repeats_in(path)
-    # One computed while the repeats went on is out of date: a run without a summary may have got further.
-    if whole.summary_file.is_file() and all(run.summary_file.is_file() for run in runs):
-        summary = cast(RepeatsSummary, whole.summary())
-        if len(summary["runs"]) == len(runs):
-            return summary
-    # Settings of an earlier version do not say how many runs were requested.
-    return summarize_repeats(whole, runs, runs[0].settings().get("repeats", {}).get("count", len(runs)))

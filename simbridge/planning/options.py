@@ -279,6 +279,7 @@ class Options:
         "N",
         commands=_RUN,
     )
+    label: str = option("", "A name for the run, for lists and its page.", "TEXT", "none", commands=_RUN)
     yes: bool = option(
         False, "Do not ask before a real arm moves if the cell file matches the controller.", commands=_RUN
     )
@@ -335,7 +336,8 @@ class Options:
                     f"--servo-{name} {value:g} replaces the {name} of {self.plant}, {getattr(plant, name):g}.",
                     stacklevel=2,
                 )
-        plant = msgspec.structs.replace(plant, **changed, replaced=tuple(changed))
+        exact = {f"{name}_deviation": 0.0 for name in changed}
+        plant = msgspec.structs.replace(plant, **changed, **exact, replaced=tuple(changed))
         check_tuning(plant.lookahead, plant.gain)
         return plant
 
@@ -398,6 +400,8 @@ class Options:
             raise InvalidParameter("TCP", list(self.tcp), needed)
         if self.period is not None and not 1e-4 <= self.period <= 1.0:
             raise InvalidParameter("period", f"{self.period} s", "from 0.0001 to 1 s")
+        if not self.label.isprintable():
+            raise InvalidParameter("label", repr(self.label), "one line of text")
         for name, value, needed in (
             ("speed scale", self.speed_scale, "a positive number"),
             ("largest tool speed", self.max_tool_speed, "a positive number of m/s"),

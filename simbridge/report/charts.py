@@ -101,18 +101,22 @@ class Chart:
 
     def svg(self, name: str, label: str, width: int) -> Markup:
         """The drawing; see `Drawing.svg` for `name` and `label`."""
-        canvas, first = drawing.Drawing(width, self.height), None
+        return self.drawn(width).svg(name, label)
+
+    def drawn(self, width: int, head: int = 0) -> drawing.Drawing:
+        """The drawing, with room for a legend above it; both in pixels."""
+        canvas, first = drawing.Drawing(width, self.height + head), None
         each = (self.height - BOTTOM) / len(self.panels) - TITLE
         for number, panel in enumerate(self.panels):
             top = TITLE + number * (each + TITLE)
-            axes = canvas.axes(LEFT, self.height - top - each, RIGHT, top, sharex=first)
+            axes = canvas.axes(LEFT, self.height - top - each, RIGHT, head + top, sharex=first)
             first = first or axes
             self._draw(axes, panel, width - LEFT - RIGHT)
             for _, time, value in (entry for entry in self.marks if entry[0] == number):
                 drawing.mark(axes, (time, value), "X")
             axes.tick_params(labelbottom=number == len(self.panels) - 1)
         drawing.prepare_time_axis(axes, *self.span, 10 if width > 600 else 5, self.axis)
-        return canvas.svg(name, label)
+        return canvas
 
     def _draw(self, axes: Axes, panel: Panel, width: int) -> None:
         if panel.logarithmic:
@@ -130,8 +134,8 @@ class Chart:
             _draw_line(axes, line, line.times[kept], values[kept])
         for limit in panel.limits:
             axes.axhline(limit, color=LIMIT, linewidth=1.2, linestyle=(0, (5, 2)))
-        axes.set_title(panel.title, loc="left", fontsize=11.0, pad=6.0)
-        axes.set_title(panel.remark, loc="right", fontsize=10.0, pad=6.0)
+        axes.set_title(panel.title, loc="left", pad=6.0)
+        axes.set_title(panel.remark, loc="right", fontsize="small", pad=6.0)
 
     def html(self, drawn: Markup) -> Markup:
         """The element of the page: what was drawn, and the numbers for the script."""

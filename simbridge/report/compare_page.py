@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from simbridge.evaluation.comparison import Comparison
 from simbridge.evaluation.metrics.pose_errors import statistics
 from simbridge.evaluation.metrics.tracking import ERROR_PARTS, POSE_PARTS, TRACKING_ERROR, Delays, part_delays
 from simbridge.evaluation.repeatability import IsoFigures
+from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_panel, shown_range
@@ -20,7 +22,7 @@ from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
 from simbridge.report.views import Path, three_views
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK
+from simbridge.text import NO_BREAK, millimetres
 
 # Settings that differ between any two runs.
 _ALWAYS_DIFFERENT = ("versions.", "shapes", "kinematics.placements", "controller.kinematics_checksum")
@@ -37,10 +39,15 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
     # Those of the plant's part as far as a run has them.
     parts = [part for part in (TRACKING_ERROR, *ERROR_PARTS) if any(run.summary[part.key] for run in comparison.runs)]
     delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
+    columns = [f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields]
+    # A motion that does not turn has no delay of its rotation.
+    known = [any(of_run[i] is not None for of_run in delays) for i in range(len(columns))]
+    delays, columns = [[*compress(of_run, known)] for of_run in delays], [*compress(columns, known)]
     runs = [
         {
             "name": run.name,
             "colour": _colour(number),
+            "about": about(run.summary),
             "summary": run.summary,
             "delays": delays[number],
             "separation": None if separation is None else statistics(separation[1].distance),
@@ -62,22 +69,38 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         "compare.html",
         title=f"{scenario}: {len(runs)} runs compared",
         scenario=scenario,
+        headline=comparison_headline(comparison),
         warnings=comparison.warnings,
         runs=runs,
         parts_of_error=[(part, ERRORS[part.name]) for part in parts],
         largest=max(
             error["position_m"]["rms"] for run in comparison.runs for part in parts if (error := run.summary[part.key])
         ),
-        longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
+        longest=max((abs(delay or 0.0) for of_run in delays for delay in of_run), default=0.0),
         tracking_colour=TRACKING,
         legend=legend,
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
         known=[entry for entry, found in zip(legend, comparison.separation, strict=True) if found is not None],
-        delay_columns=[f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields],
+        delay_columns=columns,
         iso=figures,
         differences=_differences(comparison),
         **drawn,
     )
+
+
+def comparison_headline(comparison: Comparison) -> str:
+    """What was compared, and the range of the errors."""
+    runs = comparison.runs
+    least, *_, most = sorted(run.summary["tracking_error"]["position_m"]["rms"] for run in runs)
+    size = f"{millimetres(least)} to {millimetres(most)}{NO_BREAK}mm RMS tracking error"
+    return f"{runs[0].summary['scenario']}, {len(runs)} runs: {size}."
+
+
+def about(summary: Summary) -> str:
+    """What a run is, in one line: its label, arm, solver, and what followed its commands."""
+    servo = f"{summary['servo']}{' and feedforward' if summary['feedforward'] else ''}"
+    words = (summary["label"], summary["robot"], summary["solver"], f"{servo} ({summary['backend']})")
+    return ", ".join(filter(None, words))
 
 
 def _colour(number: int) -> str:

@@ -1,4 +1,7 @@
-"""Figures as SVG inside the page: sized in CSS pixels, in the page's font, the same bytes for the same run."""
+"""Figures as SVG inside the page: sized in CSS pixels, in the page's font, the same bytes for the same run.
+
+The same figures are drawn for paper: then a pixel is so many points that the text has the size of a paper's.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -15,6 +19,7 @@ from markupsafe import Markup
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import Formatter, FuncFormatter, Locator, MaxNLocator, NullLocator
 from numpy.typing import NDArray
 
@@ -23,13 +28,15 @@ from simbridge.text import MINUS
 
 # One unit of an SVG is a point to matplotlib and a pixel to the page.
 _POINTS_PER_INCH = 72.0
+# Size of the text, in pixels on the page and in points on paper.
+_TEXT, _PAPER_TEXT = 11.0, 8.0
 
 _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "simbridge",
     "font.family": ["DejaVu Sans"],
-    "font.size": 11.0,
-    "axes.labelsize": 11.0,
+    "font.size": _TEXT,
+    "axes.labelsize": _TEXT,
     "axes.labelcolor": INK,
     "axes.labelpad": 3.0,
     "axes.edgecolor": REFERENCE,
@@ -41,6 +48,7 @@ _STYLE: dict[str, Any] = {
     "axes.autolimit_mode": "data",
     # Without a fixed position of the title, matplotlib lays everything out twice.
     "axes.titley": 1.0,
+    "axes.titlesize": _TEXT,
     "grid.color": GRID,
     "grid.linewidth": 0.8,
     "text.color": INK,
@@ -49,8 +57,8 @@ _STYLE: dict[str, Any] = {
     "ytick.left": False,
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
-    "xtick.labelsize": 11.0,
-    "ytick.labelsize": 11.0,
+    "xtick.labelsize": _TEXT,
+    "ytick.labelsize": _TEXT,
     "lines.solid_joinstyle": "round",
     "path.simplify": True,
 }
@@ -69,10 +77,15 @@ _TAG = re.compile(r"<[^>]*>")
 _LONG_NUMBER = re.compile(r"(\.\d\d)\d+")
 
 
-def drawing_style() -> AbstractContextManager[None]:
-    """The style of the pages' figures, independent of the user's matplotlib settings."""
+def drawing_style(*, paper: bool = False) -> AbstractContextManager[None]:
+    """The style of the pages' figures, or of the same on paper, independent of the user's matplotlib settings."""
     style: dict[Any, Any] = {k: v for k, v in matplotlib.rcParamsDefault.items() if not k.startswith("backend")}
-    return matplotlib.rc_context(style | _STYLE)
+    style |= _STYLE
+    if paper:
+        style |= {name: _PAPER_TEXT for name, value in _STYLE.items() if value == _TEXT}
+        # Journals want embedded fonts; an SVG is shown alike everywhere only with its letters as shapes.
+        style |= {"svg.fonttype": "path", "pdf.fonttype": 42, "lines.scale_dashes": True}
+    return matplotlib.rc_context(style)
 
 
 class Drawing:
@@ -84,7 +97,9 @@ class Drawing:
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = width, height
-        self._figure = Figure(figsize=(width / _POINTS_PER_INCH, height / _POINTS_PER_INCH), dpi=_POINTS_PER_INCH)
+        # 1 on the page.
+        points = matplotlib.rcParams["font.size"] / _TEXT / _POINTS_PER_INCH
+        self._figure = Figure(figsize=(width * points, height * points), dpi=_POINTS_PER_INCH)
         self._figure.patch.set_visible(False)
         FigureCanvasSVG(self._figure)
 
@@ -102,6 +117,18 @@ class Drawing:
         """Points (K, 2) of the axes in pixels from the figure's upper left corner (K, 2)."""
         found = np.asarray(axes.transData.transform(points), dtype=float)
         return np.stack([found[:, 0], self.height - found[:, 1]], axis=1)
+
+    def legend(self, entries: Sequence[tuple[str, str, bool]], columns: int = 3) -> None:
+        """Names, colours and whether dotted, at the upper edge: on a page they are elements beside the figure."""
+        handles = [Line2D([], [], color=colour, linestyle=":" if dotted else "-") for _, colour, dotted in entries]
+        names = [name for name, *_ in entries]
+        legend = {"ncols": columns, "frameon": False, "borderaxespad": 0.0, "handlelength": 1.2, "columnspacing": 1.0}
+        self._figure.legend(handles, names, loc="upper left", **legend)
+
+    def save(self, path: str | Path, kind: str) -> None:
+        """The figure as a file for a paper: "svg" or "pdf", without a date."""
+        metadata = {"Date": None} if kind == "svg" else {"CreationDate": None}
+        self._figure.savefig(path, format=kind, metadata=metadata)
 
     def svg(self, name: str, label: str, *, paper: bool = False) -> Markup:
         """The figure as an element of the page.

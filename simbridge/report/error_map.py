@@ -6,11 +6,12 @@ import math
 
 import matplotlib
 import numpy as np
+from matplotlib.axes import Axes
 
 from simbridge.report.charts import decimated_path, path_map
 from simbridge.report.drawing import Drawing, as_written, dots, mark
 from simbridge.report.rendering import Figure
-from simbridge.report.views import PIECES, VIEWS, framed, prepare_axes
+from simbridge.report.views import PIECES, VIEWS, Frame, View, framed, prepare_axes
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
 
@@ -23,10 +24,24 @@ WIDTH, HEIGHT = 531, 410
 
 def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     """The reference (T, 3) in mm, coloured by the tracking error (T,) in mm at the stamps (T,)."""
+    drawing, axes, view, frame = draw_error_map(reference, error)
+    places = reference[:, view.pick] - frame.origin
+    kept = decimated_path(places, PIECES)
+    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
+    columns = {f"error|{NO_BREAK}mm": error[kept]}
+    columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
+    mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)
+    return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
+
+
+def draw_error_map(
+    reference: Array, error: Array, width: int = WIDTH, height: int = HEIGHT
+) -> tuple[Drawing, Axes, View, Frame]:
+    """The map, of a size in pixels, with its scale; arguments as above."""
     extent = np.ptp(reference, axis=0)
     view = max(VIEWS, key=lambda v: (min(extent[v.pick]), sum(extent[v.pick])))
-    drawing = Drawing(WIDTH, HEIGHT)
-    frame = framed(view, reference, reference[0], WIDTH - 154, HEIGHT - 64)
+    drawing = Drawing(width, height)
+    frame = framed(view, reference, reference[0], width - 154, height - 64)
     axes = drawing.axes(54, 40, 100, 24)
     prepare_axes(axes, view, frame)
     edges = colour_steps(error)
@@ -47,7 +62,7 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
         )
     mark(axes, places[0], "o")
     mark(axes, places[np.argmax(error)], "X")
-    bar = drawing.axes(WIDTH - 76, 60, 58, 28)
+    bar = drawing.axes(width - 76, 60, 58, 28)
     steps = np.arange(len(shades))
     bar.bar(np.zeros(len(steps)), np.ones(len(steps)), width=1.0, bottom=steps, color=shades)
     bar.set_xlim(-0.5, 0.5)
@@ -57,12 +72,8 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     bar.yaxis.tick_right()
     bar.set_yticks(range(len(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges])
     bar.spines[:].set_visible(False)
-    bar.set_title("mm", fontsize=11.0, loc="left")
-    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
-    columns = {f"error|{NO_BREAK}mm": error[kept]}
-    columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
-    mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)
-    return Figure(f"Tracking error along the path, {view.title.lower()}", mapped, frame.notes)
+    bar.set_title("mm", loc="left")
+    return drawing, axes, view, frame
 
 
 def _piecewise_largest(error: Array) -> Array:

@@ -46,11 +46,11 @@
     for (const follow of cursors) follow(null);
   }
 
-  // A number of four digits, without an exponent unless it is very small.
+  // A number of four digits and at most four decimals: nothing is known better, as simbridge/text.py has it.
   function written(value) {
-    if (value === 0) return "0";
-    const text = Math.abs(value) < 1e-6 ? value.toExponential(1) : String(Number(value.toPrecision(4)));
-    return text.replace("-", "\u2212");
+    if (Math.abs(value) < 1e-9) return "0";
+    if (Math.abs(value) < 1e-4) return value > 0 ? "<0.0001" : "0";
+    return String(Number(Number(value.toPrecision(4)).toFixed(4))).replace("-", "\u2212");
   }
 
   function nearest(times, t) {

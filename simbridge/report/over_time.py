@@ -145,12 +145,18 @@ CONTOUR_PANELS = (("Contour error (mm)", "distance", ATTAINED), ("Lag along the 
 
 def contour_chart(evaluation: Evaluation) -> Markup:
     """The distance to the path, and the lag along it."""
+    chart = Chart(contour_panels(evaluation), evaluation.log.stamp, 330)
+    return broad("contour", "Contour error and lag along the path, in mm over time", chart)
+
+
+def contour_panels(evaluation: Evaluation) -> list[Panel]:
+    """The distance to the path, and the lag along it."""
     stamps, panels = evaluation.log.stamp, []
     for title, kind, colour in CONTOUR_PANELS:
         values = getattr(evaluation.contour, kind) * 1e3
         line = Line("contour error" if kind == "distance" else kind, colour, stamps, values)
         panels.append(linear_panel(title, f"{NO_BREAK}mm", [line]))
-    return broad("contour", "Contour error and lag along the path, in mm over time", Chart(panels, stamps, 330))
+    return panels
 
 
 def loop_chart(evaluation: Evaluation) -> Markup:

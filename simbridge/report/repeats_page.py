@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simbridge.evaluation.repeatability import IsoFigures
-from simbridge.evaluation.summary import RepeatsSummary
+from simbridge.evaluation.repeats import RepeatsSummary
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.report.rendering import render
-from simbridge.text import NO_BREAK, millimetres
+from simbridge.report.verdict import source_of, with_deviation
+from simbridge.text import counted
 
 
 def write_repeats_page(
@@ -35,21 +37,23 @@ def repeats_page(summary: RepeatsSummary, external: Mapping[str, Any] | None = N
         "repeats.html",
         title=f"{summary['scenario']}: {summary['completed']} runs",
         summary=summary,
-        headline=_headline(summary),
+        headline=repeats_headline(summary),
         iso=views,
         missing=missing_figures(views),
     )
 
 
-def _headline(summary: RepeatsSummary) -> str:
-    text = f"{summary['completed']} of {summary['repeats']} runs completed"
+def repeats_headline(summary: RepeatsSummary) -> str:
+    """What was predicted or measured over all completed runs, for which plant, in a sentence that can be quoted."""
     # A run that ended early says nothing about the scenario as a whole.
     completed = (run["tracking_error"] for run in summary["runs"] if run["outcome"] == "completed")
     errors = [error["position_m"]["rms"] for error in completed if error]
     if not errors:
-        return f"{text}."
-    least, most = millimetres(min(errors)), millimetres(max(errors))
-    return f"{text}, with {least if least == most else f'{least} to {most}'}{NO_BREAK}mm RMS tracking error."
+        return f"No run of {summary['scenario']} completed."
+    mean, deviation = statistics.fmean(errors), statistics.stdev(errors) if len(errors) > 1 else None
+    size, number = with_deviation(mean, deviation), counted(len(errors), "run")
+    text = f"{source_of(summary)}: {size} RMS tracking error on {summary['scenario']}"
+    return f"{text} (mean {'and standard deviation ' if '±' in size else ''}of {number})."
 
 
 def missing_figures(views: Sequence[IsoFigures]) -> list[str]:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simbridge.backends.registry import SIMULATION
 from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.live_session import Inputs, Latency
 from simbridge.evaluation.metrics.delays import PosePart
-from simbridge.evaluation.metrics.tracking import known_parts, part_delays, rotation_delay_differs
+from simbridge.evaluation.metrics.tracking import NOTHING, ErrorPart, known_parts, part_delays, rotation_delay_differs
 from simbridge.evaluation.servo_law import servo_law_sentence
 from simbridge.evaluation.summary import Pauses, Summary
+from simbridge.ik.settings import SOLVERS, FunctionParameters
 from simbridge.planning.plan import is_slowed_down, slow_down_reason
 from simbridge.report.charts import intervals
-from simbridge.text import NO_BREAK, SMALLEST, counted, degrees, listed, millimetres, milliseconds, plain, significant
+from simbridge.text import NO_BREAK, counted, degrees, fixed, listed, millimetres, milliseconds, plain, significant
 
-# Smaller errors, in m and rad, are rounding.
-NOTHING = 1e-12
+# Rotations of less, in degrees, are not worth a number in a sentence.
+SMALL_ANGLE = 0.01
+# Parts of the plant's error of which one has a share below minus this cancel each other.
+CANCELLED = 0.05
+# Shorter lags, in s, are no evidence.
+LEAST_LAG = 1e-4
 # Intervals less than this apart are given as one, s.
 GAP = 0.1
 # More intervals than this are only counted.
@@ -42,20 +49,55 @@ class Notice:
 
 def subject_of(summary: Summary) -> str:
     """What was to be tracked: a scenario by its name, or a session's inputs."""
-    return summary["scenario"] if summary["inputs"] is None else "its live inputs"
+    return summary["scenario"] if summary["inputs"] is None else "live inputs"
 
 
-def headline(summary: Summary, robot: str) -> str:
-    """How well the path was tracked, in a sentence."""
+def headline(summary: Summary) -> str:
+    """What was predicted or measured, for which plant, in a sentence that can be quoted."""
     if "tracking_error" not in summary:
-        return f"The {robot} tracked nothing of {subject_of(summary)}: no sample was recorded."
-    error = summary["tracking_error"]
+        return f"The {summary['robot_title']} tracked nothing of {subject_of(summary)}: no sample was recorded."
+    error, uncertainty = summary["tracking_error"], summary["uncertainty"]
     position, rotation = error["position_m"], error["rotation_rad"]
-    subject = f"The {robot}" if summary["outcome"] == "completed" else f"Until then, the {robot}"
-    return (
-        f"{subject} tracked {subject_of(summary)} with {_mm(position['rms'])} RMS (max {_mm(position['max'])}) "
-        f"and {_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})."
-    )
+    deviation = None if uncertainty is None else uncertainty["position_m"]
+    early = "" if summary["outcome"] == "completed" else " until the run ended early"
+    size = f"{with_deviation(position['rms'], deviation)} RMS tracking error (max {_mm(position['max'])})"
+    text = f"{source_of(summary)}: {size} on {subject_of(summary)}{early}"
+    if rotation["max"] > NOTHING:
+        known = math.degrees(rotation["max"]) >= SMALL_ANGLE
+        angles = f"{_deg(rotation['rms'])} RMS (max {_deg(rotation['max'])})" if known else f"below {SMALL_ANGLE:g}°"
+        text += f"; rotation {angles}"
+    return f"{text}."
+
+
+def source_of(facts: Mapping[str, Any]) -> str:
+    """Whether an error is predicted or measured, and for which plant: "Predicted for a UR10 with servoj at ...".
+
+    Args:
+        facts: A summary, of a run or of repeats.
+    """
+    title = facts["robot_title"]
+    arm = f"{'an' if title[:1] in tuple('AEIOaeio') else 'a'} {title} with {_servo(facts)}"
+    if facts["backend"] == SIMULATION:
+        return f"Predicted for {arm}"
+    return f"Measured by {'URSim for' if facts['backend'] == 'ursim' else 'the controller of'} {arm}"
+
+
+def _servo(facts: Mapping[str, Any]) -> str:
+    check, text = facts.get("servo_law"), str(facts["servo"])
+    if check is not None and check["holds"] is False and check["gain"] is not None:
+        gain, lookahead = significant(check["gain"]), significant(check["lookahead_s"])
+        text = f"servoj found at gain {gain}, lookahead {lookahead}{NO_BREAK}s"
+    return f"{text} and feedforward" if facts["feedforward"] else text
+
+
+def with_deviation(value: float, deviation: float | None) -> str:
+    """A length (m) in mm, with its standard deviation where that changes a digit of it: "4.49 ± 0.12 mm"."""
+    shown = millimetres(value)
+    if deviation is None or 2e3 * deviation < 10.0 ** -len(shown.partition(".")[2]):
+        return f"{shown}{NO_BREAK}mm"
+    # Two digits of the deviation.
+    decimals = min(max(1 - math.floor(math.log10(1e3 * deviation)), 0), 4)
+    return f"{fixed(1e3 * value, decimals)} ± {fixed(1e3 * deviation, decimals)}{NO_BREAK}mm"
 
 
 def _mm(metres: float) -> str:
@@ -63,40 +105,80 @@ def _mm(metres: float) -> str:
 
 
 def _deg(radians: float) -> str:
-    return f"{degrees(radians)}{NO_BREAK}degrees"
+    return f"{degrees(radians)}°"
 
 
 def _ms(seconds: float) -> str:
     return f"{milliseconds(seconds)}{NO_BREAK}ms"
 
 
-def dominant_error(summary: Summary) -> str:
-    """The largest part of the error budget, in position and, where it is another one, in rotation."""
-    position, rotation = (
-        sorted(
-            (
-                (rms, part)
-                for part in known_parts(summary)
-                if not part.of and (rms := summary[part.key][kind]["rms"]) > NOTHING  # type: ignore[index]
-            ),
-            key=lambda pair: -pair[0],
-        )
-        for kind in ("position_m", "rotation_rad")
-    )
-    sentences = []
-    if position:
-        (most, first), *others = position
-        text = f"The largest part of the position error comes from {first.source}: {_mm(most)} RMS"
-        text += f", followed by the {others[0][1].name} with {_mm(others[0][0])}" if others else ""
-        sentences.append(f"{text}.")
-    # A rotation that is shown as "<0.0001 degrees" needs no explanation next to a position error.
-    if rotation and (
-        not position or (rotation[0][1] is not position[0][1] and math.degrees(rotation[0][0]) >= SMALLEST)
-    ):
-        most, first = rotation[0]
-        source = first.source if not position or first.name == "sampling" else f"the {first.name}"
-        sentences.append(f"The largest part of the rotation error comes from {source}: {_deg(most)} RMS.")
-    return " ".join(sentences) or "There is no error beyond rounding."
+def advice(summary: Summary) -> str:
+    """Which part dominates the error, what else the run shows of that part, and the options that act on it."""
+    moved, turned = (_dominant(summary, kind) for kind in ("position", "rotation"))
+    if moved is None and turned is None:
+        return "There is no error beyond rounding."
+    sentences = [] if moved is None else [_share(summary, "position", moved)]
+    worst = math.degrees(summary["tracking_error"]["rotation_rad"]["max"])
+    if turned is not None and (moved is None or (turned[0] != moved[0] and worst >= SMALL_ANGLE)):
+        sentences.append(_share(summary, "rotation", turned))
+    return " ".join(sentences)
+
+
+def _dominant(summary: Summary, kind: PosePart) -> tuple[ErrorPart, float] | None:
+    """The part with the largest share; parts of the plant's part count instead of it, unless they cancel each other."""
+    shares = summary["error_shares"][kind]
+    if shares is None:
+        return None
+    parts = known_parts(summary)
+    inner = [part for part in parts if part.of]
+    cancel = not inner or any(shares[part.attribute] < -CANCELLED for part in inner)
+    # A part that others are parts of.
+    whole = {part.of for part in inner}
+    chosen = [part for part in parts if (not part.of if cancel else part.name not in whole)]
+    part = max(chosen, key=lambda each: shares[each.attribute])
+    return part, shares[part.attribute]
+
+
+def _share(summary: Summary, kind: PosePart, dominant: tuple[ErrorPart, float]) -> str:
+    part, share = dominant
+    evidence, act = _evidence(summary, part, kind), _options(summary, part)
+    names = {"sampling": "sampling", "rest": "the rest of the plant"}
+    percent = f"{min(round(100.0 * share), 100)}{NO_BREAK}%"
+    text = f"{percent} of the {kind} error comes from {names.get(part.name, f'the {part.name}')}"
+    return f"{text}{f' ({evidence})' if evidence else ''}; {act}."
+
+
+def _evidence(summary: Summary, part: ErrorPart, kind: PosePart) -> str:
+    """What else the run shows of a part of the error."""
+    if part.name == "limiter":
+        return f"{summary['limited_samples']} of {counted(summary['samples'], 'setpoint')} changed"
+    if part.name in ("plant", "rest") and summary["saturated_samples"]:
+        return f"a torque at its limit in {summary['saturated_samples']} of {counted(summary['samples'], 'sample')}"
+    delay = getattr(part_delays(summary, kind), part.attribute)
+    return f"a lag of {_ms(delay)}" if delay is not None and delay >= LEAST_LAG else ""
+
+
+def _options(summary: Summary, part: ErrorPart) -> str:
+    """The options that act on a part of the error."""
+    check = summary["servo_law"]
+    if part.name == "sampling":
+        return "--hold and --sample-rate act on it"
+    if part.name == "solver":
+        known = {own.name for own in fields(SOLVERS.get(summary["solver"], FunctionParameters))}
+        settings = [f"--solver.{name}" for name in ("kp", "gain", "damping", "iterations") if name in known]
+        return f"{listed([*settings, 'another --solver'])} act on it" if settings else "another --solver acts on it"
+    if part.name == "limiter":
+        return "the limits of the session act on it" if summary["inputs"] else "--speed-scale below 1 acts on it"
+    if part.name != "servo law" and summary["saturated_samples"]:
+        return "--speed-scale below 1 acts on it"
+    if check is not None and check["holds"] is False and check["gain"] is not None:
+        return "the controller's tuning is not the configured one: --servo-gain and --servo-lookahead act on it"
+    if part.name == "servo law":
+        if summary["inputs"] is not None:
+            return "--servo-gain and --servo-lookahead act on it, and --lead"
+        return "--speed-scale below 1 acts on it" if summary["feedforward"] else "--feedforward on acts on it"
+    hint = "" if summary["backend"] == SIMULATION else "; `simbridge identify RUN` shows what the run says of the arm"
+    return f"no option acts on it{hint}"
 
 
 def delay_sentences(summary: Summary) -> str:

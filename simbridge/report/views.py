@@ -124,7 +124,7 @@ def prepare_axes(axes: Axes, view: View, frame: Frame) -> None:
     )
     axes.set_xlabel(right)
     # At the side of the axis it would overlap long numbers.
-    axes.set_title(up, loc="left", fontsize=11.0, pad=6.0)
+    axes.set_title(up, loc="left", pad=6.0)
 
 
 def three_views(
@@ -141,21 +141,12 @@ def three_views(
         columns: Further values (T,) to be shown under the pointer, under "name|unit".
         marks: Points (3,) to be marked, and the kind of mark (see `mark`).
     """
-    points = np.concatenate([path.positions for path in paths])
     last = paths[-1]
     figures = []
     for view in VIEWS:
-        left, bottom, right, top = MARGINS
-        frame = framed(view, points, paths[0].positions[0], WIDTH - left - right, HEIGHT - bottom - top)
-        drawing = Drawing(WIDTH, HEIGHT)
-        axes = drawing.axes(*MARGINS)
-        prepare_axes(axes, view, frame)
-        for path in paths:
-            seen = path.positions[:, view.pick] - frame.origin
-            kept = decimated_path(seen, PIECES)
-            axes.plot(*seen[kept].T, color=path.colour, linewidth=path.width, marker=dots(len(seen)))
-        for point, kind in marks:
-            mark(axes, point[view.pick] - frame.origin, kind)
+        drawing, axes, frame = draw_view(view, paths, marks)
+        seen = last.positions[:, view.pick] - frame.origin
+        kept = decimated_path(seen, PIECES)
         # Those of the last path.
         values = {f"{last.name} {'xyz'[i]}|{NO_BREAK}mm": last.positions[kept, i] for i in view.pick}
         values |= {name: column[kept] for name, column in (columns or {}).items()}
@@ -164,3 +155,22 @@ def three_views(
         mapped = path_map(drawn, drawing.places(axes, seen[kept]), stamps[kept], values)
         figures.append(Figure(view.title, mapped, frame.notes))
     return figures
+
+
+def draw_view(
+    view: View, paths: Sequence[Path], marks: Sequence[tuple[Array, str]], head: int = 0
+) -> tuple[Drawing, Axes, Frame]:
+    """One of the views, with room for a legend of that height in pixels above it; arguments as above."""
+    left, bottom, right, top = MARGINS
+    points = np.concatenate([path.positions for path in paths])
+    frame = framed(view, points, paths[0].positions[0], WIDTH - left - right, HEIGHT - bottom - top)
+    drawing = Drawing(WIDTH, HEIGHT + head)
+    axes = drawing.axes(left, bottom, right, top + head)
+    prepare_axes(axes, view, frame)
+    for path in paths:
+        seen = path.positions[:, view.pick] - frame.origin
+        kept = decimated_path(seen, PIECES)
+        axes.plot(*seen[kept].T, color=path.colour, linewidth=path.width, marker=dots(len(seen)))
+    for point, kind in marks:
+        mark(axes, point[view.pick] - frame.origin, kind)
+    return drawing, axes, frame

@@ -5,19 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
 from simbridge.backends.backend import Ask, Backend, Facts
 from simbridge.backends.registry import backend_class
-from simbridge.errors import InvalidParameter
-from simbridge.evaluation.summary import RepeatsSummary, summarize_repeats
+from simbridge.errors import InvalidParameter, OutputError
+from simbridge.evaluation.repeats import RepeatsSummary, run_summary, summarize_repeats
+from simbridge.evaluation.summary import Summary
 from simbridge.planning.approach import plan_approach
-from simbridge.recording.run_directory import RunDirectory
+from simbridge.recording.run_directory import RunDirectory, is_of_repeats, repeats_in
 from simbridge.report.repeats_page import write_repeats_page
-from simbridge.running.run_setup import Prepared
+from simbridge.report.settings_list import flattened
+from simbridge.robot.output_file import writing
+from simbridge.running.run_setup import Prepared, resolved_settings
 from simbridge.running.runner import (
     Progress,
     Run,
@@ -30,7 +35,10 @@ from simbridge.running.runner import (
     stream_plan,
 )
 from simbridge.running.signals import ended_by_signals
-from simbridge.text import degrees
+from simbridge.text import degrees, listed
+
+# Settings that differ are named up to this many.
+_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -64,31 +72,48 @@ def repeat(
     Args:
         prepared: See `prepare`.
         count: Number of runs.
-        out: The directory to create; one under runs/ by default.
+        out: The directory to create; one under runs/ by default. Repeats that are in it are continued: runs that have
+            completed are kept, and one that ended early is renamed (`02.ended`) and made again.
         progress, ask: As for `run`.
 
     Raises:
         InvalidParameter: The count is not positive, or a joint would return by more than half a turn on a controller.
+        OutputError: The directory holds something else, or repeats of other settings or of another plan.
         PlanRefused: The return violates a limit or collides; nothing has moved.
         SimbridgeError: What ended a run. That run and those before it are kept, with their common summary.
     """
     if count < 1:
         raise InvalidParameter("number of repeats", count, "at least 1")
-    arm = open_backend(prepared, more_facts=_return_facts(prepared, count), ask=ask)
-    whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
-    directories: list[RunDirectory] = []
-    runs: list[Run] = []
-    completed = 0
+    earlier = repeats_in(Path(out)) if out is not None and is_of_repeats(Path(out)) else []
+    found = {run: run_summary(run) for run in earlier}
+    directories = [run for run, summary in found.items() if summary["outcome"] == "completed"]
+    runs = [Run(run.path, cast(Summary, found[run])) for run in directories]
+    missing = count - len(directories)
+    arm = open_backend(prepared, more_facts=_return_facts(prepared, missing), ask=ask)
+    if earlier:
+        whole = RunDirectory(earlier[0].path.parent)
+        _check_same(prepared, arm, earlier[0])
+        _set_aside([run for run in earlier if run not in directories])
+    else:
+        whole = RunDirectory.create(None if out is None else Path(out), prepared.scenario.name)
+    taken = {int(run.path.name) for run in directories}
+    numbers = [number for number in range(1, count + 1) if number not in taken][: max(missing, 0)]
+    completed = len(directories)
+
+    def unfinished() -> RunDirectory | None:
+        # Between two runs, none is.
+        return directories[-1] if completed < len(directories) else None
+
     try:
-        directories.append(_begin_run(prepared, arm, whole, 1, count))
-        # Between two runs, none is unfinished.
-        with record_early_end(prepared, arm, lambda: directories[-1] if completed < len(directories) else None), arm:
-            for number in range(1, count + 1):
-                if number > 1:
-                    directories.append(_begin_run(prepared, arm, whole, number, count))
-                stream_plan(prepared, arm, directories[-1], progress)
-                completed += 1
-                runs.append(finish(prepared, arm, directories[-1]))
+        if numbers:
+            directories.append(_begin_run(prepared, arm, whole, numbers[0], count))
+            with record_early_end(prepared, arm, unfinished), arm:
+                for number in numbers:
+                    if number != numbers[0]:
+                        directories.append(_begin_run(prepared, arm, whole, number, count))
+                    stream_plan(prepared, arm, directories[-1], progress)
+                    completed += 1
+                    runs.append(finish(prepared, arm, directories[-1]))
     except BaseException as error:
         # The error that ended the runs is the one to report, whatever else fails.
         try:
@@ -98,11 +123,40 @@ def repeat(
             add_aftermath(error, f"The evaluation was interrupted; `simbridge report {whole.path}` finishes it.")
         if isinstance(error, Exception):
             error.run_directory = whole.path  # type: ignore[attr-defined]
+            add_aftermath(error, f"The same command with `--out {whole.path}` continues the repeats.")
         raise
     try:
-        return Repeats(whole.path, tuple(runs), _summarize(whole, directories, count))
+        ordered = sorted(directories, key=lambda run: int(run.path.name))
+        return Repeats(whole.path, tuple(runs), _summarize(whole, ordered, count))
     except KeyboardInterrupt as error:
         raise evaluation_interrupted(error, arm, whole.path, "runs are") from None
+
+
+def _check_same(prepared: Prepared, arm: Backend, earlier: RunDirectory) -> None:
+    """Refuse to continue repeats of other settings or of another plan."""
+    own, theirs = (
+        {name: text for name, text in flattened(settings) if not name.startswith("repeats.")}
+        for settings in (resolved_settings(prepared, arm), earlier.settings())
+    )
+    names = [name for name in own | theirs if own.get(name) != theirs.get(name)]
+    shown = [f"{name} (there {theirs.get(name, 'none')}, now {own.get(name, 'none')})" for name in names[:_SHOWN]]
+    if len(names) > _SHOWN:
+        shown.append(f"{len(names) - _SHOWN} more")
+    if not names:
+        plan, other = prepared.plan.as_arrays(), earlier.plan(dict)
+        shown = [] if all(np.array_equal(plan[name], other[name]) for name in plan) else ["their plan"]
+    if shown:
+        reason = f"its repeats differ in {listed(shown)}; choose another directory with --out"
+        raise OutputError(earlier.path.parent, reason)
+
+
+def _set_aside(ended: Sequence[RunDirectory]) -> None:
+    """Rename runs that did not complete: they are kept, and no longer count."""
+    for run in ended:
+        places = (run.path.with_name(f"{run.path.name}.ended{suffix}") for suffix in ("", *map(str, range(2, 1000))))
+        place = next(place for place in places if not place.exists())
+        with writing(place):
+            run.path.rename(place)
 
 
 def _summarize(whole: RunDirectory, runs: list[RunDirectory], count: int) -> RepeatsSummary:
@@ -121,7 +175,7 @@ def _begin_run(prepared: Prepared, arm: Backend, whole: RunDirectory, number: in
 
 def _return_facts(prepared: Prepared, count: int) -> Facts:
     """Plan and check the approach between two runs before anything moves; facts about it, for display."""
-    if count == 1:
+    if count <= 1:
         return ()
     plan, robot, backend = prepared.plan, prepared.robot, backend_class(prepared.backend)
     travel = np.abs(plan.setpoints[0] - plan.setpoints[-1])

@@ -94,6 +94,7 @@ class Prepared:
         }
         if plant.source:
             tuning |= {"plant_file": plant.source, "plant_not_simulated": plant.not_simulated}
+            tuning |= {"gain_deviation": plant.gain_deviation, "lookahead_deviation": plant.lookahead_deviation}
             tuning |= {"plant_replaced": list(plant.replaced)} if plant.replaced else {}
         return tuning
 
@@ -187,9 +188,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
-        "clearance": None
-        if clearance is None
-        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+        "clearance": clearance and {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
     }
 
 
@@ -310,7 +309,7 @@ def _alike(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
     known = {name: version for name, version in installed(_PACKAGES).items() if version}
-    return {"python": platform.python_version(), "simbridge": "unknown", **known}
+    return {"python": platform.python_version(), "simbridge": "unknown"} | known
 
 
 def installed(names: Iterable[str]) -> dict[str, str]:
@@ -337,6 +336,7 @@ def resolved_settings(prepared: Prepared, arm: Backend) -> dict[str, Any]:
     solver, facts, cell = prepared.solver, prepared.controller, options.cell
     sampling = options.sampling or scenario.sampling
     settings: dict[str, Any] = {
+        "label": options.label or None,
         "scenario": {
             "name": scenario.name,
             "file": None if scenario.file is None else str(scenario.file),

@@ -29,6 +29,7 @@ class Plant(msgspec.Struct, frozen=True):
         lookahead: Of servoj, s.
         phase: How long after the begin of a controller's cycle calls begin, s.
         joint_lag: How much later the joints are where their targets were, s.
+        gain_deviation, lookahead_deviation: One standard deviation of both, as identified; 0 where it is not known.
         source: The file of the numbers; "" for the defaults and the command line.
         replaced: What of the file was replaced by another value: "gain", "lookahead".
         not_simulated: What else the file says of the arm: "payload 1.66 kg, friction"; "" for nothing.
@@ -38,6 +39,8 @@ class Plant(msgspec.Struct, frozen=True):
     lookahead: float = LOOKAHEAD
     phase: float = 0.0
     joint_lag: float = JOINT_LAG
+    gain_deviation: float = 0.0
+    lookahead_deviation: float = 0.0
     source: str = ""
     replaced: tuple[str, ...] = ()
     not_simulated: str = ""
@@ -77,13 +80,19 @@ class _Payload(msgspec.Struct):
     mass_kg: float
 
 
+class _Uncertainty(msgspec.Struct):
+    gain: float = 0.0
+    lookahead_s: float = 0.0
+
+
 class _PlantFile(msgspec.Struct):
-    """The tables that are simulated, and those that are only shown; the others (uncertainty, source) are for people."""
+    """The tables that are simulated, and those that are only shown; the table source is for people."""
 
     servoj: _Servoj
     joint_servo: _JointServo = msgspec.field(default_factory=_JointServo)
     payload: _Payload | None = None
     friction: dict[str, list[float]] | None = None
+    uncertainty: _Uncertainty = msgspec.field(default_factory=_Uncertainty)
 
 
 def load_plant(path: AnyPath) -> Plant:
@@ -105,9 +114,14 @@ def load_plant(path: AnyPath) -> Plant:
         file.refuse("servoj.phase_s", f"this is {data.servoj.phase_s}; it must be from 0 to less than a cycle")
     payload = "" if data.payload is None else f"payload {data.payload.mass_kg:.2f} kg"
     shown = ", ".join(filter(None, [payload, "" if data.friction is None else "friction"]))
+    deviations = {"gain": data.uncertainty.gain, "lookahead_s": data.uncertainty.lookahead_s}
+    for name, value in deviations.items():
+        if not 0.0 <= value < getattr(data.servoj, name):
+            file.refuse(f"uncertainty.{name}", f"this is {value}; it must be from 0 to less than servoj.{name}")
     servoj = data.servoj
     lag, source = data.joint_servo.lag_s, str(file.path)
-    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, lag, source, not_simulated=shown)
+    gain, lookahead = deviations.values()
+    return Plant(servoj.gain, servoj.lookahead_s, servoj.phase_s, lag, gain, lookahead, source, not_simulated=shown)
 
 
 def plant_model(backend: Mapping[str, Any]) -> str:
@@ -128,6 +142,13 @@ def plant_model(backend: Mapping[str, Any]) -> str:
         source += f"; not simulated: {backend['plant_not_simulated']}" if backend.get("plant_not_simulated") else ""
         source = f" ({source})"
     return f"simulated arm: UR's {tuning}{source}; {VERIFIED}"
+
+
+def servo_words(backend: Mapping[str, Any]) -> str:
+    """What follows the commands, as a noun phrase: "servoj at gain 2000, lookahead 0.03 s"; the argument as above."""
+    if backend.get("servo") == "servoj":
+        return f"servoj at gain {backend['servo_gain']:g}, lookahead {backend['servo_lookahead']:g} s"
+    return "an ideal servo" if backend["simulated_time"] else "a servo of unknown tuning"
 
 
 def controller_cycle(own: float, period: float) -> float:

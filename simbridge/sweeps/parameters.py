@@ -34,6 +34,7 @@ NOT_SWEPT: Mapping[str, str] = {
     "realtime-priority": _SIMULATED,
     "realtime": "a sweep is not paced by the wall clock",
     "gui": "a sweep opens no window",
+    "label": _ONE,
     "out": _ONE,
     "plan": _ONE,
 }

@@ -125,7 +125,9 @@ def test_the_answer_names_arm_scenario_error_and_where_to_look(cli, line, tmp_pa
     answer = cli("run", line, "--out", tmp_path / "out")
     assert (answer.status, answer.err) == (0, "")
     first, *rest = answer.out.splitlines()
-    assert first.startswith("ur10 tracked line to ") and " mm and " in first
+    assert first.startswith("Predicted for a UR10 with servoj at gain 2000, lookahead 0.03 s: ")
+    assert "mm RMS tracking error" in first and " on line; rotation below 0.01°." in first
+    assert "of the position error comes from the servo law" in rest[0] and "--feedforward on acts on it" in rest[0]
     rows = {words[0]: words for words in map(str.split, rest) if words}
     rms = summary_of(tmp_path / "out")["tracking_error"]["position_m"]["rms"]
     assert float(rows["tracking"][1]) == pytest.approx(1e3 * rms, rel=5e-3)
@@ -139,7 +141,7 @@ def test_names_with_brackets_are_shown_as_they_are(cli, without_pages, line, tmp
     out = tmp_path / "out[bold]"
     answer = cli("run", given, "--out", out)
     assert answer.status == 0
-    assert "tracked [red]line[end] to" in " ".join(answer.out.split())
+    assert " on [red]line[end]" in " ".join(answer.out.split())
     assert f"Run:    {out}" in answer.out
     assert "[red]line[end]" in cli("check", given).out
 
@@ -421,9 +423,10 @@ def test_the_table_has_a_line_a_sample_and_the_numbers_of_the_log(samples, squar
     log = read_log(square_run / "log.mcap")
     assert samples["stamp_s"].tobytes() == log.stamp.tobytes()
     for kind in ("solution", "setpoint", "position", "velocity", "effort"):
-        columns = stacked(samples, *(f"{joint}_{kind}" for joint in log.joint_names))
+        unit = {"velocity": "rad_per_s", "effort": "n_m"}.get(kind, "rad")
+        columns = stacked(samples, *(f"{joint}_{kind}_{unit}" for joint in log.joint_names))
         assert np.array_equal(columns, getattr(log, kind)), kind
-    pose = stacked(samples, *(f"target_{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw")))
+    pose = stacked(samples, *(f"target_{axis}" for axis in ("x_m", "y_m", "z_m", "qx", "qy", "qz", "qw")))
     assert np.array_equal(pose, log.target)
 
 
@@ -431,8 +434,8 @@ def test_the_parts_of_the_error_add_up_at_every_sample(samples):
     names = {part: [f"{part}_error_{axis}_m" for axis in "xyz"] for part in PARTS}
     parts = sum(stacked(samples, *names[part]) for part in PARTS[1:])
     assert np.abs(parts - stacked(samples, *names["tracking"])).max() < 1e-12
-    difference = stacked(samples, *(f"reference_{axis}" for axis in "xyz"))
-    difference -= stacked(samples, *(f"attained_{axis}" for axis in "xyz"))
+    difference = stacked(samples, *(f"reference_{axis}_m" for axis in "xyz"))
+    difference -= stacked(samples, *(f"attained_{axis}_m" for axis in "xyz"))
     assert np.abs(difference - stacked(samples, *names["tracking"])).max() < 1e-12
     vectors = {part: stacked(samples, *(f"{part}_error_r{axis}_rad" for axis in "xyz")) for part in PARTS}
     for k in range(0, len(samples["stamp_s"]), 7):

@@ -145,6 +145,31 @@ def test_a_plant_file_sets_gain_lookahead_phase_and_lag_and_a_flag_beside_it_win
     assert f"gain 500, lookahead 0.1 s ({plant}, except the gain; not simulated: payload 1.00 kg)" in answer.out
 
 
+def test_the_uncertainty_of_a_plant_is_that_of_its_tracking_error(cli, line, tmp_path, without_pages):
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 0.0\nlookahead_s = 0.004\n")
+
+    def summary(name, *flags):
+        answer = cli("run", line, "--robot", "ur10e", "--plant", plant, *flags, "--out", tmp_path / name)
+        assert answer.status == 0, answer.err
+        return json.loads((tmp_path / name / "summary.json").read_text()), answer.out.splitlines()[0]
+
+    known, first = summary("known")
+    faster, other = summary("faster", "--servo-lookahead", 0.096)
+    rms, least = (each["tracking_error"]["position_m"]["rms"] for each in (known, faster))
+    assert known["uncertainty"]["position_m"] == pytest.approx(rms - least, rel=0.02)
+    assert " ± " in first
+    # What is given at the command line is known.
+    assert faster["uncertainty"] is None and " ± " not in other
+
+
+def test_an_uncertainty_that_is_larger_than_the_value_is_refused(cli, line, tmp_path):
+    plant = tmp_path / "plant.toml"
+    plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\n[uncertainty]\ngain = 300.0\n")
+    refused = cli("check", line, "--plant", plant)
+    assert refused.status == 2 and "uncertainty.gain" in refused.message
+
+
 def test_a_phase_longer_than_the_controllers_cycle_is_refused(cli, tmp_path):
     plant = tmp_path / "plant.toml"
     plant.write_text("[servoj]\ngain = 300.0\nlookahead_s = 0.1\nphase_s = 0.005\n")

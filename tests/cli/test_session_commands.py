@@ -62,7 +62,7 @@ def test_run_solves_the_inputs_again_and_compare_finds_the_same_motion(cli: Any,
 
 
 def test_run_shows_how_the_arm_followed_and_check_moves_nothing(cli: Any, session: Path, tmp_path: Path) -> None:
-    assert "tracked live to" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
+    assert " on live" in cli("run", session, "--plan", session, "--out", tmp_path / "replay").out
     assert cli("check", session, "--solver", "pseudoinverse").status == 0
 
 

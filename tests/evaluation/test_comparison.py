@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -84,14 +85,17 @@ def test_runs_of_different_scenarios_are_refused_with_the_reason(cli, line_run, 
     assert not (tmp_path / "out").exists()
 
 
-def test_on_a_narrow_terminal_runs_are_numbered_instead_of_folding_their_names(
-    cli, line_run, slower, tmp_path, monkeypatch
+@pytest.mark.parametrize("width", [60, 80])
+def test_runs_are_named_once_with_arm_solver_and_servo_and_numbered_in_tables(
+    cli, line_run, slower, tmp_path, monkeypatch, width
 ):
-    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("COLUMNS", f"{width}")
     lines = cli("compare", line_run, slower, "--out", tmp_path / "out").out.splitlines()
-    assert f"2  {slower.name}" in lines
+    assert re.match(r"line, 2 runs: [\d.]+ to [\d.]+ mm RMS tracking error\.$", lines[0])
+    known = " ".join(" ".join(lines).split())
+    assert f"2 {slower.name}: ur10, forward-dynamics, servoj at gain 2000, lookahead 0.03 s (pybullet)." in known
     assert sum(line.startswith("2  ") for line in lines) == 3  # its name, and its row in each table
-    assert max(len(line) for line in lines if not line.startswith(("Page:", "Note:"))) <= 60
+    assert max(len(line) for line in lines if not line.startswith("Page:")) <= width
 
 
 def test_one_scenario_at_another_speed_is_compared_with_a_warning(cli, line, line_run, tmp_path):

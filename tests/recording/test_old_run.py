@@ -30,6 +30,11 @@ NEW = {
     "pauses",
     "inputs",
     "latency",
+    "label",
+    "robot_title",
+    "servo",
+    "error_shares",
+    "uncertainty",
 }
 NEW |= {f"{part}_error" for part in ("servo_law", "rest")}
 NEW |= {f"{part}_delay_s" for part in ("sampling", "limiter", "servo_law", "rest")}

@@ -18,7 +18,7 @@ from simbridge.report.drawing import drawing_style
 from simbridge.report.joints import joint_chart, joints
 from simbridge.report.over_time import errors_over_time
 from simbridge.report.settings_list import important_settings
-from simbridge.report.verdict import delay_sentences, dominant_error, headline, notices, tolerance_check
+from simbridge.report.verdict import advice, delay_sentences, headline, notices, tolerance_check, with_deviation
 from tests.report.conftest import BUSY
 
 SECTIONS = [
@@ -36,6 +36,10 @@ SECTIONS = [
 LATE: dict[str, Any] = {"solution_offset": 2e-3, "plant_offset": 4e-3, "plant_delay": 0.02}
 IN_PLACE: dict[str, Any] = {"kinematics": {"placements": [np.eye(4).ravel().tolist()] * 2}}
 LINES = ["sampling", "solver", "limiter", "plant", "tracking"]
+
+
+def plain_spaces(text: str) -> str:
+    return text.replace("\u00a0", " ")
 
 
 def numbers(text: str) -> list[float]:
@@ -58,10 +62,43 @@ def test_the_headline_has_the_numbers_of_the_summary_in_mm_and_degrees(busy: Any
         math.degrees(error["rotation_rad"]["rms"]),
         math.degrees(error["rotation_rad"]["max"]),
     ]
-    headline = page.text("headline")
-    assert headline.startswith("The Test arm tracked made_up with ")
-    assert numbers(headline) == pytest.approx(expected, rel=5e-3)
-    assert "mm RMS" in headline and "degrees RMS" in headline
+    before, _, after = page.text("headline").partition(": ")
+    assert before == "Predicted for a Test arm with an ideal servo"
+    assert numbers(after) == pytest.approx(expected, rel=5e-3)
+    assert "mm RMS tracking error (max" in after and "mm) on made_up; rotation" in after and "° RMS (max" in after
+
+
+@pytest.mark.parametrize(
+    ("backend", "words"),
+    [
+        ("pybullet", "Predicted for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
+        ("ursim", "Measured by URSim for a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
+        ("real", "Measured by the controller of a Test arm with servoj at gain 300, lookahead 0.1 s and feedforward: "),
+    ],
+)
+def test_the_headline_says_whether_it_was_predicted_or_measured_and_for_which_plant(
+    measured: Any, backend: str, words: str
+) -> None:
+    servo = {"name": backend, "servo": "servoj", "servo_gain": 300.0, "servo_lookahead": 0.1}
+    _, summary = measured(settings={"backend": servo, "scenario": {"feedforward": "on"}})
+    assert headline(summary).startswith(words)
+    found = {"holds": False, "gain": 512.3, "lookahead_s": 0.05}
+    assert "servoj found at gain 512, lookahead 0.0500 s" in plain_spaces(headline({**summary, "servo_law": found}))
+
+
+def test_an_angle_that_no_arm_keeps_is_not_given_as_a_number(measured: Any) -> None:
+    _, summary = measured(plant_offset=1e-7)
+    assert plain_spaces(headline(summary)).endswith("on made_up; rotation below 0.01°.")
+
+
+@pytest.mark.parametrize(
+    ("deviation", "text"),
+    [(None, "4.49 mm"), (1e-7, "4.49 mm"), (2.34e-5, "4.486 ± 0.023 mm"), (1.2e-3, "4.5 ± 1.2 mm")],
+)
+def test_an_uncertainty_is_shown_where_it_changes_a_digit_and_limits_the_digits(
+    deviation: float | None, text: str
+) -> None:
+    assert plain_spaces(with_deviation(4.486e-3, deviation)) == text
 
 
 def test_the_table_has_every_line_of_the_budget(busy: Any) -> None:
@@ -114,7 +151,7 @@ def test_a_tool_that_turns_in_place_has_the_delay_of_its_rotation_and_the_remain
     assert summary["delay_of"] == "rotation"
     verdict = page.text("verdict")
     assert "The arm turned in place and lagged the reference by 20.0 ms: " in verdict
-    assert re.search(r"With this delay removed, <?[\d.]+ degrees RMS would remain", verdict)
+    assert re.search(r"With this delay removed, <?[\d.]+° RMS would remain", verdict)
     assert "predicted" not in verdict and "mm RMS would remain" not in verdict
     budget = page.text("budget")
     assert "Total – 20.0 reference to attained" in budget and "Predicted lag – – of the solver" in budget
@@ -156,23 +193,43 @@ def test_the_delays_are_given_in_ms(late: Any) -> None:
     assert "Predicted lag 12.3" in budget
 
 
-@pytest.mark.parametrize("line", ["target", "solution", "setpoint", "plant"])
-def test_the_largest_part_of_the_error_is_named(measured: Any, line: str) -> None:
-    source = {"target": "sampling", "solution": "the solver", "setpoint": "the limiter", "plant": "the plant"}[line]
+@pytest.mark.parametrize(
+    ("line", "source", "options"),
+    [
+        ("target", "sampling", "--hold and --sample-rate act on it"),
+        ("solution", "the solver", "--solver.kp, --solver.iterations and another --solver act on it"),
+        ("setpoint", "the limiter (0 of 200 setpoints changed)", "--speed-scale below 1 acts on it"),
+        ("plant", "the plant", "no option acts on it"),
+    ],
+)
+def test_the_largest_part_of_the_error_is_named_with_its_share_and_what_acts_on_it(
+    measured: Any, line: str, source: str, options: str
+) -> None:
     offsets = {f"{name}_offset": 1e-4 for name in ("target", "solution", "setpoint", "plant")}
     _, summary = measured(**(offsets | {f"{line}_offset": 5e-3}))
-    assert f"The largest part of the position error comes from {source}" in dominant_error(summary)
+    part = {"target": "sampling", "solution": "solver", "setpoint": "limiter"}.get(line, line)
+    # All offsets are along one axis: shares are those of the lengths.
+    share = 5e-3 / (5e-3 + 3e-4)
+    assert summary["error_shares"]["position"][part] == pytest.approx(share, rel=0.01)
+    assert plain_spaces(advice(summary)) == f"{100 * share:.0f} % of the position error comes from {source}; {options}."
 
 
-def test_the_largest_part_of_the_error_is_on_the_page(busy: Any) -> None:
+def test_shares_add_up_and_one_that_is_opposite_is_negative(measured: Any) -> None:
+    _, summary = measured(solution_offset=5e-3, plant_offset=-1e-3)
+    for shares in summary["error_shares"].values():
+        assert sum(shares[part] for part in ("sampling", "solver", "limiter", "plant")) == pytest.approx(1.0)
+        assert shares["plant"] == pytest.approx(-0.25, abs=0.01)
+
+
+def test_what_dominates_is_on_the_page(busy: Any) -> None:
     page, summary = busy
-    assert dominant_error(summary).replace("\u00a0", " ") in page.text("verdict")
+    assert plain_spaces(advice(summary)) in page.text("verdict")
 
 
 def test_a_run_without_errors_says_so(measured: Any) -> None:
     _, summary = measured()
-    assert "with 0 mm RMS (max 0 mm)" in headline(summary, "Test arm").replace("\u00a0", " ")
-    assert dominant_error(summary) == "There is no error beyond rounding."
+    assert ": 0 mm RMS tracking error (max 0 mm) on made_up." in plain_spaces(headline(summary))
+    assert advice(summary) == "There is no error beyond rounding."
 
 
 def test_without_a_tolerance_nothing_is_judged(busy: Any) -> None:
@@ -208,8 +265,8 @@ def test_a_run_that_ended_early_says_why_before_anything_else_and_has_not_passed
     tolerance = {"position_m": 1.0, "rotation_rad": 1.0}
     page, summary = report(outcome="GuardStop: joint 2 is 0.3 rad away", complete=False, tolerance=tolerance)
     assert "The run did not complete: GuardStop: joint 2 is 0.3 rad away. 200 of 200" in page.text("failure")
-    assert page.source.index("GuardStop") < page.source.index("RMS (")
-    assert page.text("headline").startswith("Until then, the Test arm tracked made_up with ")
+    assert page.source.index("GuardStop") < page.source.index("RMS tracking")
+    assert " on made_up until the run ended early" in page.text("headline")
     assert summary["passed"]
     assert page.text("judgement").startswith("Incomplete")
     assert not page.has("passed")

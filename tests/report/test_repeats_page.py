@@ -31,6 +31,7 @@ def one_run(number: int, rms: float | None, outcome: str = "completed") -> dict[
 def summary_of(*runs: dict[str, Any]) -> dict[str, Any]:
     completed = [run for run in runs if run["outcome"] == "completed"]
     facts = {"scenario": "line", "robot": "ur10", "solver": "forward-dynamics", "backend": "pybullet", "passed": None}
+    facts |= {"label": "", "robot_title": "UR10", "servo": "an ideal servo", "feedforward": False}
     counts = {"outcome": runs[-1]["outcome"], "repeats": 3, "completed": len(completed)}
     return {**facts, **counts, "runs": list(runs), "iso_9283_style": view("self-reported", OWN)}
 
@@ -55,14 +56,22 @@ def test_both_sources_are_explained_and_their_reasons_are_on_the_page() -> None:
     assert f"Self-reported: {OWN}" in shown and f"External: {OUTSIDE}" in shown
 
 
-def test_the_headline_has_the_range_of_the_completed_runs_only() -> None:
+def test_the_headline_has_mean_and_deviation_of_the_completed_runs_only() -> None:
     runs = (one_run(1, 1e-4), one_run(2, 3e-4), one_run(3, 6.86e-3, "GuardStop: too far"))
-    assert page(*runs).text("headline") == "2 of 3 runs completed, with 0.100 to 0.300 mm RMS tracking error."
+    size = "0.20 ± 0.14 mm RMS tracking error on line (mean and standard deviation of 2 runs)"
+    assert page(*runs).text("headline") == f"Predicted for a UR10 with an ideal servo: {size}."
+    assert "2 of 3 runs completed." in page(*runs).text("verdict")
+
+
+def test_runs_that_are_equal_have_no_deviation() -> None:
+    shown = page(one_run(1, 1e-4), one_run(2, 1e-4)).text("headline")
+    assert shown.endswith(": 0.100 mm RMS tracking error on line (mean of 2 runs).")
 
 
 def test_without_a_completed_run_the_headline_gives_no_error() -> None:
     shown = page(one_run(1, 6.86e-3, "GuardStop: too far"))
-    assert shown.text("headline") == "0 of 3 runs completed."
+    assert shown.text("headline") == "No run of line completed."
+    assert "0 of 3 runs completed." in shown.text("verdict")
     # What was recorded stays in the table.
     assert "6.86" in shown.text("runs")
 

@@ -25,7 +25,7 @@ def shown(live_run: Path) -> Page:
 
 def test_states_inputs_and_latency_are_in_words(shown: Page) -> None:
     verdict, part = shown.text("verdict"), shown.text("session")
-    assert "tracked its live inputs with" in verdict
+    assert "mm) on live inputs" in verdict
     assert "3 rejected, 8 superseded." in verdict and "input to command 2.00 ms (p99 2.00 ms)" in verdict
     assert "Its states: tracking" in part
     assert "Rejected inputs: max_jump (1), malformed (1), not_engaged (1)." in part

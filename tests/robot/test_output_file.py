@@ -37,10 +37,7 @@ PAGE = "page " * 2000
 
 
 def export(name, folder, run):
-    evaluation = Evaluation.read(run)
-    poses = {each: getattr(evaluation, each) for each in ("reference", "target", "solution", "setpoint", "attained")}
-    errors = {"tracking": (np.zeros((len(evaluation.log.stamp), 3)),) * 2}
-    return EXPORTERS[name](folder, evaluation.log, poses, errors, evaluation.joint_origins)
+    return EXPORTERS[name](folder, Evaluation.read(run).samples)
 
 
 def plant(folder, _):
@@ -66,6 +63,9 @@ WRITERS = {
     "reference.tum": lambda folder, run: export("tum", folder, run),
     "samples.mcap": lambda folder, run: export("mcap", folder, run),
     "rosbag2": lambda folder, run: export("bag", folder, run),
+    "samples.parquet": lambda folder, run: export("parquet", folder, run),
+    "samples.mat": lambda folder, run: export("mat", folder, run),
+    "samples.rrd": lambda folder, run: export("rerun", folder, run),
     "path.tum": lambda folder, _: write_tum(folder / "path.tum", TRAJECTORY.times, POSES),
     "path.csv": lambda folder, _: write_csv(folder / "path.csv", TRAJECTORY.times, POSES),
     "plant.toml": plant,
@@ -170,12 +170,11 @@ def test_what_is_interrupted_while_it_is_written_leaves_the_earlier_one(tmp_path
 
 
 def test_an_export_that_ctrl_c_ends_at_any_instant_is_the_earlier_or_the_new_one(line_run, tmp_path):
-    evaluation = Evaluation.read(line_run)
-    poses = dict.fromkeys(("reference", "target", "solution", "setpoint", "attained"), evaluation.setpoint)
+    samples = Evaluation.read(line_run).samples
     path, active, ends = tmp_path / "samples.csv", [], set()
 
     def write():
-        EXPORTERS["csv"](tmp_path, evaluation.log, poses, {}, evaluation.joint_origins)
+        EXPORTERS["csv"](tmp_path, samples)
 
     def interrupt(*_):
         if active:

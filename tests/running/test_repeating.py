@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -204,7 +205,9 @@ def test_a_tolerance_that_no_run_keeps_fails_all_runs_and_the_table_fits_the_ter
     assert max(len(row) for row in answer.out.splitlines() if where not in row) <= 80
 
 
-def test_interrupted_repeats_are_kept_as_far_as_they_got(cli, line, tmp_path, monkeypatch, without_pages):
+@pytest.fixture
+def interrupted(cli, line, tmp_path, monkeypatch, without_pages):
+    """What was printed, and the directory, of three repeats that Ctrl-C ended in the second."""
     whole, streamed = PyBulletBackend.stream, []
 
     def interrupted_in_the_second(self, setpoints):
@@ -215,9 +218,15 @@ def test_interrupted_repeats_are_kept_as_far_as_they_got(cli, line, tmp_path, mo
             if len(streamed) == 2 and streamed[-1] == 20:
                 raise KeyboardInterrupt
 
-    monkeypatch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
     out = tmp_path / "out"
-    answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    with monkeypatch.context() as patch:
+        patch.setattr(PyBulletBackend, "stream", interrupted_in_the_second)
+        answer = cli("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    return answer, out
+
+
+def test_interrupted_repeats_are_kept_as_far_as_they_got(interrupted):
+    answer, out = interrupted
     assert answer.status == 130 and str(out) in answer.err
     first, second = runs_in(out)
     assert (first.summary()["outcome"], second.summary()["outcome"]) == ("completed", "interrupted")
@@ -226,6 +235,51 @@ def test_interrupted_repeats_are_kept_as_far_as_they_got(cli, line, tmp_path, mo
     assert (summary["outcome"], summary["repeats"], summary["completed"]) == ("interrupted", 3, 1)
     assert summary["passed"] is False
     assert {figure["cycles"] for figure in summary["iso_9283_style"]["figures"]} == {1}
+
+
+def test_interrupted_repeats_go_on_in_the_same_directory(cli, line, interrupted):
+    answer, out = interrupted
+    assert f"The same command with `--out {out}` continues the repeats." in answer.message
+    first = (out / "01" / "log.mcap").read_bytes()
+    flags = ("run", line, "--repeat", 3, "--out", out, "--tolerance", "50", "5")
+    assert cli(*flags).status == 0
+    summary = RunDirectory(out).summary()
+    assert (summary["outcome"], summary["completed"], summary["passed"]) == ("completed", 3, True)
+    assert [run["run"] for run in summary["runs"]] == ["01", "02", "03"]
+    assert (out / "01" / "log.mcap").read_bytes() == first
+    # What ended early is kept, and no longer counts.
+    assert RunDirectory(out / "02.ended").summary()["outcome"] == "interrupted"
+    before = [run.log_file.stat().st_mtime_ns for run in runs_in(out)]
+    assert cli(*flags).status == 0
+    assert [run.log_file.stat().st_mtime_ns for run in runs_in(out)] == before
+
+
+def test_repeats_do_not_go_on_with_other_settings_or_another_plan(cli, line, interrupted):
+    _, out = interrupted
+    flags = ("run", line, "--repeat", 3, "--out", out)
+    refused = cli(*flags, "--servo-gain", 500)
+    assert refused.status == 2 and "backend.servo_gain (there 2000, now 500)" in refused.message
+    assert "tolerance.position_m (there 0.05, now none)" in refused.message and "--out" in refused.message
+    before = line.read_text()
+    slower = re.sub(r"(?m)^0\.4\S*", "0.5", before)
+    assert slower != before
+    try:
+        line.write_text(slower)
+        refused = cli(*flags, "--tolerance", "50", "5")
+    finally:
+        line.write_text(before)
+    assert refused.status == 2 and "differ in their plan" in refused.message
+    assert len(runs_in(out)) == 2
+
+
+def test_a_report_that_was_interrupted_says_how_to_finish_it(cli, repeated, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("simbridge.cli.report_command.write_repeats_page", interrupt)
+    answer = cli("report", repeated)
+    assert answer.status == 130
+    assert answer.message == f"The report was interrupted; `simbridge report {repeated}` finishes it."
 
 
 @pytest.mark.parametrize("count", [0, -2])

@@ -46,6 +46,9 @@ PartKey = Literal[
     "sampling_error", "solver_error", "limiter_error", "plant_error", "servo_law_error", "rest_error", "tracking_error"
 ]
 
+NOTHING = 1e-12
+"""Smaller errors, in m and rad, are rounding."""
+
 SAME_DELAY = 1e-3
 """Delays in s of position and rotation that differ by less are reported as one."""
 
@@ -57,14 +60,12 @@ class ErrorPart:
     Attributes:
         name: As shown; its attribute in `ErrorBudget` and `Delays` has underscores instead of spaces.
         key: Its key in summary.json.
-        source: What causes it, as a noun phrase.
         meaning: Which two poses it compares, and what their difference is.
         of: The name of the part that it is a part of; "" for the tracking error.
     """
 
     name: str
     key: PartKey
-    source: str
     meaning: str
     of: str = ""
 
@@ -81,40 +82,22 @@ class ErrorPart:
 
 ERROR_PARTS = (
     ErrorPart(
-        "sampling",
-        "sampling_error",
-        "sampling (a target held between two samples)",
-        "Reference to target: the cost of holding the last sample of a slow source.",
+        "sampling", "sampling_error", "Reference to target: the cost of holding the last sample of a slow source."
     ),
+    ErrorPart("solver", "solver_error", "Target to solution: what the inverse kinematics has not reached yet."),
     ErrorPart(
-        "solver",
-        "solver_error",
-        "the solver (inverse kinematics that has not converged yet)",
-        "Target to solution: what the inverse kinematics has not reached yet.",
+        "limiter", "limiter_error", "Solution to setpoint: changes made to respect velocity and acceleration limits."
     ),
-    ErrorPart(
-        "limiter",
-        "limiter_error",
-        "the limiter (setpoints changed to respect velocity and acceleration limits)",
-        "Solution to setpoint: changes made to respect velocity and acceleration limits.",
-    ),
-    ErrorPart(
-        "plant",
-        "plant_error",
-        "the plant (the controller and the arm)",
-        "Setpoint to attained: the controller and the arm.",
-    ),
+    ErrorPart("plant", "plant_error", "Setpoint to attained: the controller and the arm."),
     ErrorPart(
         "servo law",
         "servo_law_error",
-        "the servo law",
         "Setpoint to prediction: what servoj makes of the commands that were sent.",
         of="plant",
     ),
     ErrorPart(
         "rest",
         "rest_error",
-        "the rest",
         "Prediction to attained: joint servo, calibration and load; on a controller also the link's delay.",
         of="plant",
     ),
@@ -124,7 +107,7 @@ ERROR_PARTS = (
 The first four add up to it. The parts of the plant's part are null where no servo law is known."""
 
 TRACKING_ERROR = ErrorPart(
-    "tracking", "tracking_error", "all parts", "Reference to attained: the whole error. The parts add up as vectors."
+    "tracking", "tracking_error", "Reference to attained: the whole error. The parts add up as vectors."
 )
 
 
@@ -177,6 +160,22 @@ def error_budget(
     return ErrorBudget(*parts)
 
 
+def error_shares(budget: ErrorBudget) -> dict[PosePart, dict[str, float] | None]:
+    """The share of each part in the mean square of the tracking error: its mean projection on that error.
+
+    A part that is opposite to the whole has a negative share. Shares of the rotation hold for small angles.
+    """
+    found: dict[PosePart, dict[str, float] | None] = {}
+    for kind, field in zip(POSE_PARTS, ("translation", "rotation"), strict=True):
+        whole = getattr(budget.tracking, field)
+        square = float(np.sum(whole**2))
+        parts = {part.attribute: getattr(budget, part.attribute) for part in ERROR_PARTS}
+        shares = {name: float(np.sum(getattr(part, field) * whole)) for name, part in parts.items() if part is not None}
+        least = len(whole) * NOTHING**2
+        found[kind] = {name: each / square for name, each in shares.items()} if square > least else None
+    return found
+
+
 class Delays(NamedTuple):
     """Delays in s of the position or of the rotation; None where they cannot be determined.
 
@@ -205,6 +204,9 @@ DELAY_KEYS: dict[PosePart, tuple[str, ...]] = {
 class Tracking(TypedDict):
     """The tracking error, its parts and its delays, as summary.json holds them.
 
+    `error_shares` are the shares of its parts in the mean square of the tracking error, by "position" and "rotation";
+    None where there is no such error. Those of the first four parts add up to 1.
+
     `servo_law_error` and `rest_error` are the parts of `plant_error`; None where no servo law is known.
 
     `delay_s` is the delay from reference to attained, and `sampling_delay_s` and so on are those of the parts. They are
@@ -223,6 +225,7 @@ class Tracking(TypedDict):
     plant_error: PoseStatistics
     servo_law_error: PoseStatistics | None
     rest_error: PoseStatistics | None
+    error_shares: dict[PosePart, dict[str, float] | None]
     delay_of: PosePart
     delay_s: float | None
     sampling_delay_s: float | None
@@ -284,6 +287,7 @@ def tracking_summary(
     }
     summary: dict[str, Any] = {
         **{key: None if error is None else error.statistics() for key, error in errors.items()},
+        "error_shares": error_shares(budget),
         "delay_of": "rotation" if turns_only else "position",
         **dict(zip(DELAY_KEYS["position"], named, strict=True)),
         **dict(zip(DELAY_KEYS["rotation"], rotation, strict=True)),

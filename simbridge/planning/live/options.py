@@ -19,12 +19,12 @@ _COMMANDS = ("teleop",)
 
 LIVE = (
     "cell", "host", "tcp", "payload", "unmodelled_payload", "period", "max_tool_speed", "floor", "gui", "kinematics",
-    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "yes", "base", "tip", "package",
+    "servo", "servo_gain", "servo_lookahead", "plant", "realtime_priority", "label", "yes", "base", "tip", "package",
 )  # fmt: skip
 """The fields of `Options` that every live session has, too; the others concern a scenario, or an input's kind."""
 SIMULATED = tuple(name for name in LIVE if name not in ("host", "gui", "realtime_priority", "yes"))
 """Those of them that a simulation on the caller's clock has."""
-STUDIO = tuple(name for name in LIVE if name not in ("gui", "yes"))
+STUDIO = tuple(name for name in LIVE if name not in ("gui", "label", "yes"))
 """Those that a studio has: it draws the arm itself, and a person confirms in its page."""
 MORE = ("feedforward", "on_scaling", "on_pause")
 """Those that `simbridge.live` takes in addition: feedforward is for chunks alone."""

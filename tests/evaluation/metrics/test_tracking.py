@@ -33,7 +33,7 @@ def test_the_keys_are_those_of_summary_json() -> None:
     delays = ["delay_s", *(f"{source}_delay_s" for source in sources)]
     delays += ["rotation_delay_s", *(f"{source}_rotation_delay_s" for source in sources)]
     parts = ["servo_law_error", "rest_error"]
-    assert list(summary) == [*ERRORS, *parts, "delay_of", *delays, "delay_compensated"]
+    assert list(summary) == [*ERRORS, *parts, "error_shares", "delay_of", *delays, "delay_compensated"]
     assert [summary[key] for key in (*parts, "servo_law_delay_s", "rest_delay_s")] == [None] * 4
     for key in [*ERRORS, "delay_compensated"]:
         assert list(summary[key]) == ["position_m", "rotation_rad"]

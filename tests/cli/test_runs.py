@@ -1,0 +1,149 @@
+"""`simbridge runs`, `simbridge view` and `last`: what was run, and its pages, without typing a directory's name."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import webbrowser
+
+import pytest
+
+from simbridge.cli import runs_command
+from simbridge.cli.runs_command import age
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch, line_run, live_run):
+    """A directory with a run, repeats, a session and a sweep under runs/, the oldest first, and two that are none."""
+    monkeypatch.chdir(tmp_path)
+    runs = tmp_path / "runs"
+    places = {"2026-01-02_03-04-05_line": line_run, "many/01": line_run, "many/02": line_run, "hand": live_run}
+    for number, (name, source) in enumerate(places.items()):
+        shutil.copytree(source, runs / name)
+        os.utime(runs / name / "settings.toml", (1e9 + number, 1e9 + number))
+    (runs / "swept").mkdir()
+    (runs / "swept" / "sweep.toml").write_text('scenarios = ["circle"]\n')
+    columns = "identity,scenario,outcome,reason,tracking_error.position_m.rms,made_by,wall_s,host_name,host_attempts"
+    rows = ("a,circle,completed,,0.002,x,1,h,1,", "b,circle,refused,too far,,x,1,h,1,")
+    (runs / "swept" / "results.csv").write_text("\n".join((f"{columns},directory", *rows, "")))
+    os.utime(runs / "swept" / "sweep.toml", (2e9, 2e9))
+    (runs / "compare_line").mkdir()
+    (runs / "notes.txt").write_text("mine")
+    return tmp_path
+
+
+def listed(cli, *flags):
+    answer = cli("runs", *flags, "--json")
+    assert answer.status == 0, answer.err
+    return {run["run"].removeprefix("runs/"): run for run in json.loads(answer.out)}
+
+
+def test_runs_repeats_sessions_and_sweeps_are_listed_the_newest_first(cli, here, line_run):
+    found = listed(cli)
+    assert list(found) == ["swept", "hand", "many", "2026-01-02_03-04-05_line"]
+    assert [run["kind"] for run in found.values()] == ["sweep", "session", "repeats", "run"]
+    one = found["2026-01-02_03-04-05_line"]
+    summary = json.loads((line_run / "summary.json").read_text())
+    assert one["error_m"] == summary["tracking_error"]["position_m"]["rms"]
+    names = ("scenario", "robot", "solver", "outcome")
+    assert [one[name] for name in names] == ["line", "ur10", "forward-dynamics", "completed"]
+    assert (found["swept"]["error_m"], found["swept"]["outcome"]) == (0.002, "1 of 2 points")
+    # Killed before their common summary was written.
+    assert (found["many"]["scenario"], found["many"]["outcome"]) == ("line", "no summary")
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_the_list_fits_the_terminal_and_says_what_it_leaves_out(cli, here, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", f"{width}")
+    lines = cli("runs").out.splitlines()
+    assert max(map(len, lines)) <= width
+    titles = " ".join(lines[:2])
+    assert all(title in titles for title in ("run", "RMS", "mm", "outcome", "age"))
+    assert any("Not shown" in line for line in lines) == (width < 160)
+
+
+def test_a_list_is_filtered_sorted_and_cut(cli, here):
+    lines = listed(cli, "--filter", "robot=ur10", "--filter", "scenario=line")
+    assert set(lines) == {"many", "2026-01-02_03-04-05_line"} == set(listed(cli, "--filter", "scenario=lin*"))
+    errors = [run["error_m"] for run in listed(cli, "--sort", "error").values()]
+    known = [error for error in errors if error is not None]
+    assert known == sorted(known) and errors[: len(known)] == known
+    assert list(listed(cli, "--limit", 1)) == ["swept"]
+    assert cli("runs", "--filter", "robot=none").out == "No runs in runs.\n"
+    for flags, reason in ((("--filter", "robot"), "COLUMN=VALUE"), (("--sort", "size"), "'size'")):
+        refused = cli("runs", *flags)
+        assert refused.status == 2 and reason in refused.message
+    assert "there is no such directory" in cli("runs", "elsewhere").message
+
+
+def test_what_cannot_be_read_is_listed_with_what_is_known_of_it(cli, here):
+    (here / "runs/swept/results.csv").write_text("half of a")
+    (here / "runs/hand/summary.json").write_text("{")
+    found = listed(cli)
+    assert (found["swept"]["outcome"], found["swept"]["scenario"]) == ("no results", "circle")
+    assert (found["hand"]["outcome"], found["hand"]["robot"]) == ("no summary", "ur10e")
+
+
+def test_a_label_is_in_settings_summary_list_report_and_comparison(cli, line, line_run, tmp_path):
+    out = tmp_path / "out"
+    assert cli("run", line, "--label", "stiff [gripper]", "--out", out).status == 0
+    assert 'label = "stiff [gripper]"' in (out / "settings.toml").read_text()
+    assert json.loads((out / "summary.json").read_text())["label"] == "stiff [gripper]"
+    assert next(iter(json.loads(cli("runs", tmp_path, "--json").out)))["label"] == "stiff [gripper]"
+    assert "stiff [gripper]" in cli("runs", tmp_path).out
+    assert "simbridge: tracking report: stiff [gripper]" in (out / "report.html").read_text()
+    assert "stiff [gripper], ur10, " in " ".join(cli("compare", out, line_run, "--out", tmp_path / "page").out.split())
+
+
+def test_a_label_of_several_lines_is_refused(cli, line):
+    answer = cli("run", line, "--label", "one\ntwo")
+    assert answer.status == 2 and "it must be one line of text" in answer.message
+
+
+def test_the_newest_run_is_last_in_every_command_that_takes_one(cli, here, tmp_path):
+    answer = cli("export", "last", "--to", "tum")
+    assert answer.status == 0 and answer.err == "last: runs/hand\n"
+    assert (here / "runs/hand/attained.tum").is_file()
+    os.utime(here / "runs/2026-01-02_03-04-05_line/settings.toml")
+    run = "runs/2026-01-02_03-04-05_line"
+    assert cli("view", "last", "--no-browser").out == f"{run}/report.html\n"
+    assert json.loads(cli("compare", "last", "runs/many/01", "--json").out)["runs"][0]["run"] == run
+    assert json.loads(cli("identify", "last", "--json").out)["recording"] == run
+    assert cli("evaluate", "last", "--attained", "none.tum").err.startswith(f"last: {run}\n")
+    assert cli("run", "line.tum", "--plan", "last").err.startswith(f"last: {run}\n")
+    # A directory of that name is meant itself.
+    shutil.copytree(here / "runs/hand", here / "last")
+    assert cli("view", "last").out == "last/report.html\n"
+
+
+def test_without_a_run_last_says_where_runs_are_looked_for(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    answer = cli("report", "last")
+    assert answer.status == 2 and "there is no run under runs/ or in this directory" in answer.message
+
+
+def test_a_page_is_opened_where_there_is_a_screen(cli, here, monkeypatch):
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    for name in ("WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("DISPLAY", "")
+    monkeypatch.setattr(runs_command.sys, "platform", "linux")
+    assert cli("view", "runs/hand").status == 0 and opened == []
+    monkeypatch.setenv("DISPLAY", ":0")
+    cli("view", "runs/hand", "--no-browser")
+    assert opened == []
+    cli("view", "runs/hand")
+    assert opened == [(here / "runs/hand/report.html").as_uri()]
+
+
+def test_a_run_without_a_page_says_what_writes_it(cli, here):
+    (here / "runs/hand/report.html").unlink()
+    answer = cli("view", "runs/hand")
+    assert answer.status == 2 and answer.message == "runs/hand has no page: `simbridge report runs/hand` writes it."
+    assert "it is not that of a run or a sweep" in cli("view", "runs/compare_line").message
+
+
+def test_an_age_has_one_unit():
+    assert [age(seconds) for seconds in (0.2, 59.0, 90.0, 7200.0, 2e6)] == ["0 s", "59 s", "2 min", "2 h", "23 d"]
