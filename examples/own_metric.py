@@ -11,7 +11,7 @@ def time_within(evaluation: Evaluation, distance: float) -> float:
     return float(np.sum(evaluation.contour.distance <= distance)) * evaluation.plan.period
 
 
-run = simbridge.run("pick_and_place", robot="ur5e")
+run = simbridge.run("pick_and_place")
 evaluation = run.evaluation()
 duration = len(evaluation.attained) * evaluation.plan.period
 print(f"within 0.1 mm of the path for {time_within(evaluation, 1e-4):.2f} of {duration:.2f} s")

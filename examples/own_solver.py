@@ -7,7 +7,7 @@ import simbridge
 from simbridge.robot.kinematics import task_jacobian, tool_path
 from simbridge.trajectory import square
 
-robot = simbridge.load_robot("ur10e")
+robot = simbridge.load_robot("ur10")
 
 
 def newton(q: np.ndarray, target: pin.SE3) -> np.ndarray:

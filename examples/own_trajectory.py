@@ -14,5 +14,5 @@ print(f"length {np.linalg.norm(np.diff(motion.poses[:, :3], axis=0), axis=1).sum
 write_tum("cone.tum", motion.times, motion.poses)
 
 again = simbridge.read_trajectory("cone.tum")
-run = simbridge.run(simbridge.Scenario(again), robot="ur10e")
+run = simbridge.run(simbridge.Scenario(again))
 print(f"tracking error: {1e3 * run.summary['tracking_error']['position_m']['rms']:.2f} mm RMS")

@@ -13,5 +13,5 @@ seen = np.array([pin.SE3ToXYZQUAT(tracker.inverse() * pin.XYZQUATToSE3(pose)) fo
 write_tum("tracker.tum", motion.times, seen)
 
 options = simbridge.Options(transform=tuple(pin.SE3ToXYZQUAT(tracker)))
-run = simbridge.run("tracker.tum", robot="ur10e", options=options)
+run = simbridge.run("tracker.tum", options=options)
 print(f"tracking error: {1e3 * run.summary['tracking_error']['position_m']['rms']:.2f} mm RMS")

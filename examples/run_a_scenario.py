@@ -3,7 +3,7 @@
 import simbridge
 from simbridge.text import millimetres
 
-run = simbridge.run("pick_and_place", robot="ur5e")
+run = simbridge.run("pick_and_place")
 
 print(f"{run.summary['outcome']}: {run.directory / 'report.html'}")
 for source in ("sampling", "solver", "limiter", "plant", "tracking"):
