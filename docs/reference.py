@@ -24,8 +24,12 @@ from simbridge.cli.flags import COMMANDS
 from simbridge.experiments import EXPERIMENTS
 from simbridge.ik.settings import SOLVERS
 
+PUBLIC = {name: getattr(simbridge, name).__module__ for name in simbridge.__all__ if name != "__version__"}
+"""The public names, and the modules that define them."""
 # Characters of a line of help: what fits next to the site's table of contents.
 _WIDTH = 92
+# The heading of the part of the help that depends on the solver.
+_SETTINGS = "\n solver options\n"
 
 
 def printed_help(*words: str) -> str:
@@ -34,21 +38,21 @@ def printed_help(*words: str) -> str:
     environment = {**os.environ, "COLUMNS": str(_WIDTH), "NO_COLOR": "1"}
     with mock.patch.dict(os.environ, environment), contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main([*words, "--help"])
-    return printed.getvalue()
+    return "\n".join(line.rstrip() for line in printed.getvalue().splitlines())
 
 
 def helps() -> Iterator[tuple[str, str]]:
     """A title and a text for each command, each experiment, and the settings of each solver that has some."""
     for name in COMMANDS:
         text = printed_help(name)
-        yield f"simbridge {name}", text.partition("╭─ solver options")[0].rstrip()
+        yield f"simbridge {name}", text.partition(_SETTINGS)[0].rstrip()
         if name == "experiment":
             for experiment in EXPERIMENTS:
                 yield f"simbridge experiment {experiment}", printed_help(name, experiment).rstrip()
     for solver in SOLVERS:
-        _, panel, settings = printed_help("run", "--solver", solver).partition("╭─ solver options")
+        _, panel, settings = printed_help("run", "--solver", solver).partition(_SETTINGS)
         if panel:
-            yield f"--solver {solver}", panel + settings.rstrip()
+            yield f"--solver {solver}", settings
 
 
 class Commands(SphinxDirective):
@@ -68,19 +72,21 @@ def documented(names: Iterable[str]) -> Iterator[str]:
     """The directives of autodoc for public names, in reStructuredText."""
     for name in names:
         value = getattr(simbridge, name)
+        kind = "autofunction"
         if isinstance(value, type):
             kind = "autoexception" if issubclass(value, Exception) else "autoclass"
-            yield f".. {kind}:: simbridge.{name}\n"
-        elif callable(value):
-            yield f".. autofunction:: simbridge.{name}\n"
+        yield f".. {kind}:: simbridge.{name}\n"
 
 
 class PublicNames(SphinxDirective):
-    """`public-names`: functions first, then classes, each in alphabetical order."""
+    """`public-names PACKAGE ...`: what these packages define, functions first, in alphabetical order."""
+
+    required_arguments, optional_arguments = 1, 99
 
     def run(self) -> list[nodes.Node]:
-        names = sorted(simbridge.__all__, key=lambda name: (isinstance(getattr(simbridge, name), type), name))
-        return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *documented(names), "```"]))
+        chosen = [name for name, module in PUBLIC.items() if module.split(".")[1] in self.arguments]
+        chosen.sort(key=lambda name: (isinstance(getattr(simbridge, name), type), name))
+        return self.parse_text_to_nodes("\n".join(["```{eval-rst}", *documented(chosen), "```"]))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -24,7 +24,9 @@ def follow(cli, whole=True):
         if name:
             Path(name).write_text(text)
         elif language == "text":
-            assert [line for line in text.splitlines() if not re.search(rf"^ *{line}\b", printed, re.MULTILINE)] == []
+            shown = [line.split("...")[0].split() for line in text.splitlines()]
+            lines = [line.split() for line in printed.splitlines()]
+            assert [words for words in shown if words not in [line[: len(words)] for line in lines]] == []
         elif language == "python" and whole:
             exec(compile(text, "tutorial", "exec"), {})
         for words in (shlex.split(line, comments=True) for line in text.splitlines() if language == "sh"):
