@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run test soak urcl coverage test-lowest lint clean reinstall
+.PHONY: help run test docs soak urcl coverage test-lowest lint clean reinstall
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -25,6 +25,10 @@ run: $(VENV)/.installed ## run the first scenario, square_tracking, in simulatio
 
 test: $(VENV)/.installed-test ## run the tests
 	$(VENV)/bin/python -m pytest -n auto
+
+docs: $(VENV)/.installed-docs ## build the documentation as a site, into build/docs
+	$(VENV)/bin/python -m sphinx -c docs -b html --fail-on-warning --keep-going --quiet . build/docs
+	@echo "Open build/docs/index.html"
 
 soak: $(VENV)/.installed-test ## run what needs long real time, random faults above all, for SOAK_MINUTES (60)
 	$(VENV)/bin/python -m tests.soak --minutes $(or $(SOAK_MINUTES),60)
@@ -54,8 +58,9 @@ clean: ## remove .venv and what tools left behind (never runs/)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp an extra. pip before 21.3, which some Python 3.10 bring, cannot install a pyproject.toml editable.
-STAMPS := $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-dev
+STAMPS := $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-docs $(VENV)/.installed-dev
 $(VENV)/.installed-test: EXTRA := [test]
+$(VENV)/.installed-docs: EXTRA := [docs]
 $(VENV)/.installed-dev: EXTRA := [dev]
 
 $(STAMPS): pyproject.toml $(VENV)/bin/python

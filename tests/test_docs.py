@@ -1,7 +1,8 @@
 """The examples of README.md and docs/ work: Python blocks are run, and every command line is read by the program.
 
 Commands that only look (check, inspect, robots, scenarios) are run, too. Not run: docs/emulator.md, whose example is a
-test file of its own, and docs/architecture.md, whose examples are changes of the code.
+test file of its own; docs/architecture.md, whose examples are changes of the code; and docs/tutorial.md, which
+test_tutorial.py follows.
 """
 
 from __future__ import annotations
@@ -68,9 +69,8 @@ def command_lines(page):
 COMMAND_LINES = {" ".join(words): words for page in PAGES for words in command_lines(page)}
 
 
-PYTHON_PAGES = {
-    page.name: page for page in PAGES if page.stem not in ("architecture", "emulator") and blocks(page, "python")
-}
+ELSEWHERE = ("architecture", "emulator", "tutorial")
+PYTHON_PAGES = {page.name: page for page in PAGES if page.stem not in ELSEWHERE and blocks(page, "python")}
 
 
 @pytest.mark.parametrize("line", COMMAND_LINES)

@@ -6,27 +6,30 @@ import email
 import itertools
 import json
 import os
+import re
 import subprocess
 import sys
+import tarfile
 import zipfile
 from email.message import Message
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from ruamel.yaml import YAML
 
 import simbridge
 
 CHECKOUT = Path(__file__).parents[1]
 
 
-def build(kind: str, directory: Path) -> Path:
-    """Build this checkout with the declared back end, without the network, into `directory`."""
+def build(kind: str, directory: Path, source: Path = CHECKOUT) -> Path:
+    """Build a checkout with the declared back end, without the network, into `directory`."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", kind, "--directory", str(directory)]
-    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (wheel,) = directory.glob("*.whl")
-    return wheel
+    (built,) = directory.glob("*.tar.gz" if kind == "sdist" else "*.whl")
+    return built
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +58,60 @@ def test_the_wheel_carries_every_module_and_the_typing_marker(wheel: zipfile.Zip
 def test_the_wheel_puts_nothing_next_to_the_package(wheel: zipfile.ZipFile) -> None:
     top_level = {name.split("/")[0] for name in wheel.namelist()}
     assert top_level == {"simbridge", f"simbridge-{simbridge.__version__}.dist-info"}
+
+
+def test_the_version_is_written_in_one_place(metadata: Message) -> None:
+    assert metadata["Version"] == simbridge.__version__
+    places = [CHECKOUT / name for name in ("pyproject.toml", "CITATION.cff", "docs/conf.py", "README.md")]
+    assert [path.name for path in places if simbridge.__version__ in path.read_text(encoding="utf-8")] == []
+    changes = (CHECKOUT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, re.MULTILINE)[0] == simbridge.__version__
+
+
+def test_the_metadata_say_who_what_and_for_whom(metadata: Message) -> None:
+    for name in ("Summary", "Author", "Maintainer", "Keywords", "Requires-Python", "Description-Content-Type"):
+        assert metadata[name], name
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+    # There is no public address yet, and none is invented.
+    assert metadata.get_all("Project-URL") is None
+
+
+def test_the_citation_names_the_software_and_the_paper() -> None:
+    citation = YAML(typ="safe").load(CHECKOUT / "CITATION.cff")
+    assert citation["cff-version"] == "1.2.0" and citation["license"] == "Apache-2.0"
+    assert citation["authors"] and citation["message"] and citation["title"].startswith("simbridge")
+    assert [author["family-names"] for author in citation["references"][0]["authors"]] == [
+        "Scherzinger", "Roennau", "Dillmann",
+    ]  # fmt: skip
+
+
+def test_the_conda_recipe_has_the_dependencies_of_the_package(metadata: Message) -> None:
+    recipe = YAML(typ="safe").load(CHECKOUT / "packaging/conda/recipe.yaml")
+    listed = {line.partition(" ")[0] for line in recipe["requirements"]["run"]} - {"python"}
+    others = {"pin": "pinocchio", "pybullet-arm64": "pybullet", "ur-rtde": "ur_rtde", "matplotlib": "matplotlib-base"}
+    requirements = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
+    needed = {one.name for one in requirements if "extra" not in str(one.marker)}
+    assert listed == {others.get(name, name) for name in needed}
+
+
+def test_every_issue_template_is_a_form() -> None:
+    forms = [YAML(typ="safe").load(path) for path in (CHECKOUT / ".github/ISSUE_TEMPLATE").glob("*.yml")]
+    assert len(forms) == 3
+    for form in forms:
+        assert form["name"] and form["description"]
+        kinds = {part["type"] for part in form["body"]}
+        assert kinds <= {"markdown", "textarea", "input", "dropdown", "checkboxes"}
+        names = [part["id"] for part in form["body"] if part["type"] != "markdown"]
+        assert len(set(names)) == len(names) > 0
+
+
+@pytest.mark.soak
+def test_the_source_distribution_builds_the_same_wheel(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    with tarfile.open(build("sdist", tmp_path)) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    other = zipfile.ZipFile(build("wheel", tmp_path / "dist", source))
+    assert {name: other.read(name) for name in other.namelist()} == {n: wheel.read(n) for n in wheel.namelist()}
 
 
 def test_the_licence_travels_with_the_wheel(wheel: zipfile.ZipFile, metadata: Message) -> None:

@@ -341,6 +341,16 @@ class Bench:
     as_json: AsJson = False
 
 
+@dataclass
+class Completion:
+    """Install the completion of commands and flags at the Tab key, for this user."""
+
+    shell: Positional[Literal["bash", "zsh", "fish"]]
+    """The shell."""
+    show: bool = False
+    """Print the script instead."""
+
+
 # Name of each command: its flags, and the function that it calls with them.
 COMMANDS: dict[str, tuple[type, str]] = {
     "run": (Run, "simbridge.cli.commands:run"),
@@ -362,6 +372,7 @@ COMMANDS: dict[str, tuple[type, str]] = {
     "emulate": (Emulate, "simbridge.emulator.arms:emulate"),
     "experiment": (Experiment, "simbridge.experiments.experiment:run_experiment"),
     "bench": (Bench, "simbridge.bench.bench:bench"),
+    "completion": (Completion, "simbridge.cli.completion_command:completion"),
 }
 RUN_FIELDS = ("run", "runs", "recording", "commands", "plan", "kinematics", "scenario")
 """Flags that take the directory of a run, or `last` for the newest one."""

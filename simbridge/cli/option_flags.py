@@ -26,12 +26,18 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-def command_type(words: list[str]) -> Any:
-    """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags."""
+def command_type(words: list[str], *, every: bool = False) -> Any:
+    """The type that tyro reads the command line's words as: any of the commands, the chosen one with all its flags.
+
+    Args:
+        words: The command line without the program's name.
+        every: Whether every command has all its flags, which takes longer.
+    """
     chosen = next(iter(words), "")
     kinds = {name: flags for name, (flags, _) in COMMANDS.items()}
-    if chosen in OPTIONS:
-        kinds[chosen] = _with_options(chosen, kinds[chosen], words)
+    for name in OPTIONS:
+        if every or name == chosen:
+            kinds[name] = _with_options(name, kinds[name], words)
     commands = [Annotated[kind, subcommand(name)] for name, kind in kinds.items()]  # type: ignore[valid-type]
     union = commands[0]
     for command in commands[1:]:

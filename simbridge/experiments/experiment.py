@@ -156,8 +156,8 @@ class Outcome:
 
 
 def solver_colour(solver: str) -> str:
-    """The colour of a solver in every plot; custom solvers share one."""
-    return _SOLVER_COLOURS.get(solver, _CUSTOM_SOLVERS)
+    """The colour of a solver in every plot, whatever its Jacobian; custom solvers share one."""
+    return _SOLVER_COLOURS.get(solver.partition(",")[0], _CUSTOM_SOLVERS)
 
 
 def number(value: float | None) -> str:

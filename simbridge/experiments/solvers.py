@@ -20,7 +20,7 @@ from simbridge.experiments.experiment import Outcome, Plot, Table, number, solve
 from simbridge.experiments.gain_sweep import MovingSquare
 from simbridge.experiments.layout import choose_layout, pose_errors, rms, start_posture, within_limits
 from simbridge.experiments.setup import choose_arm, make_solver
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import SOLVERS, FunctionParameters, IterativeParameters, Jacobian
 from simbridge.ik.solver import Solver
 from simbridge.planning.scenario import load_scenario
 from simbridge.report.palette import LIMIT
@@ -151,15 +151,23 @@ def solve(robot: Robot, solver: Solver, samples: int, seed: int = 0) -> Solved:
     return Solved(float(success.mean()), float(restarts.mean()), error, float(np.median(times)))
 
 
-def available_solvers(robot: Robot, names: Sequence[str]) -> tuple[dict[str, Solver], list[str]]:
-    """The solvers of these names, or all that support the arm; and notes on those that do not."""
-    if names:
-        return {name: make_solver(robot, name) for name in dict.fromkeys(names)}, []
-    found, notes = {}, []
-    for name in SOLVERS:
+def available_solvers(
+    robot: Robot, names: Sequence[str], jacobians: Sequence[Jacobian]
+) -> tuple[dict[str, Solver], list[str]]:
+    """The solvers of these names, or all that support the arm; and notes on those that do not.
+
+    Those that use the Jacobian are there with each of `jacobians`, as "NAME, difference" where it is not the exact one.
+    """
+    found: dict[str, Solver] = {}
+    notes = []
+    for name in dict.fromkeys(names or SOLVERS):
+        kinds = jacobians if issubclass(SOLVERS.get(name, FunctionParameters), IterativeParameters) else ("exact",)
         try:
-            found[name] = make_solver(robot, name)
+            for kind in kinds:
+                found[name if kind == "exact" else f"{name}, {kind}"] = make_solver(robot, name, jacobian=kind)
         except NoClosedForm as error:
+            if names:
+                raise
             notes.append(str(error))
     return found, notes
 
@@ -168,7 +176,7 @@ def run(parameters: SolversParameters) -> Outcome:
     """The command."""
     arm = choose_arm(parameters)
     robot = arm.robot
-    solvers, notes = available_solvers(robot, parameters.solver)
+    solvers, notes = available_solvers(robot, parameters.solver, parameters.jacobian)
     title, targets, trajectory_notes = choose_trajectory(robot, parameters.scenario)
     tracked = {} if targets is None else {name: track(robot, solver, targets) for name, solver in solvers.items()}
     solved = {name: solve(robot, solver, parameters.samples, parameters.seed) for name, solver in solvers.items()}

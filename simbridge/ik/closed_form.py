@@ -32,15 +32,15 @@ class ClosedForm(Solver):
     their angles matters: wrist 3 stays where it is (or turns by the smallest angle that brings the arm within reach),
     and the two flips of the wrist are one branch. Where the arm is stretched or folded, both elbows are one branch;
     where the wrist is d4 away from the pan axis, as near as it gets, both shoulders are. A planar arm of equal links
-    folded onto its
-    base leaves the first joint free: it stays where it is. `singular` and `singular_samples` report them.
+    folded onto its base leaves the first joint free: it stays where it is. `singular` and `singular_samples` report
+    them.
 
     Out of reach. `branches` is empty. `step` and `track` point the arm to the target, stretched or folded, with the
     target's rotation: continuous, at rest when the target rests, and with the remaining error in `last.residual`. When
     joint limits forbid that too, the arm stays. A target that is out of reach by no more than 1e-11 m (rounding) is
     attained by the stretched arm. Where a stretched or folded elbow meets another singularity, rounding can be more
     than that: then pan and wrist 3 turn within what rounding leaves open, and one branch is given
-        (`workspace_boundary.py`).
+    (`workspace_boundary.py`).
 
     Steps go to the nearest solution, even if it is far: where the present branch ends (at a limit or at the boundary of
     what its shoulder reaches) and another does not, the joints jump.

@@ -25,7 +25,7 @@ from simbridge.robot.robot import Robot
 
 _TRIES = 20
 # Fields of the record of `step.allocate_buffers` that stay as they are.
-_RULES = ("rows", "translation_clamp", "rotation_clamp", "step_clamp", "rotation_weight")
+_RULES = ("rows", "translation_clamp", "rotation_clamp", "step_clamp", "rotation_weight", "difference_step")
 
 
 class CompiledStep(NamedTuple):
@@ -71,12 +71,21 @@ class IterativeSolver(StatefulSolver):
         self.settings = replace(given, task=self.task)
         step = self.compiled_step()
         self._buffers: Any = allocate_buffers(robot.n)
-        rules = (TASK_ROWS[self.task], *self.settings.error_clamp, self.settings.step_clamp, self.rotation_weight())
+        rules = (
+            *(TASK_ROWS[self.task], *self.settings.error_clamp, self.settings.step_clamp),
+            *(self.rotation_weight(), self.settings.difference_step),
+        )
         self._buffers["placements"] = robot.placements
         for name, value in zip(_RULES, rules, strict=True):
             self._buffers[name] = value
         self._track_compiled = descent.compiled_loop(
-            robot.placements, robot.prismatic, self.task, self.description, step.function, step.drifts
+            robot.placements,
+            robot.prismatic,
+            self.task,
+            self.description,
+            step.function,
+            drifts=step.drifts,
+            differences=self.settings.jacobian == "difference",
         )
         self._step_settings = step.settings
 

@@ -9,7 +9,7 @@ import pytest
 
 from simbridge.experiments import solvers
 from simbridge.experiments.setup import make_solver
-from simbridge.ik.settings import SOLVERS
+from simbridge.ik.settings import SOLVERS, IterativeParameters
 from simbridge.robot import load_robot
 from simbridge.robot.kinematics import restart_postures, tool_path
 
@@ -18,7 +18,8 @@ TARGETS = solvers.scenario_targets(UR10, "square_tracking")
 
 
 def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
-    answer = cli("experiment", "solvers", "--samples", 2, "--out", tmp_path / "out", "--json")
+    exact = ("--jacobian", "exact", "--samples", 2)
+    answer = cli("experiment", "solvers", *exact, "--out", tmp_path / "out", "--json")
     compared = json.loads(answer.out)["solvers"]
     assert list(compared) == list(SOLVERS)
     for name, found in compared.items():
@@ -26,10 +27,24 @@ def test_all_solvers_are_compared_unless_some_are_named(cli, tmp_path):
         assert found["trajectory"]["peak_speed"] < 1.0, name
 
 
+@pytest.mark.parametrize("name", ["damped-least-squares", pytest.param("", marks=pytest.mark.soak)])
+def test_the_solvers_that_use_the_jacobian_are_compared_with_both(cli, tmp_path, name):
+    chosen = ("--solver", "closed-form", name) if name else ()
+    answer = cli("experiment", "solvers", *chosen, "--samples", 2, "--out", tmp_path / "out", "--json")
+    compared = json.loads(answer.out)["solvers"]
+    for solver in [name] if name else [n for n in SOLVERS if issubclass(SOLVERS[n], IterativeParameters)]:
+        exact, other = (compared[kind]["trajectory"] for kind in (solver, f"{solver}, difference"))
+        # The same motion, since each step begins where the one before has led; not to the last bit.
+        assert other["acceleration"] == pytest.approx(exact["acceleration"], rel=0.01)
+        assert other["acceleration"] != exact["acceleration"]
+    assert "closed-form, difference" not in compared
+
+
 def test_a_solver_that_does_not_support_the_arm_is_left_out_and_named(cli, tmp_path, monkeypatch):
     # Two of all solvers: each is compiled for this arm.
-    monkeypatch.setattr(solvers, "SOLVERS", ("feedback", "closed-form"))
-    answer = cli("experiment", "solvers", "--robot", "planar3r", "--samples", 2, "--out", tmp_path / "out")
+    monkeypatch.setattr(solvers, "SOLVERS", {name: SOLVERS[name] for name in ("feedback", "closed-form")})
+    chosen = ("--robot", "planar3r", "--jacobian", "exact", "--samples", 2)
+    answer = cli("experiment", "solvers", *chosen, "--out", tmp_path / "out")
     assert answer.status == 0
     rows = [line.split()[0] for line in answer.out.splitlines() if line.strip()]
     assert "closed-form" not in rows

@@ -336,3 +336,27 @@ def test_the_notice_about_compiling_explains_the_solver_that_was_not_chosen():
     chosen, start = (made(name).description for name in ("damped-least-squares", "selectively-damped"))
     assert chosen == "damped-least-squares solver"
     assert start == "selectively-damped solver (it also finds the start for other solvers)"
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[pytest.mark.soak] * (n != "damped-least-squares")) for n in ITERATIVE]
+)
+def test_with_a_jacobian_by_differences_a_step_is_off_the_exact_one_as_the_difference_step_is(name):
+    target = tool_path(UR10, UR10.home[None] + 0.02)[0]
+
+    def step(**settings):
+        return made(name, iterations=1, **PLAIN, **settings).track(target[None], UR10.home)[0]
+
+    exact = step()
+    assert np.array_equal(exact, step(difference_step=0.1))
+    off = [np.abs(step(jacobian="difference", difference_step=h) - exact).max() for h in (1e-2, 1e-3)]
+    assert 0.0 < off[0] < 0.1 * np.abs(exact - UR10.home).max()
+    assert off[0] == pytest.approx(10.0 * off[1], rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"), [({"jacobian": "analytic"}, "exact or difference"), ({"difference_step": 0.0}, "positive")]
+)
+def test_a_jacobian_or_a_step_that_cannot_be_is_refused(settings, words):
+    with pytest.raises(InvalidParameter, match=words):
+        made("pseudoinverse", **settings)

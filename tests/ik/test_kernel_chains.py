@@ -30,9 +30,9 @@ def moved(placements, q, target, kp, damping, twin, clamp, ballast, pull, error,
     move(placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion)  # noqa: F821
 
 
-def linearized(placements, q, target, translation_clamp, rotation_clamp, error, pull, jacobian):
+def linearized(placements, q, target, clamps, difference_step, error, pull, jacobian):
     """Calls the generated `linearize`."""
-    linearize(placements, q, target, translation_clamp, rotation_clamp, error, pull, jacobian)  # noqa: F821
+    linearize(placements, q, target, clamps[0], clamps[1], difference_step, error, pull, jacobian)  # noqa: F821
 
 
 def kinematics(placements, q, twin, tool, jacobian, mass):
@@ -67,11 +67,22 @@ class Chain:
         }
         self.kinematics = compiled(kinematics, compute=self._kinematics())
 
+    @functools.cached_property
+    def by_differences(self):
+        """As `linearize["pose"]`, with a Jacobian by finite differences."""
+        return compiled(linearized, linearize=source.linearize(self.structure, "pose", differences=True))
+
+    def difference_quotients(self, q, step):
+        """The Jacobian (6, n) by finite differences."""
+        scratch, jacobian = np.empty(6), np.empty((self.n, 6))
+        self.by_differences(self.frames, q, np.ones(12), (math.inf, math.inf), step, scratch, scratch, jacobian)
+        return jacobian.T
+
     def linearized(self, q, target, task, clamps=(math.inf, math.inf)):
         """Error (6,), pull (6,) and Jacobian (n, 6); what the function leaves alone is 9."""
         error, pull, jacobian = np.full(6, 9.0), np.full(6, 9.0), np.full((self.n, 6), 9.0)
         aim = np.concatenate([target.translation, target.rotation.ravel()])
-        self.linearize[task](self.frames, q, aim, *map(float, clamps), error, pull, jacobian)
+        self.linearize[task](self.frames, q, aim, tuple(map(float, clamps)), 0.01, error, pull, jacobian)
         return error, pull, jacobian
 
     def _kinematics(self):
@@ -217,6 +228,27 @@ def test_the_compiled_linearization_is_pinocchios_error_and_jacobian_in_the_rows
     for part, clamp in zip(np.split(clamped, 2), clamps, strict=True):
         part *= min(1.0, clamp / max(np.linalg.norm(part), 1e-300))
     assert np.abs(pull[: TASK_ROWS[task]] - seen @ clamped).max() < 1e-12
+
+
+@pytest.mark.parametrize("kinds", ["rprrp", *(pytest.param(k, marks=pytest.mark.soak) for k in ("rrrrrrr", "p"))])
+@few_examples(40)
+@given(seed=st.integers(0, 2**32 - 1), step=st.floats(1e-4, 0.1))
+def test_the_jacobian_by_differences_is_pinocchios_and_the_chords_of_the_circles_on_which_joints_move_the_tool(
+    kinds, seed, step
+):
+    rng, own = np.random.default_rng(seed), chain(kinds)
+    q = posture(rng, own.n)
+    _, exact, _ = own.expected(q, np.ones(4))
+    # A joint turns the tool by its whole step; the tool's point goes along a circle, and the difference is its chord.
+    chords = exact.copy()
+    turns = ~np.array(own.slides)
+    across = np.cross(exact[3:].T, exact[:3].T).T
+    chords[:3, turns] *= math.sin(step) / step
+    chords[:3] += (1.0 - math.cos(step)) / step * across
+    assert np.abs(own.difference_quotients(q, step) - chords).max() < 1e-11 / step
+    # One-sided: an error of the first order in the step.
+    off, moved = (np.linalg.norm(columns, axis=0) for columns in (chords - exact, exact[:3]))
+    assert off[turns] == pytest.approx(0.5 * step * moved[turns], rel=1e-3, abs=1e-12)
 
 
 def turned(angle, axis):

@@ -46,7 +46,14 @@ _NOTHING, _STEP, _STEEPEST = 0, 1, 2
 
 
 def compiled_loop(
-    placements: Array, prismatic: Flags, task: str, solver: str, step: Callable[..., None], drifts: bool
+    placements: Array,
+    prismatic: Flags,
+    task: str,
+    solver: str,
+    step: Callable[..., None],
+    *,
+    drifts: bool,
+    differences: bool,
 ) -> Kernel:
     """The function `track` for one solver, arms of one kinematic structure, and one task.
 
@@ -56,14 +63,17 @@ def compiled_loop(
         solver: What the notice about compiling calls it.
         step: See `step.py`.
         drifts: Whether the step has a motion within the null space.
+        differences: Whether the Jacobian is one of finite differences.
     """
-    return _compiled_loop(source.structure_of(placements, prismatic), task, solver, step, drifts)
+    return _compiled_loop(source.structure_of(placements, prismatic), task, solver, step, drifts, differences)
 
 
 @lru_cache(maxsize=64)
-def _compiled_loop(structure: Structure, task: str, solver: str, step: Callable[..., None], drifts: bool) -> Kernel:
+def _compiled_loop(
+    structure: Structure, task: str, solver: str, step: Callable[..., None], drifts: bool, differences: bool
+) -> Kernel:
     given: dict[str, Generated | Callable[..., None]] = {
-        "linearize": source.linearize(structure, task),
+        "linearize": source.linearize(structure, task, differences),
         "take_step": step,
         "null_space_step": null_space_step if drifts else no_null_space_step,
     }

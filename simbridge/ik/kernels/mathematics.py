@@ -94,6 +94,13 @@ def weighted(twists: list[Vector], a: Matrix) -> Matrix:
     return [[dot(halves[i], others[j]) for j in range(i + 1)] for i in range(6)]
 
 
+def difference_quotient(at: Frames, there: Frames, step: Scalar) -> Vector:
+    """The tool's way from one posture to another, translation and Rodrigues vector, per unit of a step."""
+    turn = [[dot(row, other) for other in at.rotation] for row in there.rotation]
+    way = [*minus(there.position, at.position), *rotation_vector(*turn[0], *turn[1], *turn[2])]
+    return [component / step for component in way]
+
+
 def pose_error(target: Vector, wanted: Matrix, at: Frames, task: str = "pose") -> Vector:
     """Target minus tool in the components that the task constrains: translation, then the Rodrigues vector of
     R_target R_tool^T.

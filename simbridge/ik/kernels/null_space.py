@@ -67,6 +67,7 @@ def linearized_cost(buffers: Buffers) -> float:
         buffers.target,
         buffers.translation_clamp,
         buffers.rotation_clamp,
+        buffers.difference_step,
         buffers.residual,
         buffers.error_there,
         buffers.jacobian_there,

@@ -45,9 +45,11 @@ class Structure(NamedTuple):
             for i, rows in enumerate(entries)
         ]
 
-    def frames_at(self, trace: Trace, q: str = "q") -> chain.Frames:
-        """The frames at the joint positions in an array of that name."""
-        angles = _names(trace, q, len(self.prismatic))
+    def frames_at(self, trace: Trace, moved: int | None = None) -> chain.Frames:
+        """The frames at the joint positions `q`; with one joint moved on by `difference_step` if given."""
+        angles = _names(trace, "q", len(self.prismatic))
+        if moved is not None:
+            angles[moved] = angles[moved] + trace.name("difference_step")
         return chain.frames(self.symbols(trace), self.prismatic, angles, mathematics.cosine_and_sine)
 
 
@@ -99,21 +101,32 @@ def move(structure: Structure, task: str) -> Generated:
     slope = chain.dot(motion, torque)
     results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *_into("motion[{}]", [*motion, slope])]
     arguments = "placements, q, target, kp, damping, twin, clamp, ballast, pull, error, motion"
-    return _function("move", arguments, task, trace, results)
+    return _function("move", arguments, trace, results, _LOGARITHM[task])
 
 
-def linearize(structure: Structure, task: str) -> Generated:
-    """The function `linearize` of the iterative solvers: see `step.linearize`."""
+def linearize(structure: Structure, task: str, differences: bool = False) -> Generated:
+    """The function `linearize` of the iterative solvers: see `step.linearize`.
+
+    Args:
+        differences: Whether its Jacobian is one of finite differences; else the exact one.
+    """
     trace = Trace()
     target = _names(trace, "target", 12)
     clamp = [trace.name("translation_clamp"), trace.name("rotation_clamp")]
     at = structure.frames_at(trace)
     error = mathematics.pose_error(target[:3], [target[3:6], target[6:9], target[9:]], at, task)
     pull = chain.task_rows(at, mathematics.clamped(error, clamp), task)
-    twists = [chain.task_rows(at, twist, task) for twist in chain.jacobian(at, structure.prismatic)]
-    rows = [entry for j, twist in enumerate(twists) for entry in _into(f"jacobian[{j}, {{}}]", twist)]
-    arguments = "placements, q, target, translation_clamp, rotation_clamp, error, pull, jacobian"
-    return _function("linearize", arguments, task, trace, [*_into("error[{}]", error), *_into("pull[{}]", pull), *rows])
+    if differences:
+        moved = [structure.frames_at(trace, moved=j) for j in range(len(structure.prismatic))]
+        twists = [mathematics.difference_quotient(at, there, trace.name("difference_step")) for there in moved]
+    else:
+        twists = chain.jacobian(at, structure.prismatic)
+    constrained = [chain.task_rows(at, twist, task) for twist in twists]
+    rows = [entry for j, twist in enumerate(constrained) for entry in _into(f"jacobian[{j}, {{}}]", twist)]
+    arguments = "placements, q, target, translation_clamp, rotation_clamp, difference_step, error, pull, jacobian"
+    results = [*_into("error[{}]", error), *_into("pull[{}]", pull), *rows]
+    turns = (mathematics.rotation_vector,) if differences else ()
+    return _function("linearize", arguments, trace, results, (*_LOGARITHM[task], *turns))
 
 
 def _names(trace: Trace, array: str, count: int) -> list[Scalar]:
@@ -124,7 +137,10 @@ def _into(places: str, values: Iterable[Scalar]) -> list[tuple[str, Scalar]]:
     return [(places.format(i), value) for i, value in enumerate(values)]
 
 
-def _function(name: str, arguments: str, task: str, trace: Trace, results: list[tuple[str, Scalar]]) -> Generated:
+def _function(
+    name: str, arguments: str, trace: Trace, results: list[tuple[str, Scalar]], calls: tuple[Callable[..., Any], ...]
+) -> Generated:
     body = "\n".join(f"    {line}" for line in statements(trace, results))
-    calls: tuple[Callable[..., Any], ...] = (mathematics.cosine_and_sine, mathematics.shortened, *_LOGARITHM[task])
-    return Generated(f"def {name}({arguments}):\n{body}\n", calls)
+    return Generated(
+        f"def {name}({arguments}):\n{body}\n", (mathematics.cosine_and_sine, mathematics.shortened, *calls)
+    )

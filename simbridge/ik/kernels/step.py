@@ -88,6 +88,8 @@ def allocate_buffers(n: int) -> Any:
         "step_clamp": (),
         # Weight of a radian against a metre in the cost.
         "rotation_weight": (),
+        # The step of each joint for a Jacobian by differences, rad or m.
+        "difference_step": (),
     }
     integers = ("order", "n", "rows")
     fields = [(name, np.int64 if name in integers else np.float64, shape) for name, shape in shapes.items()]
@@ -102,6 +104,7 @@ def linearize(
     target: Array,
     translation_clamp: float,
     rotation_clamp: float,
+    difference_step: float,
     error: Array,
     pull: Array,
     jacobian: Array,
