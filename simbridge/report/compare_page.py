@@ -15,7 +15,7 @@ from simbridge.evaluation.repeatability import IsoFigures
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_panel, shown_range
-from simbridge.report.palette import ERRORS, REFERENCE, RUNS, TRACKING
+from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
 from simbridge.report.views import Path, three_views
@@ -36,7 +36,12 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
     scenario, legend = comparison.runs[0].summary["scenario"], _legend(comparison)
     # Those of the plant's part as far as a run has them.
     parts = [part for part in (TRACKING_ERROR, *ERROR_PARTS) if any(run.summary[part.key] for run in comparison.runs)]
-    delays = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
+    every = [[delay for part in POSE_PARTS for delay in part_delays(run.summary, part)] for run in comparison.runs]
+    # A column that no run has a number for is left out.
+    known = [any(of_run[k] is not None for of_run in every) for k in range(len(every[0]))]
+    delays = [[delay for delay, shown in zip(of_run, known, strict=True) if shown] for of_run in every]
+    sources = len(Delays._fields)
+    counts = [sum(known[:sources]), sum(known[sources:])]
     runs = [
         {
             "name": run.name,
@@ -68,12 +73,21 @@ def compare_page(comparison: Comparison, figures: IsoFigures | None = None) -> s
         largest=max(
             error["position_m"]["rms"] for run in comparison.runs for part in parts if (error := run.summary[part.key])
         ),
-        longest=max(abs(delay or 0.0) for of_run in delays for delay in of_run),
+        longest=max((abs(delay or 0.0) for of_run in delays for delay in of_run), default=0.0),
         tracking_colour=TRACKING,
         legend=legend,
         path_legend=[LegendEntry("reference", REFERENCE, "thick"), *legend],
         known=[entry for entry, found in zip(legend, comparison.separation, strict=True) if found is not None],
-        delay_columns=[f"{part}, {source.replace('_', ' ')}" for part in POSE_PARTS for source in Delays._fields],
+        delay_columns=[
+            source.replace("_", " ")
+            for source, shown in zip(Delays._fields * len(POSE_PARTS), known, strict=True)
+            if shown
+        ],
+        delay_groups=[
+            ("", 1),
+            *((name, count) for name, count in zip(POSE_PARTS, counts, strict=True) if count),
+            ("", 1),
+        ],
         iso=figures,
         differences=_differences(comparison),
         **drawn,
@@ -84,8 +98,17 @@ def _colour(number: int) -> str:
     return RUNS[number % len(RUNS)]
 
 
+def _dash(number: int) -> str:
+    return RUN_DASHES[number % len(RUN_DASHES)]
+
+
+def _width(number: int) -> float:
+    """The first is the widest, so that it shows on both sides of one that lies on it."""
+    return 2.6 if number == 0 else 1.5
+
+
 def _legend(comparison: Comparison) -> list[LegendEntry]:
-    return [LegendEntry(run.name, _colour(number)) for number, run in enumerate(comparison.runs)]
+    return [LegendEntry(run.name, _colour(number), _dash(number)) for number, run in enumerate(comparison.runs)]
 
 
 def _paths(comparison: Comparison) -> list[Any]:
@@ -105,7 +128,7 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
     return [
-        Line(run.name, _colour(number), run.evaluation.log.plan_time, value)
+        Line(run.name, _colour(number), run.evaluation.log.plan_time, value, _width(number), _dash(number))
         for number, (run, value) in enumerate(zip(comparison.runs, values, strict=True))
     ]
 
@@ -137,7 +160,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
         ("TCP separation (mm)", "Rotation difference (°)"), ERROR_PANELS, strict=True
     ):
         lines = [
-            Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale)
+            Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale, 1.5, _dash(number))
             for number, (times, error) in known
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))

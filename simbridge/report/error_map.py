@@ -12,7 +12,7 @@ from simbridge.report.drawing import Drawing, as_written, dots, mark
 from simbridge.report.rendering import Figure
 from simbridge.report.views import PIECES, VIEWS, framed, prepare_axes
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK
+from simbridge.text import NO_BREAK, significant
 
 # More colours than this cannot be distinguished.
 LEVELS = 8
@@ -58,7 +58,10 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     bar.set_yticks(range(len(edges)), [as_written(float(f"{edge:.3g}")) for edge in edges])
     bar.spines[:].set_visible(False)
     bar.set_title("mm", fontsize=11.0, loc="left")
-    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
+    label = f"The path in the {view.letters} plane, coloured by the tracking error"
+    label += (
+        f", {significant(error.min())} to {significant(error.max())} mm, the largest at {stamps[error.argmax()]:.2f} s"
+    )
     columns = {f"error|{NO_BREAK}mm": error[kept]}
     columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
     mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)
