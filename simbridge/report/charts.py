@@ -18,8 +18,9 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from simbridge.report import drawing
-from simbridge.report.palette import LIMIT, LIMITER, on_page
+from simbridge.report.palette import DASHES, LIMIT, LIMITER, on_page
 from simbridge.robot.pose import Array
+from simbridge.text import significant
 
 # Margins of a chart, and the height of each panel's title, in pixels.
 LEFT, RIGHT, BOTTOM, TITLE = 54, 18, 40, 24
@@ -31,7 +32,7 @@ class Line:
 
     Attributes:
         name: Shown in the legend and under the pointer.
-        colour, width, dashed: How it is drawn; the width in pixels.
+        colour, width, dash: How it is drawn: the width in pixels, the dash by its name in `DASHES`.
         times: (K,), s.
         values: (K,), in the panel's unit; NaN is a gap.
     """
@@ -41,7 +42,7 @@ class Line:
     times: Array
     values: Array
     width: float = 1.6
-    dashed: bool = False
+    dash: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +66,15 @@ class Panel:
     logarithmic: bool = False
     limits: Sequence[float] = ()
     remark: str = ""
+
+    def spoken(self) -> str:
+        """What a reader who does not see it should know: the range of each curve."""
+        ranges = []
+        for line in self.lines:
+            known = line.values[np.isfinite(line.values)]
+            shown = f"{significant(known.min())} to {significant(known.max())}" if len(known) else "no data"
+            ranges.append(f"{line.name} {shown}")
+        return f"{self.title}: {', '.join(ranges) or 'zero'}."
 
     def visible(self, line: Line) -> Array:
         """The line's values; what a logarithmic axis cannot show is a gap."""
@@ -100,8 +110,8 @@ class Chart:
         return begin, end if end > begin else begin + 1e-3
 
     def svg(self, name: str, label: str, width: int) -> Markup:
-        """The drawing; see `Drawing.svg` for `name` and `label`."""
-        return self.drawn(width).svg(name, label)
+        """The drawing; see `Drawing.svg` for `name` and `label`, to which the range of each curve is added."""
+        return self.drawn(width).svg(name, f"{label}. {' '.join(panel.spoken() for panel in self.panels)}")
 
     def drawn(self, width: int, head: int = 0) -> drawing.Drawing:
         """The drawing, with room for a legend above it; both in pixels."""
@@ -158,7 +168,8 @@ class Chart:
         for line in panel.lines:
             values = panel.visible(line)
             kept = decimated(values, self.columns)
-            style = {"name": line.name, "colour": on_page(line.colour), "width": line.width, "dashed": line.dashed}
+            style = {"name": line.name, "colour": on_page(line.colour), "width": line.width}
+            style["dash"] = " ".join(f"{length:g}" for length in DASHES[line.dash])
             lines.append({**style, "t": _numbers(line.times[kept], 6), "y": _numbers(values[kept], 4)})
         facts = {
             "title": panel.title,
@@ -172,10 +183,10 @@ class Chart:
 
 def _draw_line(axes: Axes, line: Line, times: Array, values: Array) -> None:
     """The curve; a sample between two gaps would make no line, and becomes a dot."""
-    style = ":" if line.dashed else "-"
-    axes.plot(
-        times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=drawing.dots(len(line.times))
-    )
+    # matplotlib's dashes are multiples of the width.
+    style = (0, tuple(length / line.width for length in DASHES[line.dash])) if line.dash else "-"
+    dots = drawing.dots(len(line.times))
+    axes.plot(times, values, color=line.colour, linewidth=line.width, linestyle=style, marker=dots)
     known = np.concatenate([[False], np.isfinite(values), [False]])
     alone = known[1:-1] & ~known[:-2] & ~known[2:]
     if alone.any():

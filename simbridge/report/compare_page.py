@@ -17,7 +17,7 @@ from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel
 from simbridge.report.drawing import drawing_style
 from simbridge.report.over_time import CONTOUR_PANELS, ERROR_PANELS, ROUNDING, broad, linear_panel, shown_range
-from simbridge.report.palette import ERRORS, REFERENCE, RUNS, TRACKING
+from simbridge.report.palette import ERRORS, REFERENCE, RUN_DASHES, RUNS, TRACKING
 from simbridge.report.rendering import LegendEntry, render
 from simbridge.report.settings_list import flattened
 from simbridge.report.views import Path, three_views
@@ -107,8 +107,17 @@ def _colour(number: int) -> str:
     return RUNS[number % len(RUNS)]
 
 
+def _dash(number: int) -> str:
+    return RUN_DASHES[number % len(RUN_DASHES)]
+
+
+def _width(number: int) -> float:
+    """The first is the widest, so that it shows on both sides of one that lies on it."""
+    return 2.6 if number == 0 else 1.5
+
+
 def _legend(comparison: Comparison) -> list[LegendEntry]:
-    return [LegendEntry(run.name, _colour(number)) for number, run in enumerate(comparison.runs)]
+    return [LegendEntry(run.name, _colour(number), _dash(number)) for number, run in enumerate(comparison.runs)]
 
 
 def _paths(comparison: Comparison) -> list[Any]:
@@ -128,7 +137,7 @@ def _chart(comparison: Comparison, name: str, label: str, panels: Sequence[Panel
 
 def _lines(comparison: Comparison, values: Sequence[Array]) -> list[Line]:
     return [
-        Line(run.name, _colour(number), run.evaluation.log.plan_time, value)
+        Line(run.name, _colour(number), run.evaluation.log.plan_time, value, _width(number), _dash(number))
         for number, (run, value) in enumerate(zip(comparison.runs, values, strict=True))
     ]
 
@@ -160,7 +169,7 @@ def _separation_chart(comparison: Comparison) -> Markup:
         ("TCP separation (mm)", "Rotation difference (°)"), ERROR_PANELS, strict=True
     ):
         lines = [
-            Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale)
+            Line(comparison.runs[number].name, _colour(number), times, getattr(error, kind) * scale, 1.5, _dash(number))
             for number, (times, error) in known
         ]
         panels.append(linear_panel(title, unit, lines, 1e-6))

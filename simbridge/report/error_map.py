@@ -13,7 +13,7 @@ from simbridge.report.drawing import Drawing, as_written, dots, mark
 from simbridge.report.rendering import Figure
 from simbridge.report.views import PIECES, VIEWS, Frame, View, framed, prepare_axes
 from simbridge.robot.pose import Array
-from simbridge.text import NO_BREAK
+from simbridge.text import NO_BREAK, significant
 
 # More colours than this cannot be distinguished.
 LEVELS = 8
@@ -27,7 +27,10 @@ def error_map(reference: Array, error: Array, stamps: Array) -> Figure:
     drawing, axes, view, frame = draw_error_map(reference, error)
     places = reference[:, view.pick] - frame.origin
     kept = decimated_path(places, PIECES)
-    label = f"The path in the {view.letters} plane, coloured by the tracking error in mm"
+    label = (
+        f"The path in the {view.letters} plane, coloured by the tracking error, {significant(error.min())} to "
+        f"{significant(error.max())} mm, the largest at {stamps[error.argmax()]:.2f} s"
+    )
     columns = {f"error|{NO_BREAK}mm": error[kept]}
     columns |= {f"{'xyz'[i]}|{NO_BREAK}mm": reference[kept, i] for i in range(3)}
     mapped = path_map(drawing.svg("map", label, paper=True), drawing.places(axes, places[kept]), stamps[kept], columns)

@@ -103,6 +103,7 @@
     constructor(holder, number) {
       this.data = JSON.parse(holder.dataset.chart);
       this.name = "clip" + number;
+      this.label = holder.querySelector("svg").getAttribute("aria-label");
       this.canvas = document.createElement("div");
       this.canvas.className = "canvas";
       holder.append(this.canvas);
@@ -157,7 +158,7 @@
       if (this.width < LEFT + RIGHT + 40) return;
       const { panels, height, bands } = this.data, inner = this.width - LEFT - RIGHT;
       const svg = make("svg", { width: this.width, height: height, class: "figure", role: "img" });
-      svg.setAttribute("aria-label", panels.map((panel) => panel.title).join("; "));
+      svg.setAttribute("aria-label", this.label);
       const each = (height - TOP - BOTTOM - BETWEEN * (panels.length - 1)) / panels.length;
       const times = roundSteps(this.begin, this.end, Math.max(3, this.width / 110));
       panels.forEach((panel, number) => {
@@ -209,8 +210,8 @@
         path += (pen ? "L" : "M") + this.across(line.t[k]).toFixed(2) + " " + up(value).toFixed(2) + (lone ? "h.01" : "");
         pen = true;
       }
-      const style = { d: path, fill: "none", stroke: line.colour, "stroke-width": line.width, "stroke-linecap": "round" };
-      if (line.dashed) style["stroke-dasharray"] = "2 3";
+      const style = { d: path, fill: "none", stroke: line.colour, "stroke-width": line.width, "stroke-linecap": line.dash ? "butt" : "round" };
+      if (line.dash) style["stroke-dasharray"] = line.dash;
       if (path) make("path", style, parent);
     }
 

@@ -13,7 +13,7 @@ from simbridge.evaluation.evaluation import Evaluation
 from simbridge.evaluation.metrics import tracking
 from simbridge.evaluation.summary import Summary
 from simbridge.report.charts import Chart, Line, Panel, intervals
-from simbridge.report.palette import ATTAINED, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
+from simbridge.report.palette import ATTAINED, ERROR_DASHES, ERRORS, LIMITER, PLANT, SETPOINT, SOLVER, TRACKING
 from simbridge.report.rendering import LegendEntry
 from simbridge.robot.pose import Array
 from simbridge.text import NO_BREAK
@@ -45,13 +45,16 @@ def errors_over_time(evaluation: Evaluation, summary: Summary) -> tuple[list[Leg
     gap = 2.0 * float(stamps[-1] - stamps[0]) / WIDE + 1.5 * period
     bands = [(begin, end + period) for begin, end in intervals(evaluation.log.limited, stamps, gap)]
     entries = [
-        LegendEntry(_legend_name(position, rotation, panels), position.colour, "dotted" if position.dashed else "")
+        LegendEntry(_legend_name(position, rotation, panels), position.colour, position.dash)
         for position, rotation in zip(panels[0].lines, panels[1].lines, strict=True)
     ]
     entries += [LegendEntry("setpoints limited", LIMITER, "band")] if bands else []
     shown = [replace(panel, lines=[line for line in panel.lines if line.values.max() > ROUNDING]) for panel in panels]
     chart = Chart(shown, stamps, 480, bands, marks)
-    label = "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts"
+    label = (
+        "Position error in mm and rotation error in degrees over time, logarithmic: tracking and its parts. "
+        f"Largest at {stamps[worst]:.2f} s"
+    )
     drawn = (
         Markup('<div class="{}">{}</div>').format(kind, chart.svg(f"time{width}", label, width))
         for kind, width in (("wide", WIDE), ("narrow", NARROW))
@@ -73,9 +76,8 @@ def error_panels(evaluation: Evaluation, summary: Summary) -> list[Panel]:
         lines = []
         for part in (tracking.TRACKING_ERROR, *(part for part in tracking.ERROR_PARTS if not part.of)):
             values = getattr(getattr(budget, part.name), kind) * scale
-            lines.append(
-                Line(part.name, ERRORS[part.name], stamps, values, 2.4 if part is tracking.TRACKING_ERROR else 1.4)
-            )
+            width, dash = 2.4 if part is tracking.TRACKING_ERROR else 1.4, ERROR_DASHES.get(part.name, "")
+            lines.append(Line(part.name, ERRORS[part.name], stamps, values, width, dash))
         lines += rest[number : number + 1]
         panels.append(Panel(title, lines, shown_range([line.values for line in lines]), unit, logarithmic=True))
     return panels
@@ -93,7 +95,7 @@ def _without_delay(evaluation: Evaluation, summary: Summary) -> list[Line]:
     if not shown.any() or (_rms(distance) >= worth * _rms(error.distance) and _rms(angle) >= worth * _rms(error.angle)):
         return []
     scaled = (distance * 1e3, np.degrees(angle))
-    return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, dashed=True) for values in scaled]
+    return [Line("delay removed", TRACKING, stamps[shown], values, 1.0, "dotted") for values in scaled]
 
 
 def _legend_name(position: Line, rotation: Line, panels: Sequence[Panel]) -> str:

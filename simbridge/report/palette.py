@@ -42,6 +42,15 @@ STATES = {
 }
 """Of a live session, by the names in `simbridge.planning.live.phase`: ColorBrewer's PRGn and PuOr."""
 
+DASHES = {"": (), "long": (9.0, 3.0), "short": (4.0, 3.0), "mixed": (9.0, 3.0, 2.0, 3.0), "dotted": (2.0, 3.0)}
+"""Of lines that share axes: lengths of dash and gap, in pixels, by the name of their swatch in page.css."""
+
+ERROR_DASHES = {"sampling": "short", "solver": "long", "limiter": "mixed"}
+"""Of the parts of the error that are not drawn solid."""
+
+RUN_DASHES = ("", "long", "short", "mixed", "dotted", "", "long")
+"""Of compared runs: a line that lies on another leaves it visible."""
+
 LIMIT = "#1a1a1a"
 INK = "#333333"
 GRID = "#e4e4e4"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -37,6 +38,20 @@ class Figure:
     notes: Sequence[str] = ()
 
 
+def column_names(heads: Sequence[str], groups: Sequence[tuple[str, int]] = ()) -> str:
+    """The headings of a table as CSS variables --h1, --h2, ...: on a phone a row is a card, and names each number.
+
+    Args:
+        heads: Of the columns.
+        groups: Headings above them, and how many columns each spans.
+    """
+    above = [name for name, columns in groups for _ in range(columns)] or [""] * len(heads)
+    names = [f"{group}: {head}" if group and head else head for group, head in zip(above, heads, strict=True)]
+    # What is no letter or digit could end the string.
+    quoted = (re.sub(r"[^\w ]", lambda found: f"\\{ord(found[0]):x} ", name) for name in names)
+    return ";".join(f"--h{number}:'{name}'" for number, name in enumerate(quoted, start=1))
+
+
 def render(template: str, **content: Any) -> str:
     """A page; every text in `content` that is not `Markup` is escaped."""
     return _environment().get_template(template).render(content)
@@ -62,6 +77,7 @@ def _environment() -> Environment:
         "displayed": displayed,
         "fixed": fixed,
         "plain": plain,
+        "column_names": column_names,
         "zip": zip,
     }
     environment.filters |= {

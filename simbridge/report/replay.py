@@ -128,13 +128,13 @@ def _record_motion(server: viser.ViserServer, recorder: Any, evaluation: Evaluat
     count = max(1, min(round(float(log.stamp[-1] - log.stamp[0]) * FRAME_RATE), MAX_FRAMES))
     samples = np.unique(np.searchsorted(log.stamp, np.linspace(log.stamp[0], log.stamp[-1], count + 1)))
     samples = np.minimum(samples, len(log.stamp) - 1)
+    distances, angles = tracking.distance[samples].tolist(), tracking.angle[samples].tolist()
     target = server.scene.add_icosphere("/reference_point", 0.008, _rgb(REFERENCE))
     label = server.scene.add_label("/error", "", anchor="bottom-left")
-    for k, following in pairwise([*samples.tolist(), None]):
+    for (k, following), distance, angle in zip(pairwise([*samples.tolist(), None]), distances, angles, strict=True):
         arm.move(log.position[k])
         target.position = evaluation.reference[k, :3]
         label.position = evaluation.attained[k, :3] + np.array([0.0, 0.0, 0.04])
-        distance, angle = float(tracking.distance[k]), float(tracking.angle[k])
         label.text = f"{log.stamp[k]:.2f} s: {millimetres(distance)} mm, {degrees(angle)}°"
         if following is not None:
             recorder.insert_sleep(float(log.stamp[following] - log.stamp[k]))

@@ -153,7 +153,9 @@ def _legend(session: Session, phases: Sequence[tuple[float, float, str]]) -> lis
 
 
 def _time_line(session: Session, phases: Sequence[tuple[float, float, str]], shown: Sequence[Hindrance]) -> Markup:
-    label = "States of the session, its inputs, and what hindered it, over time"
+    lasted = {name: sum(end - begin for begin, end, phase in phases if phase == name) for *_, name in phases}
+    label = "States of the session, its inputs, and what hindered it, over time: "
+    label += ", ".join(f"{name} {seconds:.2f} s" for name, seconds in lasted.items())
     drawn = (
         Markup('<div class="{}">{}</div>').format(kind, _drawn(session, phases, shown, width, f"session{width}", label))
         for kind, width in (("wide", WIDE), ("narrow", NARROW))

@@ -141,7 +141,7 @@ def three_views(
         columns: Further values (T,) to be shown under the pointer, under "name|unit".
         marks: Points (3,) to be marked, and the kind of mark (see `mark`).
     """
-    last = paths[-1]
+    points, last = np.concatenate([path.positions for path in paths]), paths[-1]
     figures = []
     for view in VIEWS:
         drawing, axes, frame = draw_view(view, paths, marks)
@@ -151,6 +151,10 @@ def three_views(
         values = {f"{last.name} {'xyz'[i]}|{NO_BREAK}mm": last.positions[kept, i] for i in view.pick}
         values |= {name: column[kept] for name, column in (columns or {}).items()}
         label = f"{', '.join(path.name for path in paths)}: path {view.title.lower()}, the {view.letters} plane in mm"
+        for i, letter in zip(view.pick, view.letters, strict=True):
+            label += f"; {letter} from {significant(points[:, i].min())} to {significant(points[:, i].max())}"
+        for name, column in (columns or {}).items():
+            label += f"; {name.replace('|', ' from ')} {significant(column.min())} to {significant(column.max())}"
         drawn = drawing.svg(f"view-{view.letters}", label)
         mapped = path_map(drawn, drawing.places(axes, seen[kept]), stamps[kept], values)
         figures.append(Figure(view.title, mapped, frame.notes))

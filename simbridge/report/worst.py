@@ -50,7 +50,7 @@ def worst_sample(evaluation: Evaluation) -> Figure:
         axes.plot(*curve[k], marker="o", markersize=8.0, color=colour, markeredgecolor=TRACKING, markeredgewidth=1.3)
 
     caption = f"Worst sample: {millimetres(length * 1e-3)}{NO_BREAK}mm at {evaluation.log.stamp[k]:.3f}{NO_BREAK}s, "
-    label = f"The path around the worst sample in the {view.letters} plane, in mm"
+    label = f"{caption}{view.title.lower()}: reference, setpoint and attained path around it, in mm"
     notes = [
         f"Sample {k} of {len(reference)}. Circles: the same instant on each curve; dashed: the error.",
         _origin(view, due),

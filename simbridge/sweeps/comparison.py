@@ -130,7 +130,11 @@ def comparison_page(comparison: SweepComparison) -> str:
             axis.set_major_locator(few_ticks(6))
             axis.set_major_formatter(plain_numbers())
         title = f"{comparison.quantity.title} of each point"
-        figure = Figure(title, drawing.svg("pairs", title), ["Below the line the second sweep is better."])
+        figure = Figure(
+            title,
+            drawing.svg("pairs", f"{title}. {comparison.headline}"),
+            ["Below the line the second sweep is better."],
+        )
     return render(
         "sweep_comparison.html",
         title=f"{comparison.names[0]} and {comparison.names[1]}: two sweeps compared",

@@ -169,6 +169,7 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
     axes = drawing.axes(58, 44, 16, 12)
     families = points.families(points.other)
     name = points.numeric[0] if points.numeric else ""
+    drawn: list[float] = []
     for colour, (_, rows) in zip(RUNS, families.items(), strict=False):
         values: dict[float, list[float]] = defaultdict(list)
         for row in rows:
@@ -177,6 +178,7 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
         low, middle, high = zip(
             *((min(values[x]), statistics.median(values[x]), max(values[x])) for x in xs), strict=True
         )
+        drawn += low + high
         axes.fill_between(xs, low, high, color=colour, alpha=0.2, linewidth=0)
         axes.plot(xs, middle, color=colour, marker="o", markersize=4.0, linewidth=1.6)
     if name:
@@ -184,6 +186,7 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
     else:
         axes.set_xticks([])
     axes.yaxis.set_major_formatter(plain_numbers())
+    label = f"{quantity.title}{f' over {name}' if name else ''}: {significant(min(drawn))} to {significant(max(drawn))}"
     notes = (
         ["Lines: the median; shaded: from the smallest to the largest of the seeds."]
         if points.seeds and place == 0
@@ -191,7 +194,7 @@ def _lines(points: Points, quantity: Quantity, place: int) -> Figure:
     )
     if place == 0 and len(families) > _LINES:
         notes.append(f"{_LINES} of {len(families)} families are drawn.")
-    return Figure(quantity.title, drawing.svg(f"line{place}", f"{quantity.title} over {name}"), notes)
+    return Figure(quantity.title, drawing.svg(f"line{place}", label), notes)
 
 
 def _maps(points: Points) -> list[Figure]:
@@ -241,7 +244,8 @@ def _map(
     words = ", ".join(f"{name} {value or 'by default'}" for name, value in zip(points.other, family, strict=True))
     title = points.error.title + (f": {words}" if words else "")
     notes = ["White: refused, failed, or not asked for."] * bool(np.isnan(values).any())
-    label = f"{title} over {points.numeric[0]} and {points.numeric[1]}"
+    low, high = (significant(pick(values)) for pick in (np.nanmin, np.nanmax))
+    label = f"{title} over {points.numeric[0]} and {points.numeric[1]}: {low} to {high}"
     return Figure(title, drawing.svg(f"map{place}", label, paper=True), notes)
 
 
@@ -278,7 +282,11 @@ def _parallel(points: Points) -> Figure:
     if step > 1:
         notes.append(f"One point in {step} is drawn, evenly by its error, so that the page opens quickly.")
     title = f"{points.error.title} over {len(names)} parameters"
-    return Figure(title, drawing.svg("parallel", "Parallel coordinates", paper=True), notes)
+    return Figure(
+        title,
+        drawing.svg("parallel", f"{title}: {significant(min(errors))} to {significant(max(errors))}", paper=True),
+        notes,
+    )
 
 
 def _shares(values: Sequence[float]) -> Array:
@@ -326,4 +334,6 @@ def _pareto(points: Points, name: str, front: Sequence[Row]) -> Figure:
     axes.xaxis.set_major_locator(few_ticks(6))
     axes.xaxis.set_major_formatter(plain_numbers())
     notes = [f"Blue: {counted(len(front), 'point')} that no other point beats in both; the table marks them."]
-    return Figure(f"Tracking error, RMS (mm), against {name}", drawing.svg(f"front-{name}", "Pareto front"), notes)
+    title = f"Tracking error, RMS (mm), against {name}"
+    label = f"{title}: {significant(min(every[1]))} to {significant(max(every[1]))} mm. {notes[0]}"
+    return Figure(title, drawing.svg(f"front-{name}", label), notes)

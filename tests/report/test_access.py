@@ -34,6 +34,12 @@ LEAST_CONTRAST = """() => {
     }));
 }"""
 
+SCROLLED = """() => [...document.querySelectorAll(".scroll")].filter((one) => one.scrollWidth > one.clientWidth)
+    .map((one) => one.ariaLabel)"""
+UNNAMED = """() => [...document.querySelectorAll(".scroll tbody td:not(.words)")]
+    .filter((cell) => cell.textContent && ["none", '""'].includes(getComputedStyle(cell, "::before").content))
+    .map((cell) => cell.outerHTML)"""
+
 
 @pytest.fixture(scope="module")
 def pages(line_run: Path, live_run: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
@@ -86,9 +92,35 @@ def test_a_page_has_no_serious_finding_of_axe_and_legible_drawings(open_page: An
 
 
 @pytest.mark.parametrize("name", TRIED)
-def test_a_page_fits_a_phone(open_page: Any, name: str) -> None:
+def test_a_page_fits_a_phone_without_scrolling_sideways_anywhere(open_page: Any, name: str) -> None:
     page = open_page(name, viewport=PHONE)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    assert page.evaluate(SCROLLED) == []
+    # Where a table has become cards, each number has its heading.
+    assert page.evaluate(UNNAMED) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_is_small_and_says_in_words_what_its_drawings_show(pages: dict[str, Path], name: str) -> None:
+    text = pages[name].read_text(encoding="utf-8")
+    assert len(text.encode()) < 3_000_000
+    drawings = re.findall(r"<svg[^>]*", text)
+    assert all(re.search(r'role="img" aria-label="[^"]*\d', drawing) for drawing in drawings)
+
+
+def test_a_page_asks_no_host_for_anything(browser: Any, pages: dict[str, Path]) -> None:
+    context = browser.new_context(offline=True)
+    try:
+        for path in (pages["report"], pages["report"].with_name("replay.html"), pages["compare"]):
+            page, asked, errors = context.new_page(), [], []
+            page.on("request", lambda request, asked=asked: asked.append(request.url))
+            page.on("pageerror", lambda error, errors=errors: errors.append(str(error)))
+            page.goto(path.as_uri())
+            page.wait_for_timeout(300)
+            assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+            assert errors == []
+    finally:
+        context.close()
 
 
 @pytest.mark.parametrize("name", TRIED)

@@ -181,7 +181,7 @@ def test_on_paper_the_drawings_are_seen(opened: Any, tmp_path: Path, name: str) 
     page.emulate_media(media="print")
     try:
         assert seen(page.locator(".canvas")) == []
-        assert all(drawing.is_visible() for drawing in page.locator("#contour .static svg").all())
+        assert all(drawing.is_visible() for drawing in page.locator("#time .static .wide svg, #time .broad svg").all())
         printed = page.pdf()
     finally:
         page.emulate_media(media="screen")

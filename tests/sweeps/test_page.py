@@ -30,7 +30,7 @@ def test_a_third_parameter_with_few_values_gives_a_map_for_each():
 def test_more_parameters_are_parallel_coordinates_and_many_points_a_sample_that_the_page_names():
     rows = made_rows(lambda a, b, c: a + b + c, kp=range(1, 17), servo_gain=range(500, 516), payload=range(16))
     page = sweep_page(rows, "mine")
-    assert "Parallel coordinates" in page and len(rows) > DRAWN
+    assert "over 3 parameters: " in page and len(rows) > DRAWN
     assert "One point in 3 is drawn, evenly by its error" in page
     assert f"{len(rows) - LISTED} more points are in results.csv" in page
 
