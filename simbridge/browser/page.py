@@ -6,6 +6,7 @@ What is done there is passed on as events; nothing else happens in a page.
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -165,7 +166,7 @@ class Page:
         self._place = self._on(self._gui.add_vector3("position, m", (0.0, 0.0, 0.0), step=0.005, hint=hint), "goal")
         self._note("goal")
         turn = "Rotation vector in base_link, degrees."
-        self._turn = self._gui.add_vector3("rotation, degrees", (0.0, 0.0, 0.0), step=1.0, hint=turn)
+        self._turn = self._gui.add_vector3("rotation, degrees", (0.0, 0.0, 0.0), step=0.1, hint=turn)
         if self._planar:
             self._turn.visible = False
         self._on(self._turn, "goal turn")
@@ -252,7 +253,9 @@ class Page:
                 (int(low), int(high), 1, int(shown)) if control.kind == "whole" else (low, high, step, float(shown))
             ), **facts)  # fmt: skip
         else:
-            handle = self._gui.add_number(control.label, shown, **facts)
+            # A field takes as many decimals as its step has.
+            step = 1.0 if control.kind == "whole" else 10.0 ** (math.floor(math.log10(shown or 0.1)) - 2)
+            handle = self._gui.add_number(control.label, shown, step=step, **facts)
         self._on(handle, "change", lambda value: (control.name, value))
         reset = self._button(f"Reset {control.label}", "change", lambda: (control.name, None), visible=False)
         self._note(control.name)

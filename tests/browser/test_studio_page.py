@@ -178,7 +178,7 @@ def test_a_value_that_makes_no_sense_is_refused_with_a_sentence_and_the_studio_g
         wait_for(lambda: "solver.error_clamp" in ur10.workspace.shown.problem, wrong)
         field = page.field("error clamp, m and rad")
         wait_for(lambda field=field: field.input_value() == "0.2 0.5", "the control shows the value before")
-        said = page.page.get_by_text("The solver's error").bounding_box()
+        said = page.page.get_by_text("⚠").bounding_box()
         below = said["y"] - field.bounding_box()["y"] - field.bounding_box()["height"]
         assert 0.0 < below < 40.0, "the sentence is at the control"
     assert ur10.workspace.arm.setup.solver_settings.error_clamp == (0.2, 0.5)
