@@ -62,6 +62,7 @@ def teleop(
                     isinstance(error, SignalReceived) and error.cause != "interrupted"
                 ):
                     raise
+            line.end()
     print(f"Run:    {session.directory}\nReport: {session.directory / 'report.html'}")
     return 0
 
@@ -100,6 +101,11 @@ class StatusLine:
         if self._live is not None and text.markup != self._shown:
             self._shown = text.markup
             self._live.update(text, refresh=True)
+
+    def end(self) -> None:
+        """Show that the session ends, which takes a second or two."""
+        if self._live is not None:
+            self._live.update(Text("ending: the arm brakes, then the report is written", style="bold"), refresh=True)
 
     @contextlib.contextmanager
     def hidden(self) -> Iterator[None]:

@@ -18,6 +18,7 @@ from simbridge.recording.live_record import read_events, read_inputs
 from simbridge.recording.log_reader import read_log
 from simbridge.robot.kinematics import tool_path
 from simbridge.running.live_status import NotEngaged
+from simbridge.running.run_setup import prepare
 from simbridge.ur.errors import NotConfirmed, ProtectiveStop
 from tests.backends.trial import gone
 from tests.controllers import HOME, SPEED_LIMITS, never_moved, realtime_options, tick
@@ -263,3 +264,16 @@ def test_the_arm_is_where_the_session_began_before_anything_was_given(e_series, 
         session.engage()
         time.sleep(0.3)
     assert np.abs(e_series.record(after=begin).actual_q - HOME).max() < 1e-3
+
+
+@pytest.mark.soak  # paced by the wall clock in simulation test_recorded_session shows it
+def test_a_session_whose_slider_moved_is_solved_again_bit_for_bit(e_series, tmp_path):
+    with live(e_series, tmp_path / "run") as session:
+        session.engage()
+        keep(session, 0.4, lambda: session.twist([0.05, 0.0, 0.05, 0.0, 0.0, 0.3], frame="tool"))
+        e_series.do("slider", fraction=0.3)
+        keep(session, 0.6, lambda: session.twist([0.05, 0.0, -0.05, 0.0, 0.0, 0.3], frame="tool"))
+        session.disengage()
+    log = read_log(tmp_path / "run" / "log.mcap")
+    assert len(log.setpoint) > 400 and log.live["rate"].min() < 0.5
+    assert np.array_equal(prepare(tmp_path / "run").plan.setpoints, log.setpoint)

@@ -116,6 +116,7 @@ def test_the_keyboard_engages_steps_and_ends_and_the_terminal_is_as_before(start
     program.type(b"q")
     status, calls = program.ended()
     assert status == 0 and program.console.modes == before
+    assert "ending: the arm brakes, then the report is written" in plain(program.console.seen)
     assert (
         calls[0][:2] == ["live", "ursim"] and "'solver': 'constrained'" in calls[0][2] and "'127.0.0.7'" in calls[0][2]
     )
