@@ -42,6 +42,7 @@ class Follower:
         shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
         shapes = shapes if any(shapes) else []
         alone = number == 0
+        self._root = server.scene.add_frame(self._name, show_axes=False)
         colour = COLOURS[number]
         self._arm = ArmScene(
             server.scene, f"{self._name}/arm", *chain, shapes, colour=None if alone else colour,
@@ -88,10 +89,14 @@ class Follower:
         self._path.clear()
         self._server.scene.remove_by_name(f"{self._name}/path")
 
+    def hide(self, hidden: bool) -> None:
+        """Leave it out of the picture, or no more."""
+        if self._root.visible == hidden:
+            self._root.visible = not hidden
+
     def remove(self) -> None:
         """Take it out of the scene."""
-        for part in ("arm", "ghost", "path", *(f"limit{i}" for i in range(self._robot.n))):
-            self._server.scene.remove_by_name(f"{self._name}/{part}")
+        self._root.remove()
 
 
 def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: CollisionScene) -> None:
