@@ -27,6 +27,9 @@ class ArmScene:
         shapes: Of the base and of each link, as settings.toml records them; sticks where there are none.
         colour: Of all shapes; their own by default.
         opacity: 1 for solid.
+
+    Attributes:
+        frame: Its root, which moves or hides the whole.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class ArmScene:
     ) -> None:
         self._placements, self._prismatic = [pin.SE3(placement) for placement in placements], list(prismatic)
         self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
-        scene.add_frame(name, show_axes=False)
+        self.frame = scene.add_frame(name, show_axes=False)
         links = list(shapes) or _sticks(placements)
         for number, shape in enumerate(links[0]):
             self._draw(f"{name}/shape{number}", shape)
