@@ -23,6 +23,8 @@ COLOURS: tuple[Rgb, Rgb] = ((0, 114, 178), (213, 94, 0))
 _PATH, _WORST = 400, 0.02
 _SHADES = (255 * matplotlib.colormaps["viridis"](np.linspace(0.0, 1.0, 256))[:, :3]).astype(np.uint8)
 _GHOST, _RIVAL = 0.25, 0.55
+# Less apart, rad or m, ghost and arm would only flicker through each other.
+_APART = 5e-3
 # A joint's mark is shown from this share of a limit on, and its radius, m.
 _NEAR, _MARK = 0.8, 0.06
 _GREY: Rgb = (120, 120, 120)
@@ -42,6 +44,7 @@ class Follower:
         shapes, chain = list(shapes_of(robot).values()), (robot.placements, robot.prismatic)
         meshes = drawing_of(robot).meshes
         alone = number == 0
+        self._root = server.scene.add_frame(self._name, show_axes=False)
         colour = COLOURS[number]
         self._arm = ArmScene(
             server.scene, f"{self._name}/arm", *chain, shapes, meshes, colour=None if alone else colour,
@@ -60,7 +63,10 @@ class Follower:
     def pose(self, q: Array, solution: Array) -> None:
         """Show the arm and the ghost at joint positions (n,), rad."""
         self._arm.move(q)
-        self._ghost.move(solution)
+        if self._ghost.frame.visible != (apart := bool(np.abs(q - solution).max() > _APART)):
+            self._ghost.frame.visible = apart
+        if apart:
+            self._ghost.move(solution)
 
     def show(self, sample: Sample) -> None:
         """Show an instant."""
@@ -90,10 +96,14 @@ class Follower:
         self._path.clear()
         self._server.scene.remove_by_name(f"{self._name}/path")
 
+    def hide(self, hidden: bool) -> None:
+        """Leave it out of the picture, or no more."""
+        if self._root.visible == hidden:
+            self._root.visible = not hidden
+
     def remove(self) -> None:
         """Take it out of the scene."""
-        for part in ("arm", "ghost", "path", *(f"limit{i}" for i in range(self._robot.n))):
-            self._server.scene.remove_by_name(f"{self._name}/{part}")
+        self._root.remove()
 
 
 def draw_surroundings(server: viser.ViserServer, robot: Robot, obstacles: CollisionScene) -> None:

@@ -347,9 +347,8 @@ class Workspace:
         """
         if not isinstance(arm := self.arm, Simulation):
             raise Refused("Every session on a controller is recorded under runs/: there is nothing to keep.")
-        made = self._made(self.setup, arm.q)
+        self._arms[0] = self._made(self.setup, arm.q), self._arms[0][1]
         arm.end()
-        self._arms[0] = made, self._arms[0][1]
         return arm
 
     def advance(self, seconds: float) -> None:
@@ -365,7 +364,10 @@ class Workspace:
     def draw(self) -> None:
         """Show the present instant in the scene."""
         with self._server.atomic():
-            if self.playback.draw():
+            playing = self.playback.draw()
+            for _, rival in self._arms[1:]:
+                rival.hide(playing)
+            if playing:
                 return
             self._samples = [arm.sample() for arm, _ in self._arms]
             for (arm, follower), sample, curve in zip(self._arms, self._samples, self._curves, strict=False):

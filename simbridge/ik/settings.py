@@ -126,9 +126,9 @@ class ForwardDynamicsParameters(SolverParameters):
     """Stiffness: one number for translation, N/m (rotation gets a tenth, N m/rad), or six."""
     kd: tuple[float, ...] = unless_preset((0.0,), gains, slider=(0.0, 10.0), unit="N s/m")
     """Damping, likewise, N s/m and N m s/rad."""
-    tool_mass: float = unless_preset(1.0, positive, unit="kg")
+    tool_mass: float = unless_preset(1.0, only_if(number, _not_negative, "not negative"), unit="kg")
     """Virtual mass at the tool, kg."""
-    tool_inertia: float = unless_preset(1.0, positive, unit="kg m²")
+    tool_inertia: float = unless_preset(1.0, only_if(number, _not_negative, "not negative"), unit="kg m²")
     """Virtual inertia at the tool, kg m^2."""
     link_mass: float = unless_preset(1e-3, positive, slider=(1e-3, 0.5), unit="kg")
     """Virtual mass of each link, kg; 0.1 is smooth near singularities."""

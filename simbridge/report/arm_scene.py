@@ -29,6 +29,9 @@ class ArmScene:
         meshes: Of the same; sticks where there are neither.
         colour: Of all shapes; their own by default.
         opacity: 1 for solid.
+
+    Attributes:
+        frame: Its root, which moves or hides the whole.
     """
 
     def __init__(
@@ -45,7 +48,7 @@ class ArmScene:
     ) -> None:
         self._placements, self._prismatic = [pin.SE3(placement) for placement in placements], list(prismatic)
         self._scene, self._colour, self._opacity = scene, colour, None if opacity >= 1.0 else opacity
-        scene.add_frame(name, show_axes=False)
+        self.frame = scene.add_frame(name, show_axes=False)
         links = list(shapes) if any(shapes) or meshes else _sticks(placements)
         for number, shape in enumerate(links[0] if links else []):
             self._draw(f"{name}/shape{number}", shape)
