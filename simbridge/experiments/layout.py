@@ -18,13 +18,12 @@ from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.task import freed
 from simbridge.robot import pose
 from simbridge.robot.chain import TASK_ROWS
-from simbridge.robot.kinematics import restart_postures, task_jacobians, tool_path
+from simbridge.robot.kinematics import task_directions, tool_path
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.text import fixed, pose_residual, significant
 from simbridge.trajectory.fitted import paper_size
 from simbridge.trajectory.shapes import CORNERS, square
-from simbridge.trajectory.trace import TOOL_DOWN
 
 RATE = 100.0
 """Solver steps per second in the paper's experiments, Hz."""
@@ -80,7 +79,7 @@ def choose_layout(robot: Robot) -> Layout:
         TargetOutOfReach: It can follow none, not even a small one around its tool.
     """
     size, home = paper_size(robot), tool_path(robot, robot.home[None])[0]
-    paper = Layout(size.scale, np.array(size.centre), home[3:] if robot.planar else np.array(TOOL_DOWN))
+    paper = Layout(size.scale, np.array(size.centre), home[3:] if robot.planar else np.array(size.orientation))
     if _follows(robot, paper, solve_posture(robot, paper.first_target)):
         return paper
     for scale in _scales(size.scale):
@@ -146,13 +145,6 @@ def rms(vectors: Array) -> float:
 def within_limits(robot: Robot, joints: Array) -> bool:
     """Whether joint positions (..., n) are within the limits."""
     return bool(np.all((joints >= robot.position_min) & (joints <= robot.position_max)))
-
-
-def task_directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[int, int]:
-    """The number of directions of a task (of these rows of it) that the tool can move in, overall and at a time."""
-    jacobians = task_jacobians(robot.placements, robot.prismatic, restart_postures(robot, 8), task)[:, rows]
-    overall = np.linalg.matrix_rank(np.concatenate(list(jacobians), axis=1), tol=_ROUNDING)
-    return int(overall), int(np.linalg.matrix_rank(jacobians, tol=_ROUNDING).max())
 
 
 def _near_home(robot: Robot, target: Array) -> Array | None:

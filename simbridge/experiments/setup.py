@@ -1,46 +1,38 @@
 """The setup of an experiment: its arm, with a task and a home that suit it, and its solvers with the paper's settings.
 
-A UR arm and the planar arms are taken as they are. A URDF specifies neither a home nor a task. Upright in the middle of
-its joints' ranges an arm is mostly singular: the tool cannot move in some direction, and the first step of every solver
-would be about that. An arm of few joints cannot bring its tool to any pose.
+An experiment does not begin where the arm is singular: the tool cannot move in some direction, and the first step of
+every solver would be about that. An arm of few joints cannot bring its tool to any pose.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from simbridge.errors import InvalidParameter, TargetOutOfReach
+from simbridge.errors import InvalidParameter
 from simbridge.experiments import ExperimentParameters, FromHome
-from simbridge.experiments.layout import START_TOLERANCE, choose_layout, task_directions, within_limits
-from simbridge.ik.forward_dynamics import ForwardDynamics
 from simbridge.ik.settings import SOLVERS
 from simbridge.ik.solver import Solver
 from simbridge.ik.solver_import import named_solver
 from simbridge.planning.options import Options
-from simbridge.robot.kinematics import movable_directions, restart_postures, task_jacobians
+from simbridge.robot.home import TASK_WORDS, with_found_home
+from simbridge.robot.kinematics import controllable_task, movable_directions, task_directions, task_jacobians
 from simbridge.robot.load import load_robot
 from simbridge.robot.pose import Array
 from simbridge.robot.robot import Robot
 from simbridge.robot.values import Task
 from simbridge.text import counted
-from simbridge.trajectory.fitted import paper_size, span
-from simbridge.trajectory.trace import TOOL_DOWN
+from simbridge.trajectory.fitted import span
 
 DT = 0.1
 """The virtual time step of experiments C and D, s."""
 SINGULAR = 0.02
 """Smallest over largest singular value, below which an experiment does not begin in a posture. A UR arm's home has 0.14
 to 0.2."""
-
-_TASK_WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
-# Random postures to rank; the part of a joint's range that is kept free at either end; and how many to try.
-_RANKED, _MARGIN = 2000, 0.1
-_SOLVED_FROM, _TRIED = 40, 5
 
 
 @dataclass(frozen=True)
@@ -57,7 +49,7 @@ class Arm:
 
     def as_data(self) -> dict[str, Any]:
         """For JSON."""
-        return {"task": self.robot.task, "home": self.robot.home.tolist(), "notes": list(self.notes)}
+        return {"task": self.robot.task, "home": self.robot.home.tolist(), "notes": [*self.robot.notes, *self.notes]}
 
 
 def choose_arm(parameters: ExperimentParameters) -> Arm:
@@ -139,42 +131,18 @@ def dexterity(robot: Robot, joints: Array) -> Array:
     return np.asarray(values[:, last] / values[:, 0])
 
 
-def choose_home(robot: Robot) -> Array:
-    """Joint positions (n,) from which an arm can follow the largest square of those tried.
-
-    If possible with its tool in front of the base and down, as a UR10's at home.
-    """
-    postures = _dexterous_postures(robot)
-    best, largest = postures[0], 0.0
-    for q in (*_in_front_of_the_base(robot, postures), *postures[:_TRIED]):
-        try:
-            place = choose_layout(replace(robot, home=q, file_home=robot.home))
-        except TargetOutOfReach:
-            continue
-        if not place.note:
-            return q
-        if place.scale > largest:
-            best, largest = q, place.scale
-    return best
-
-
 def _with_task(robot: Robot, given: Task | None) -> tuple[Robot, tuple[str, ...]]:
     if given is not None:
         return replace(robot, task=given), ()
-    tasks = get_args(Task)
-    for task in tasks[tasks.index(robot.task) :]:
-        overall, at_a_time = task_directions(robot, task)
-        if at_a_time < overall:
-            continue
-        if task == robot.task:
-            return robot, ()
-        overall, at_a_time = task_directions(robot, robot.task)
-        return replace(robot, task=task), (
-            f"The tool of {robot.name} can move in {overall} directions, of which its {counted(robot.n, 'joint')} "
-            f"control {at_a_time} at a time: of every target only {_TASK_WORDS[task]} is asked for (--task {task}).",
-        )
-    # It does not even control its tool's position: an experiment that needs this refuses with the reason.
-    return robot, ()
+    task = controllable_task(robot)
+    if task == robot.task:
+        # Or it does not even control its tool's position: an experiment that needs this refuses with the reason.
+        return robot, ()
+    overall, at_a_time = task_directions(robot, robot.task)
+    return replace(robot, task=task), (
+        f"The tool of {robot.name} can move in {overall} directions, of which its {counted(robot.n, 'joint')} "
+        f"control {at_a_time} at a time: of every target only {TASK_WORDS[task]} is asked for (--task {task}).",
+    )
 
 
 def _with_home(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
@@ -185,28 +153,5 @@ def _with_home(robot: Robot, given: bool) -> tuple[Robot, tuple[str, ...]]:
             f"The given home of {robot.name} is singular: the tool cannot move in some direction, and figures that "
             "begin there describe that posture rather than a solver.",
         )
-    home = choose_home(robot)
-    home.setflags(write=False)
-    flag = " ".join(f"{value:.3f}" for value in home.round(3) + 0.0)
-    return replace(robot, home=home, file_home=robot.home), (
-        f"The home of {robot.name} is singular, and no --home was given: the experiment begins at --home {flag}.",
-    )
-
-
-def _dexterous_postures(robot: Robot) -> Array:
-    """Postures (k, n) in which no joint is near the end of its range, the most dexterous first."""
-    postures = restart_postures(robot, _RANKED)
-    middle = 0.5 * (postures.min(axis=0) + postures.max(axis=0))
-    postures = middle + (1.0 - 2.0 * _MARGIN) * (postures - middle)
-    return np.asarray(postures[np.argsort(-dexterity(robot, postures))[:_SOLVED_FROM]])
-
-
-def _in_front_of_the_base(robot: Robot, postures: Array) -> Iterator[Array]:
-    """Solved from these postures: the tool down, in the middle of the paper's square; the best first."""
-    target = np.array([*paper_size(robot).centre, *TOOL_DOWN])
-    solver = ForwardDynamics(robot)
-    solutions = [solver.solve_near(target, q, START_TOLERANCE) for q in postures]
-    found = [s.q for s in solutions if s.converged and within_limits(robot, s.q)]
-    margins = [min(np.pi, *(q - robot.position_min), *(robot.position_max - q)) for q in found]
-    worth = np.array([dexterity(robot, q[None])[0] for q in found]) * np.array(margins)
-    return (found[i] for i in np.argsort(-worth)[:_TRIED])
+    found = with_found_home(robot)
+    return replace(found, file_home=robot.home), (f"The home of {robot.name} is singular. {found.notes[-1]}",)

@@ -15,9 +15,17 @@ import pinocchio as pin
 
 from simbridge.robot import pose
 from simbridge.robot.collision import CollisionModel
-from simbridge.robot.kinematics import joint_origins, restart_postures, task_jacobians, tool_path
+from simbridge.robot.kinematics import (
+    controllable_task,
+    joint_origins,
+    restart_postures,
+    task_directions,
+    task_jacobians,
+    tool_path,
+)
 from simbridge.robot.pose import Array, Flags, read_only
 from simbridge.robot.robot import Robot, Workspace
+from simbridge.text import counted
 
 CENTRE = (0.75, 0.164, 0.30)
 """Of the ready-made motions, in front of a UR10 at a comfortable height, m."""
@@ -28,6 +36,8 @@ TOOL_DOWN = read_only([math.sqrt(0.5), -math.sqrt(0.5), 0.0, 0.0])
 _FULL_SIZE, _STEP = 0.775, 0.05
 # What part of their span that is on UR's arms.
 _HELD = 0.575
+TASK_WORDS = {"axis": "the position and the direction of its z axis", "position": "the position alone"}
+"""What is left of a pose for a task."""
 # Sampled postures from which a span is found.
 _POSTURES = 1000
 # Corners of the ready-made motions of scale 1, from their centre, m: of the square, and of the cube.
@@ -56,32 +66,53 @@ def whole_scale(length: float, largest: int = 20) -> float:
 
 
 def with_found_home(robot: Robot) -> Robot:
-    """The arm with a home that is found, the workspace around it, and a note of both."""
-    found = _search(robot) if robot.planar or robot.n >= 3 else None
+    """The arm with the task that it controls, a home that is found, the workspace around it, and notes of all this."""
+    task = controllable_task(robot)
+    notes = robot.notes
+    if task != robot.task:
+        notes += (f"Its {counted(robot.n, 'joint')} attain of every target only {TASK_WORDS[task]}.",)
+    robot = replace(robot, task=task)
+    found = _search(robot)
     if found is None:
         note = (
-            "The file has no home, and no posture was found that holds the tool downwards with room around it: home is "
-            "the middle of the ranges (--home)."
+            "The file has no home, and none was found with room around it: home is the middle of the ranges (--home)."
         )
-        return replace(robot, notes=(*robot.notes, note))
+        return replace(robot, notes=(*notes, note))
     home, workspace = found
     x, y, z = workspace.centre
-    joints = " ".join(f"{q:.4g}" for q in home)
+    joints = " ".join(f"{q:.4g}" for q in home.round(4) + 0.0)
     note = (
         f"The file has no home; found, elbow up: --home {joints}, for motions of {workspace.scale:g} times those of a "
         f"UR10 around ({x:.2f}, {y:.2f}, {z:.2f}) m."
     )
-    return replace(robot, home=read_only(home), workspace=workspace, notes=(*robot.notes, note))
+    return replace(robot, home=read_only(home), workspace=workspace, notes=(*notes, note))
 
 
 def _search(robot: Robot) -> tuple[Array, Workspace] | None:
+    if task_directions(robot, robot.task, slice(2))[1] < 2:
+        # No two directions of a position are controlled.
+        return None
     workspaces = _workspaces(robot)
     front = len(workspaces) // len(_SIDES)
     return (
         _found(robot, workspaces[:_YAWS], _SEEDS)
         or _found(robot, workspaces[_YAWS:front], _SEEDS // 3)
         or _found(robot, workspaces[front:], _SEEDS // 6)
+        or _found(robot, _as_they_are(robot), _SEEDS // 6)
     )
+
+
+def _as_they_are(robot: Robot) -> list[Workspace]:
+    """Around the tool in postures that are good homes, in the tool's orientation there; large, then smaller."""
+    # Slides in the middle, where they have room both ways.
+    postures = np.where(robot.prismatic, _middle(robot), restart_postures(robot, _POSTURES))
+    best = tool_path(robot, postures[np.argsort(-_score(robot, postures), kind="stable")[: 3 * _YAWS]])
+    whole = _HELD * span(robot)
+    return [
+        Workspace(whole_scale(shrunk * whole), tuple(tool[:3].tolist()), tuple(tool[3:].tolist()))
+        for shrunk in (0.85, 0.6, 0.4, 0.25, 0.15)
+        for tool in best
+    ]
 
 
 def _workspaces(robot: Robot) -> list[Workspace]:
@@ -137,29 +168,37 @@ def _found(robot: Robot, workspaces: list[Workspace], count: int) -> tuple[Array
     fitting = [posture for (index, posture), fit in zip(chosen, fits, strict=True) if fit and index == best]
     # The fewest links that touch; the first of these is the best.
     home = max(fitting, key=lambda posture: CollisionModel(replace(robot, home=read_only(posture))).pairs)
-    return home, workspaces[best]
+    exact, _ = _solved(robot, home[None], centres[best : best + 1], near=1e-10, drawing=0.0)
+    return exact[0], workspaces[best]
 
 
-def _solved(robot: Robot, begin: Array, targets: Array) -> tuple[Array, Flags]:
+def _solved(
+    robot: Robot, begin: Array, targets: Array, near: float = _NEAR, drawing: float = _DRAWN
+) -> tuple[Array, Flags]:
     """Postures (T, n) by damped least squares from the given ones, for targets (T, 7), and which attain them (T,).
 
-    A redundant arm is drawn to the middle of its ranges.
+    Args:
+        robot: The arm.
+        begin: (T, n).
+        targets: (T, 7).
+        near: What counts as attained, m and rad.
+        drawing: The part of the way to the middle of its ranges that a redundant arm goes in an iteration.
     """
     q, left = begin.copy(), np.arange(len(begin))
     low, high = robot.position_min, robot.position_max
     for _ in range(_ITERATIONS):
         error = _errors(robot, q[left], targets[left])
-        missed = np.abs(error).max(axis=1) > _NEAR
+        missed = np.abs(error).max(axis=1) > near
         left, error = left[missed], error[missed]
         if not len(left):
             break
         rows = task_jacobians(robot.placements, robot.prismatic, q[left], robot.task)
         across = rows.transpose(0, 2, 1)
         inverse = across @ np.linalg.inv(rows @ across + _DAMPING * np.eye(rows.shape[1]))
-        drawn = _DRAWN * (_middle(robot) - q[left]) if robot.n > rows.shape[1] else np.zeros_like(q[left])
+        drawn = drawing * (_middle(robot) - q[left]) if robot.n > rows.shape[1] else np.zeros_like(q[left])
         step = np.clip(error, -0.3, 0.3) - (rows @ drawn[:, :, None])[:, :, 0]
         q[left] = np.clip(q[left] + drawn + (inverse @ step[:, :, None])[:, :, 0], low, high)
-    return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= _NEAR
+    return q, np.abs(_errors(robot, q, targets)).max(axis=1) <= near
 
 
 def _unwound(robot: Robot, q: Array) -> Array:

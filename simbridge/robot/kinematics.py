@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import get_args
 
 import numpy as np
 import pinocchio as pin
@@ -15,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from simbridge.robot import chain
 from simbridge.robot.pose import Array, Flags
 from simbridge.robot.robot import Robot
+from simbridge.robot.values import Task
 
 # Columns of this length stay in the processor's cache.
 _BLOCK = 2048
@@ -154,3 +156,17 @@ def _used_range(least: float, most: float, slides: bool) -> tuple[float, float]:
         return low, high
     # Wholly beyond half a turn.
     return (least, min(most, least + 2.0 * math.pi)) if least > 0.0 else (max(least, most - 2.0 * math.pi), most)
+
+
+def task_directions(robot: Robot, task: str, rows: slice = slice(6)) -> tuple[int, int]:
+    """The number of directions of a task (of these rows of it) that the tool can move in, overall and at a time."""
+    jacobians = task_jacobians(robot.placements, robot.prismatic, restart_postures(robot, 8), task)[:, rows]
+    overall = np.linalg.matrix_rank(np.concatenate(list(jacobians), axis=1), tol=1e-9)
+    return int(overall), int(np.linalg.matrix_rank(jacobians, tol=1e-9).max())
+
+
+def controllable_task(robot: Robot) -> Task:
+    """The robot's task, or as much of it as its joints control at a time: a whole pose needs six, unless in a plane."""
+    tasks = get_args(Task)
+    left = tasks[tasks.index(robot.task) :]
+    return next((task for task in left if len(set(task_directions(robot, task))) == 1), robot.task)

@@ -23,7 +23,6 @@ from simbridge.robot.pose import read_only
 from simbridge.robot.robot import G, Robot
 from simbridge.robot.urdf_shapes import Body, Reading
 from simbridge.robot.urdf_tree import Element, Tree, axis_frame, axis_of, child, movable, origin, read_tree, read_xml
-from simbridge.robot.values import Task
 from simbridge.text import listed
 
 # A URDF has no control period: the longest one of UR's arms, overridden by --period.
@@ -96,7 +95,6 @@ def read_urdf(
         tool0=placement,
         home=read_only([_middle(joint) for joint in joints]),
         gravity=read_only(np.array([0.0, 0.0, -G]) if upright else -G * tilt.rotation[2]),
-        task=_task(len(joints)),
         source=path.resolve(),
         notes=(*_notes(tree, base, tip, chain, upright), *reading.notes),
     )
@@ -122,11 +120,6 @@ def _refuse_all(path: Path, faults: list[InputFileError]) -> None:
         raise InputFileError(path, f"{len(faults)} things are wrong. " + "; ".join(each), line=faults[0].line)
 
 
-def _task(joints: int) -> Task:
-    """What an arm of so many joints can attain of any target."""
-    return "pose" if joints >= 6 else "axis" if joints == 5 else "position"
-
-
 def _middle(joint: Joint) -> float:
     low, high = joint.position_min, joint.position_max
     return 0.5 * (low + high) if math.isfinite(low + high) else min(max(0.0, low), high)
@@ -143,10 +136,6 @@ def _notes(tree: Tree, base: str, tip: str, chain: list[Element], upright: bool)
         fixed.append(f"{name} at {value:g} {unit}" + (f" (mimics {leader.text('joint')})" if leader else ""))
     if fixed:
         yield f"The arm is the chain from {base} to {tip}; joints off it are fixed: {listed(fixed)}."
-    joints = sum(movable(joint) for joint in chain)
-    if (task := _task(joints)) != "pose":
-        attained = "positions" if task == "position" else "positions and directions of the tool's z axis"
-        yield f"With {joints} joints the arm attains {attained} of targets, and is asked for no more."
     if not upright:
         yield f"{base} is tilted against the root of the file, which is taken as upright: gravity follows."
 

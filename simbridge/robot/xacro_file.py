@@ -35,7 +35,7 @@ def expanded(path: Path, packages: Packages) -> str:
             name = missing[0]
             reason = f"there is no package '{name}' for $(find {name}); say where it is with --package {name}=DIR"
             raise InputFileError(path, reason) from None
-        reason = f"xacro cannot expand it: {type(error).__name__}: {error}"
+        reason = " ".join(f"xacro cannot expand it: {type(error).__name__}: {error}".split())
         advice = "if it needs arguments, expand it first: xacro FILE NAME:=VALUE > arm.urdf"
         raise InputFileError(path, f"{reason}; {advice}") from None
 

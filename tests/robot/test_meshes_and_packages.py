@@ -1,0 +1,138 @@
+"""Meshes of a URDF: where they are looked for, what is read of them, and what is said of those that are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import trimesh
+
+from simbridge.errors import InputFileError, InvalidParameter
+from simbridge.robot.collision import CollisionModel
+from simbridge.robot.meshes import convex_hull, drawing_of, read_mesh
+from simbridge.robot.obstacles import CollisionScene
+from simbridge.robot.packages import Packages, named, read_packages
+from simbridge.robot.urdf_reader import read_urdf
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
+
+JOINT = (
+    '<joint name="{}" type="revolute"><parent link="{}"/><child link="{}"/><axis xyz="0 0 1"/>'
+    '<limit lower="-1" upper="1" velocity="1" effort="9"/></joint>'
+)
+
+
+def arm(tmp_path, reference, extra=""):
+    """An arm of one joint whose link has a mesh."""
+    path = tmp_path / "urdf" / "arm.urdf"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f'<robot name="a"><link name="base_link"/><link name="l">{INERTIAL}<visual><geometry>'
+        f'<mesh filename="{reference}" {extra}/></geometry></visual></link>'
+        f"{JOINT.format('j', 'base_link', 'l')}</robot>"
+    )
+    return path
+
+
+def box(path, size=(0.1, 0.2, 0.3)):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    trimesh.creation.box(size).export(path)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["stl", "obj", "ply", "glb", "dae"])
+def test_meshes_of_these_kinds_are_read_in_metres(tmp_path, kind):
+    vertices, triangles = read_mesh(box(tmp_path / f"part.{kind}"))
+    assert np.ptp(vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+    assert (len(vertices), len(triangles)) == (8, 12)
+
+
+def test_the_unit_of_a_collada_file_counts(tmp_path):
+    file = box(tmp_path / "part.dae", (100.0, 200.0, 300.0))
+    text = file.read_text()
+    file.write_text(text.replace("<asset>", '<asset><unit name="millimeter" meter="0.001"/>'))
+    assert np.ptp(read_mesh(file)[0], axis=0) == pytest.approx([0.1, 0.2, 0.3])
+
+
+def test_scale_and_origin_apply_to_what_is_drawn_and_to_what_is_checked(tmp_path):
+    box(tmp_path / "urdf" / "part.stl", (100.0, 200.0, 300.0))
+    robot = read_urdf(arm(tmp_path, "part.stl", 'scale="0.001 0.001 0.001"'))
+    (mesh,), (drawn,) = robot.links[0].meshes, drawing_of(robot).meshes
+    for points in (mesh.hull, drawn.vertices):
+        assert np.ptp(points, axis=0) == pytest.approx([0.1, 0.2, 0.3])
+    assert not robot.notes
+
+
+@pytest.mark.parametrize("where", ["named", "ros", "ament", "neighbour", "package.xml"])
+def test_packages_are_found(tmp_path, monkeypatch, where):
+    folder = {
+        "named": tmp_path / "anywhere",
+        "ros": tmp_path / "ros" / "parts",
+        "ament": tmp_path / "ament" / "share" / "parts",
+        "neighbour": tmp_path / "parts",
+        "package.xml": tmp_path / "urdf",
+    }[where]
+    file = box(folder / "meshes" / "a.stl")
+    if where == "package.xml":
+        (folder / "package.xml").write_text("<package><name>parts</name></package>")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ros"))
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path / "ament"))
+    given = named((f"parts={folder}",)) if where == "named" else {}
+    found = Packages(tmp_path / "urdf" / "arm.urdf", given).mesh("package://parts/meshes/a.stl")
+    assert found is not None and found.samefile(file)
+
+
+def test_a_missing_mesh_is_one_note_that_says_what_follows_and_the_flag(tmp_path):
+    (note,) = read_urdf(arm(tmp_path, "package://nowhere/a.stl")).notes
+    assert note == (
+        "The mesh package://nowhere/a.stl is neither drawn nor part of collision checks: there is no such file; say "
+        "where its package is with --package nowhere=DIR."
+    )
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.stl", b"solid nothing"), ("a.obj", b"v 0 0 0\n"), ("a.txt", b"")])
+def test_a_mesh_that_cannot_be_read_is_a_note(tmp_path, name, content):
+    path = arm(tmp_path, name)
+    (path.parent / name).write_bytes(content)
+    robot = read_urdf(path)
+    assert not robot.links[0].meshes and f"The mesh {name} is neither drawn" in robot.notes[-1]
+
+
+def test_a_flat_mesh_has_a_hull_a_millimetre_thick():
+    hull = convex_hull(np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 0], [0.5, 0.5, 0]]))
+    assert np.ptp(hull, axis=0) == pytest.approx([1.0, 1.0, 1e-3])
+
+
+def test_a_mesh_that_is_gone_is_drawn_as_its_hull(tmp_path):
+    file = box(tmp_path / "urdf" / "part.stl")
+    robot = read_urdf(arm(tmp_path, "part.stl"))
+    file.unlink()
+    read_mesh.cache_clear()
+    (drawn,) = drawing_of(robot).meshes
+    assert np.ptp(drawn.vertices, axis=0) == pytest.approx([0.1, 0.2, 0.3]) and len(drawn.triangles) == 12
+
+
+def test_the_distance_of_hulls_is_that_of_the_meshes(tmp_path):
+    box(tmp_path / "urdf" / "part.stl", (0.2, 0.2, 0.2))
+    text = arm(tmp_path, "part.stl").read_text()
+    second = (
+        f'<link name="m">{INERTIAL}</link>{JOINT.format("k", "l", "m")}<link name="n">{INERTIAL}<visual>'
+        f'<origin xyz="0.5 0 0"/><geometry><mesh filename="part.stl"/></geometry></visual></link>'
+        f"{JOINT.format('o', 'm', 'n')}</robot>"
+    )
+    path = tmp_path / "urdf" / "two.urdf"
+    path.write_text(text.replace("</robot>", second))
+    clearance = CollisionModel(read_urdf(path), CollisionScene(None)).clearance(np.zeros(3))
+    assert clearance is not None
+    assert clearance.bodies == ("l", "n") and clearance.distance == pytest.approx(0.3)
+
+
+def test_a_package_that_is_no_directory_is_refused(tmp_path):
+    assert read_packages(f"a={tmp_path}, b={tmp_path}") == (f"a={tmp_path}", f"b={tmp_path}")
+    for wrong in ("parts", "=x", f"parts={tmp_path / 'nowhere'}"):
+        with pytest.raises(InvalidParameter, match="NAME=DIR"):
+            read_packages(wrong)
+
+
+def test_a_large_or_missing_mesh_file_is_refused_by_name(tmp_path):
+    with pytest.raises(InputFileError, match="there is no such file"):
+        read_mesh(tmp_path / "none.stl")
