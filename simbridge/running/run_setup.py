@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from simbridge.backends.backend import Backend
 from simbridge.backends.registry import SIMULATION, backend_class
-from simbridge.errors import InvalidParameter, TargetOutOfReach
+from simbridge.errors import InvalidParameter
 from simbridge.ik.callable_solver import CallableSolver, RecordedSolver, StepFunction
 from simbridge.ik.settings import SOLVERS, SolverParameters, check_solver, is_function, resolved
 from simbridge.ik.solver import Solver
@@ -27,8 +27,8 @@ from simbridge.ik.solver_import import named_solver
 from simbridge.planning.check import Peaks
 from simbridge.planning.option_field import recorded_options
 from simbridge.planning.options import Options
-from simbridge.planning.placement import nearest_placement, suggestion
-from simbridge.planning.plan import Plan, make_plan
+from simbridge.planning.placement import plan_or_suggestion
+from simbridge.planning.plan import Plan
 from simbridge.planning.scenario import Scenario, load_scenario
 from simbridge.recording.run_directory import RunDirectory
 from simbridge.robot.cell import cell_values
@@ -152,12 +152,7 @@ def prepare(
     chosen = own or chosen_solver(scenario, arm, solver_name, solver_changes or {})
     if session is not None and earlier is None:
         earlier = session.solved_again(chosen, options)
-    try:
-        plan, peaks = make_plan(arm, scenario, chosen, options, replay=earlier)
-    except TargetOutOfReach as error:
-        if not error.every or not scenario.trajectory.read_as:
-            raise
-        raise suggestion(error, nearest_placement(arm, scenario, chosen, options)) from None
+    plan, peaks = plan_or_suggestion(arm, scenario, chosen, options, replay=earlier)
     return Prepared(arm, scenario, chosen, plan, peaks, options, backend, controller)
 
 
@@ -184,9 +179,7 @@ def check_facts(prepared: Prepared) -> dict[str, Any]:
         "peak_joint_velocity": peaks.velocity.tolist(),
         "peak_velocity_jump": peaks.velocity_jump.tolist(),
         "peak_tool_speed": peaks.tool_speed,
-        "clearance": None
-        if clearance is None
-        else {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
+        "clearance": clearance and {"distance_m": clearance.distance, "bodies": list(clearance.bodies)},
     }
 
 
@@ -312,8 +305,7 @@ def versions() -> dict[str, str]:
 
 def installed(names: Iterable[str]) -> dict[str, str]:
     """The version of each package; "" if it is not installed."""
-    found = {name: [*metadata.distributions(name=name)] for name in names}
-    return {name: each[0].version if each else "" for name, each in found.items()}
+    return {name: next((each.version for each in metadata.distributions(name=name)), "") for name in names}
 
 
 def controller_settings(facts: ControllerFacts) -> dict[str, Any]:

@@ -71,13 +71,12 @@ class Columns:
         times: The names of the column of time; of two, for s and ns; of none, where the rate is known.
         time_indices: Their places.
         time_unit: Stated, "" if it is not.
-        width: Number of columns of every line; None if that may vary.
+        width: Number of columns of every line; None for motion capture, where lines without a pose are left out.
         origin: Where the columns are defined, for messages: "as the header in line 1 names".
         understood: The same for the line that says how a file was read: "header names px..".
         frame_index: Place of the column that names the poses' frame; None if there is none.
         frame: The poses' frame where the format defines it.
         rate: Samples per s; None where times are in the file.
-        incomplete: Whether lines without a pose are left out, as where motion capture loses a body.
     """
 
     roles: tuple[str, ...]
@@ -93,7 +92,6 @@ class Columns:
     frame_index: int | None = None
     frame: str = ""
     rate: float | None = None
-    incomplete: bool = False
 
     @property
     def rotation(self) -> str:

@@ -109,11 +109,12 @@ def recording_of(path: str | Path, table: Table, rate: float | None = None) -> R
         reason = fault.reason + (f" (row {fault.sample + 1})" if fault.sample is not None and line is None else "")
         raise InputFileError(path, reason, line=line, field=fault.field) from fault
     understood = ", ".join((columns.understood, length, turn, clock))
-    return Recording(described(trajectory, understood), table.frame)
+    return Recording(described(trajectory, understood, table.frame), table.frame)
 
 
-def described(trajectory: Trajectory, understood: str) -> Trajectory:
+def described(trajectory: Trajectory, understood: str, frame: str = "") -> Trajectory:
     """The trajectory with the line that says how its file was read: "400 poses, 50 Hz, ..."."""
+    understood += f", in the frame {frame}" if frame else ""
     steps = np.diff(trajectory.elapsed)
     rate = f"{1.0 / float(np.median(steps)):.4g} Hz, " if len(steps) else ""
     return replace(trajectory, read_as=f"{counted(len(trajectory.times), 'pose')}, {rate}{understood}")

@@ -372,7 +372,7 @@ def vicon(axes: str = "RX,RY,RZ,RW,TX,TY,TZ", units: str = ",,,,mm,mm,mm") -> li
 
 def test_quaternions_of_vicon_are_read_at_the_rate_of_the_file(write) -> None:
     table = [[k + 1, 0, *row[3:], *(1000.0 * row[:3])] for k, row in enumerate(POSES)]
-    recording = read_recording(write(table, *vicon()))
+    recording = read_recording(write([*table, [], ["Trajectories"], [50]], *vicon()))
     assert_same(recording.trajectory)
     assert recording.frame == "Vicon"
 
