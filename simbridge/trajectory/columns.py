@@ -123,10 +123,8 @@ class Choice:
             found = re.fullmatch(r"\s*(\w+)\s*(?:\[(\w+)\])?\s*(?:=(.*))?", item)
             role, unit, name = found.groups() if found else ("", None, None)
             if role not in ROLES or (unit is None and not name) or (unit and unit not in _ALLOWED.get(role, ())):
-                needed = (
-                    f"such as t[ns]=stamp,x=px or x[mm]; known are {', '.join(ROLES)}, and units s ms us ns m cm mm"
-                )
-                raise InvalidParameter("choice of columns", text, f"{needed} rad deg")
+                known = f"known are {', '.join(ROLES)}, and the units {', '.join(UNITS)}"
+                raise InvalidParameter("choice of columns", text, f"such as t[ns]=stamp,x=px or x[mm]; {known}")
             if name:
                 columns[role] = name.strip()
             if unit:
@@ -178,7 +176,7 @@ def known_columns(
             )
         found |= {f"q{axis}": [place] for axis, place in zip(order, places, strict=True)}
     pair = _seconds_and_nanoseconds(names) if "t" not in choice.columns else ()
-    vector = "rx" in found and not set(QUATERNION) <= set(found)
+    vector = "rx" in choice.columns or ("rx" in found and not set(QUATERNION) <= set(found))
     roles = POSITION + (ROTATION_VECTOR if vector else QUATERNION)
     timed = () if pair or (rate is not None and "t" not in found) else ("t",)
     missing = [role for role in (*timed, *roles) if role not in found]
